@@ -1,0 +1,65 @@
+"""Every error a user can meet, drawn as a tree.
+
+    MedjuryError
+    ├── BadInput              a file, a value or an option the user gave
+    │   ├── BadFile           cannot be read as what it should be
+    │   ├── BadRow            one row of a file; nothing of the file was written
+    │   ├── OffScale          a score outside its rubric's scale
+    │   ├── BadRubric         a rubric that contradicts itself
+    │   ├── BadPanel          a panel that cannot be run
+    │   └── Unknown           a name that is not in the study
+    ├── Conflict              what is stored already says otherwise
+    ├── NoStudy               the database is absent, locked or of another kind
+    ├── NotAllowed            this person may not do this
+    └── TooFew                too little data for the statistic asked for
+
+The command line and the app catch MedjuryError and nothing wider.
+"""
+
+
+class MedjuryError(Exception):
+    """Base of all errors with a message meant for the user: who, what, where, what to do."""
+
+
+class BadInput(MedjuryError):
+    """Something the user gave is wrong; nothing was written."""
+
+
+class BadFile(BadInput):
+    """A file that cannot be read as what it should be."""
+
+
+class BadRow(BadInput):
+    """A row of a file that is wrong; the message names row, column, value and what is allowed."""
+
+
+class OffScale(BadInput):
+    """A score outside its rubric's scale."""
+
+
+class BadRubric(BadInput):
+    """A rubric that is incomplete or contradicts itself."""
+
+
+class BadPanel(BadInput):
+    """A panel file that is incomplete or contradicts itself, or a juror whose key is missing."""
+
+
+class Unknown(BadInput):
+    """A name that is not in the study; the message lists those that are."""
+
+
+class Conflict(MedjuryError):
+    """What is stored already says otherwise; stored rows are never changed."""
+
+
+class NoStudy(MedjuryError):
+    """The database is absent, locked, or not a medjury study."""
+
+
+class NotAllowed(MedjuryError):
+    """A person tried what their role does not allow."""
+
+
+class TooFew(MedjuryError):
+    """Too little data for the statistic asked for."""

@@ -1,0 +1,246 @@
+"""Rubrics: the criteria, the scale and the prompt that clinicians and jurors share.
+
+A rubric is known by its SHA-256: changing one word makes another rubric, and
+ratings made on the old one stay with the old one.
+"""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from data.card import Card
+from data.errors import BadRubric, OffScale, Unknown
+
+FOLDER = Path(__file__).parent / "rubrics"
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
+FULLY_ANCHORED = 7
+NO_REFERENCE = "(no reference is given for this instance)"
+NO_CHECKLIST = "(no checklist is given for this instance)"
+
+Gold = Literal["never", "when_needed", "always"]
+Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+
+
+class Part(BaseModel):
+    """A piece of a rubric: immutable, and with no key that we do not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
+
+
+class Scale(Part):
+    """Whole-number points from min to max, both included."""
+
+    min: int
+    max: int
+
+    @property
+    def points(self) -> range:
+        """All points of the scale."""
+        return range(self.min, self.max + 1)
+
+    def __str__(self) -> str:
+        return f"{self.min}-{self.max}" if self.min >= 0 else f"{self.min} to {self.max}"
+
+
+class Criterion(Part):
+    """One thing to rate: its name, the question asked, and what each point means."""
+
+    name: Name
+    question: str = Field(min_length=1)
+    anchors: dict[int, str]
+
+
+class Rubric(Part):
+    """Criteria on one scale, with the prompt that puts them to a juror."""
+
+    name: Name
+    version: str
+    audience: str
+    gold: Gold
+    scale: Scale
+    criterion: tuple[Criterion, ...] = Field(min_length=1)
+    prompt: str
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.scale.min >= self.scale.max:
+            raise ValueError(f"scale: min {self.scale.min} must be below max {self.scale.max}")
+        if len(set(self.criteria)) < len(self.criteria):
+            raise ValueError("criterion: two criteria have the same name")
+        for criterion in self.criterion:
+            _check_anchors(criterion, self.scale)
+        _check_prompt(self.prompt, self.gold)
+        return self
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """Names of the criteria, in the order they are rated."""
+        return tuple(c.name for c in self.criterion)
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash over everything a rater reads: 64 hexadecimal digits."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """Return the canonical text that the hash is taken of and that a study stores."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Rubric":
+        """Read back what `to_json` wrote."""
+        return cls.model_validate_json(text)
+
+    def score(self, criterion: str, value: object, who: str, where: str) -> float:
+        """Return `value` as a score on this rubric's scale; fractions inside it are allowed.
+
+        Raises
+        ------
+        Unknown
+            If the rubric has no such criterion.
+        OffScale
+            If the value is not a number inside the scale. Nothing is clamped.
+        """
+        if criterion not in self.criteria:
+            raise Unknown(
+                f"{criterion!r} by {who} on {where}: the criteria of {self.name} are "
+                + ", ".join(self.criteria)
+            )
+        try:
+            number = float(str(value))
+        except ValueError:
+            number = float("nan")
+        if not self.scale.min <= number <= self.scale.max:
+            raise OffScale(
+                f"{criterion}={value} by {who} on {where}: the scale of {self.name} is {self.scale}"
+            )
+        return number
+
+    def render(self, card: Card) -> str:
+        """Return the prompt for one card, every placeholder filled in a single pass.
+
+        What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
+        inside a patient's text stays as it is. The reference is put in only where the
+        rubric's gold policy allows one.
+        """
+        parts = {
+            "context": card.context,
+            "prompt": card.prompt,
+            "response": card.response,
+            "reference": NO_REFERENCE if card.reference is None else card.reference,
+            "checklist": NO_CHECKLIST if card.checklist is None else card.checklist,
+            "criteria": self.criteria_text(),
+            "schema": self.schema_text(),
+        }
+        return PLACEHOLDER.sub(lambda found: parts[found[1]], self.prompt)
+
+    def criteria_text(self) -> str:
+        """Return the criteria as a juror reads them: name, question, a line for each anchor."""
+        blocks = []
+        for c in self.criterion:
+            lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
+            blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
+        return "\n\n".join(blocks)
+
+    def schema_text(self) -> str:
+        """Return the form of the answer, as it stands in the prompt."""
+        form = '{"explanation": "<one or two sentences>", "score": <whole number>}'
+        rows = ",\n".join(f'  "{name}": {form}' for name in self.criteria)
+        return f"{{\n{rows}\n}}\nEach score is a whole number on the scale {self.scale}."
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
+        verdict = {
+            "type": "object",
+            "properties": {
+                "explanation": {"type": "string"},
+                "score": {"type": "integer", "enum": list(self.scale.points)},
+            },
+            "required": ["explanation", "score"],
+            "additionalProperties": False,
+        }
+        return {
+            "type": "object",
+            "properties": dict.fromkeys(self.criteria, verdict),
+            "required": list(self.criteria),
+            "additionalProperties": False,
+        }
+
+
+def _check_anchors(criterion: Criterion, scale: Scale) -> None:
+    """Refuse anchors off the scale, and a scale that is not anchored as the design asks."""
+    off = sorted(set(criterion.anchors) - set(scale.points))
+    if off:
+        raise ValueError(f"criterion {criterion.name}: anchor {off[0]} is off the scale {scale}")
+    ends = {scale.min, scale.max}
+    needed = set(scale.points) if len(scale.points) <= FULLY_ANCHORED else ends
+    bare = sorted(needed - set(criterion.anchors))
+    if bare:
+        raise ValueError(f"criterion {criterion.name}: point {bare[0]} has no anchor")
+
+
+def _check_prompt(prompt: str, gold: Gold) -> None:
+    """Refuse unknown placeholders, a prompt without the response, and gold it must not show."""
+    used = set(PLACEHOLDER.findall(prompt))
+    unknown = sorted(used - PLACEHOLDERS)
+    if unknown:
+        raise ValueError(f"prompt: unknown placeholder {{{{{unknown[0]}}}}}")
+    if "response" not in used:
+        raise ValueError("prompt: {{response}} is missing")
+    if gold == "never" and "reference" in used:
+        raise ValueError('prompt: {{reference}} is used although gold = "never"')
+
+
+def read_rubric(name_or_folder: str | Path) -> Rubric:
+    """Read a rubric by the name of one that ships with medjury, or from a folder.
+
+    Raises
+    ------
+    Unknown
+        If there is neither such a folder nor such a name; the message lists the names.
+    BadRubric
+        If `rubric.toml` or `prompt.txt` is missing or wrong.
+    """
+    folder = _folder(name_or_folder)
+    try:
+        body: Mapping[str, Any] = tomllib.loads((folder / "rubric.toml").read_text("utf-8"))
+        prompt = (folder / "prompt.txt").read_text("utf-8")
+        return Rubric(**body, prompt=prompt)
+    except FileNotFoundError as error:
+        raise BadRubric(f"rubric {folder}: {Path(error.filename).name} is missing") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadRubric(f"rubric {folder}: {error}") from error
+    except ValidationError as error:
+        raise BadRubric(f"rubric {folder}: {_first(error)}") from error
+
+
+def shipped() -> list[str]:
+    """Return the names of the rubrics that ship with medjury."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/rubric.toml"))
+
+
+def _folder(name_or_folder: str | Path) -> Path:
+    """Return the folder that is meant: a shipped name wins over a folder of the same name."""
+    if str(name_or_folder) in shipped():
+        return FOLDER / str(name_or_folder)
+    folder = Path(name_or_folder)
+    if folder.is_dir():
+        return folder
+    raise Unknown(
+        f"rubric {str(name_or_folder)!r}: neither a folder nor one of " + ", ".join(shipped())
+    )
+
+
+def _first(error: ValidationError) -> str:
+    """Return the first complaint of pydantic in one line."""
+    problem = error.errors()[0]
+    place = ".".join(str(step) for step in problem["loc"])
+    return f"{place}: {problem['msg']}" if place else str(problem["msg"])

@@ -1,0 +1,24 @@
+"""The only package that writes to a study; each public function is one transaction."""
+
+from data.store.assignments import assign, save_draft, submit
+from data.store.attempts import AttemptRecord, add_jurors, record_attempt
+from data.store.people import Invitation, invite
+from data.store.ratings import RatingsAdded, import_ratings
+from data.store.responses import ResponsesAdded, import_responses
+from data.store.rubrics import add_rubric
+
+__all__ = [
+    "AttemptRecord",
+    "Invitation",
+    "RatingsAdded",
+    "ResponsesAdded",
+    "add_jurors",
+    "add_rubric",
+    "assign",
+    "import_ratings",
+    "import_responses",
+    "invite",
+    "record_attempt",
+    "save_draft",
+    "submit",
+]

@@ -1,0 +1,110 @@
+"""Jurors and every call made to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from data.card import Reply
+from data.database import transaction
+from data.errors import Conflict
+from data.rubric import Rubric
+from data.schema import Attempt, Kind, Rater, Rating, Status
+from data.store.audit import log
+from data.store.rubrics import keep_rubric
+
+
+@dataclass(frozen=True, slots=True)
+class JurorRecord:
+    """A juror as the study keeps it; `profile` holds all that decides what it answers."""
+
+    handle: str
+    family: str
+    profile: Mapping[str, Any]
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One call, as `Attempt` stores it: `rater` and `response` are primary keys.
+
+    Unknown token counts and prices are None, never 0.
+    """
+
+    rater: int
+    response: int
+    status: Status
+    request_sha256: str
+    replicate: int = 0
+    number: int = 1
+    sent: Mapping[str, Any] = field(default_factory=dict)
+    raw: str = ""
+    reason: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
+    usd: float | None = None
+    price_source: str = ""
+    latency_seconds: float = 0.0
+    request_id: str = ""
+    returned_model: str = ""
+
+
+def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
+    """Store jurors that are new; return each one's primary key.
+
+    Raises
+    ------
+    Conflict
+        If a juror of that name with another profile has rated here: its ratings would mix.
+    """
+    with transaction(engine) as session:
+        return {one.handle: _keep(session, one) for one in jurors}
+
+
+def record_attempt(
+    engine: Engine, record: AttemptRecord, rubric: Rubric, reply: Reply | None = None
+) -> None:
+    """Store one call and, where it gave a whole valid reply, its ratings: both or neither."""
+    with transaction(engine) as session:
+        keep_rubric(session, rubric)
+        fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
+        session.add(Attempt(**fields | {"sent": dict(record.sent)}, rubric_sha256=rubric.sha256))
+        if reply is not None and record.status == Status.OK:
+            session.add_all(
+                Rating(
+                    response=record.response,
+                    rater=record.rater,
+                    criterion=name,
+                    score=rubric.score(name, reply.scores[name], "juror", "response"),
+                    rubric_sha256=rubric.sha256,
+                    replicate=record.replicate,
+                    comment=reply.comment_on(name),
+                )
+                for name in rubric.criteria
+            )
+
+
+def _keep(session: Session, juror: JurorRecord) -> int:
+    """Store a juror if it is new and return its primary key."""
+    known = session.exec(select(Rater).where(Rater.handle == juror.handle)).first()
+    if known is None:
+        known = Rater(
+            kind=Kind.JUROR,
+            handle=juror.handle,
+            family=juror.family,
+            simulated=juror.simulated,
+            profile=dict(juror.profile),
+        )
+        session.add(known)
+        session.flush()
+        log(session, "researcher", "juror added", {"juror": juror.handle})
+    if known.kind != Kind.JUROR or known.profile != dict(juror.profile):
+        raise Conflict(
+            f"juror {juror.handle!r}: a {known.kind} of this name with another profile is in the "
+            "study, and their ratings must not mix; give the juror another name in the panel"
+        )
+    return known.id or 0

@@ -1,0 +1,218 @@
+"""Storing ratings made elsewhere, row by row against the rubric they were made on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from data.database import transaction
+from data.errors import OffScale, Unknown
+from data.importers.batches import batches
+from data.importers.rows import Origin, RatingRow, Tick
+from data.rubric import Rubric
+from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText, now
+from data.store.audit import log
+from data.store.responses import move_to_rubric
+from data.store.rubrics import keep_rubric
+
+Key = tuple[int, int, str, str | None, int, int]
+
+
+@dataclass
+class RatingsAdded:
+    """What an import of ratings changed.
+
+    `revised` rows differ from what the same rater said before: both are kept and the
+    newer one counts. `raters` are new to the study. `other_rubric` names benchmarks whose
+    ratings were stored on a rubric that is not the benchmark's own.
+    """
+
+    added: int = 0
+    revised: int = 0
+    unchanged: int = 0
+    raters: list[str] = field(default_factory=list)
+    other_rubric: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A response as a rating needs it: its key and the rubric it is rated on."""
+
+    response: int
+    benchmark: str
+    rubric: Rubric
+
+
+class _Import:
+    """One import under way: what it has seen of the file and of the study."""
+
+    def __init__(self, session: Session, rubric: Rubric | None, simulated: bool) -> None:
+        self.session, self.rubric, self.simulated = session, rubric, simulated
+        self.result = RatingsAdded()
+        self.seen: dict[Key, Origin] = {}
+        self.raters = {one.handle: one for one in session.exec(select(Rater))}
+        self.rubrics: dict[str, Rubric] = {}
+
+    def targets(self, batch: list[RatingRow]) -> dict[str, Target]:
+        """Return the responses a batch speaks of, by response_id."""
+        found = self.session.exec(
+            select(Response.response_id, Response.id, Instance.benchmark)
+            .join(Instance, col(Instance.id) == col(Response.instance))
+            .where(col(Response.response_id).in_({row.response_id for row in batch}))
+        ).all()
+        return {
+            name: Target(key or 0, benchmark, self.rubric_of(benchmark))
+            for name, key, benchmark in found
+        }
+
+    def rubric_of(self, benchmark: str) -> Rubric:
+        """Return the rubric this import is checked against, moving the benchmark if it may."""
+        if benchmark not in self.rubrics:
+            if self.rubric is not None and not move_to_rubric(self.session, benchmark, self.rubric):
+                self.result.other_rubric.add(benchmark)
+                keep_rubric(self.session, self.rubric)
+            sha256 = self.session.get_one(Benchmark, benchmark).rubric_sha256
+            body = self.session.get_one(RubricText, sha256).body
+            self.rubrics[benchmark] = self.rubric or Rubric.from_json(body)
+        return self.rubrics[benchmark]
+
+    def rating(self, row: RatingRow, targets: dict[str, Target]) -> Rating:
+        """Return one row as a rating, or refuse it by name."""
+        if row.response_id not in targets:
+            raise row.origin.wrong(
+                "response_id", row.response_id, "no such response in the study; import it first"
+            )
+        target = targets[row.response_id]
+        metric = row.kind == Kind.METRIC
+        rating = Rating(
+            response=target.response,
+            rater=self.rater(row).id or 0,
+            criterion=row.criterion,
+            score=_number(row) if metric else _score(row, target.rubric),
+            rubric_sha256=None if metric else target.rubric.sha256,
+            pass_=row.pass_,
+            replicate=row.replicate,
+            comment=row.comment,
+            at=row.rated_at or now(),
+        )
+        self._refuse_repeat(rating, row)
+        return rating
+
+    def rater(self, row: RatingRow) -> Rater:
+        """Return the row's rater, made if new; a name never changes its kind."""
+        known = self.raters.get(row.rater)
+        if known is None:
+            known = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
+            self.session.add(known)
+            self.session.flush()
+            self.raters[row.rater] = known
+            self.result.raters.append(row.rater)
+        if known.kind != row.kind:
+            raise row.origin.wrong("kind", row.kind.value, f"{row.rater} is a {known.kind}")
+        return known
+
+    def _refuse_repeat(self, rating: Rating, row: RatingRow) -> None:
+        key = _key(rating)
+        if first := self.seen.get(key):
+            raise row.origin.wrong(
+                "criterion",
+                row.criterion,
+                f"{row.rater} already rates {row.criterion} of {row.response_id} in row {first.row}",
+            )
+        self.seen[key] = row.origin
+
+    def keep(self, ratings: list[Rating]) -> None:
+        """Add what is new; count what the study already says."""
+        latest = {_key(one): one for one in self.session.exec(_by(ratings))}
+        new = []
+        for rating in ratings:
+            before = latest.get(_key(rating))
+            if before and (before.score, before.comment) == (rating.score, rating.comment):
+                self.result.unchanged += 1
+                continue
+            self.result.revised += before is not None
+            self.result.added += before is None
+            new.append(rating)
+        self.session.add_all(new)
+        self.session.flush()
+
+
+def import_ratings(
+    engine: Engine,
+    rows: Iterable[RatingRow],
+    rubric: Rubric | None = None,
+    simulated: bool = False,
+    tick: Tick = lambda _: None,
+) -> RatingsAdded:
+    """Store ratings made elsewhere, all of the file or nothing.
+
+    Parameters
+    ----------
+    rows
+        Streamed, one score each.
+    rubric
+        The rubric they were made on; by default each benchmark's own. A benchmark that
+        nobody has rated yet moves to it.
+    simulated
+        Mark raters that are new to the study as simulated.
+
+    Raises
+    ------
+    BadRow
+        If a response is unknown, a criterion or score is not the rubric's, a rating stands
+        twice in the file, or a rater changes kind. Nothing is stored.
+    """
+    with transaction(engine) as session:
+        work = _Import(session, rubric, simulated)
+        for batch in batches(rows):
+            targets = work.targets(batch)
+            work.keep([work.rating(row, targets) for row in batch])
+            tick(len(batch))
+        result = work.result
+        if result.added or result.revised:
+            detail = {"added": result.added, "revised": result.revised}
+            log(session, "researcher", "ratings imported", detail)
+    return result
+
+
+def _key(rating: Rating) -> Key:
+    return (
+        rating.response,
+        rating.rater,
+        rating.criterion,
+        rating.rubric_sha256,
+        rating.pass_,
+        rating.replicate,
+    )
+
+
+def _by(ratings: list[Rating]):  # type: ignore[no-untyped-def]
+    """Select, oldest first, all that the same raters said of the same responses."""
+    return (
+        select(Rating)
+        .where(
+            col(Rating.response).in_({one.response for one in ratings}),
+            col(Rating.rater).in_({one.rater for one in ratings}),
+        )
+        .order_by(col(Rating.id))
+    )
+
+
+def _score(row: RatingRow, rubric: Rubric) -> float:
+    """Return a clinician's or juror's score, checked against the rubric."""
+    try:
+        return rubric.score(row.criterion, row.score, row.rater, row.response_id)
+    except (Unknown, OffScale) as error:
+        raise type(error)(f"{row.origin}: {error}; nothing was imported") from error
+
+
+def _number(row: RatingRow) -> float:
+    """Return a metric's value: any finite number."""
+    try:
+        value = float(row.score)
+    except ValueError:
+        value = float("inf")
+    if abs(value) == float("inf") or value != value:
+        raise row.origin.wrong("score", row.score, "a metric's value is a finite number")
+    return value

@@ -1,0 +1,210 @@
+"""Storing instances and responses from rows; importing the same file twice changes nothing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from data.database import transaction
+from data.importers.batches import batches
+from data.importers.rows import Origin, ResponseRow, Tick
+from data.rubric import Rubric
+from data.schema import Authorship, Benchmark, Instance, Rating, Response
+from data.store.audit import log
+from data.store.rubrics import keep_rubric
+
+Key = tuple[str, str]
+RubricFor = Callable[[str], Rubric]
+INSTANCE_COLUMNS = ("context", "prompt", "reference", "checklist")
+
+
+@dataclass
+class ResponsesAdded:
+    """What an import changed: counts of rows stored now and of rows that were there already."""
+
+    instances: int = 0
+    responses: int = 0
+    unchanged: int = 0
+    benchmarks: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a benchmark stands in the taxonomy."""
+
+    category: str = ""
+    subcategory: str = ""
+
+
+def import_responses(
+    engine: Engine,
+    rows: Iterable[ResponseRow],
+    rubric_for: RubricFor,
+    places: Mapping[str, Place] | None = None,
+    tick: Tick = lambda _: None,
+) -> ResponsesAdded:
+    """Store responses with their instances, all of them or none.
+
+    Parameters
+    ----------
+    rows
+        Streamed; memory does not grow with the length of the texts.
+    rubric_for
+        Gives the rubric of a benchmark that is new to the study.
+    places
+        Benchmark name -> place in the taxonomy, for new benchmarks.
+    tick
+        Called with the number of rows of each batch stored.
+
+    Raises
+    ------
+    BadRow
+        If a row contradicts the file or the study: nothing of the file is stored.
+    """
+    added = ResponsesAdded()
+    seen: dict[str, Origin] = {}
+    with transaction(engine) as session:
+        for batch in batches(rows):
+            _refuse_repeats(batch, seen)
+            for name in dict.fromkeys(row.benchmark for row in batch):
+                _keep_benchmark(session, name, rubric_for, (places or {}).get(name, Place()), added)
+            instances = _keep_instances(session, batch, added)
+            _keep_responses(session, batch, instances, added)
+            session.expunge_all()
+            tick(len(batch))
+        if added.responses or added.instances:
+            detail = {"responses": added.responses, "instances": added.instances}
+            log(session, "researcher", "responses imported", detail)
+    return added
+
+
+def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
+    """Refuse a response_id that the file has already used."""
+    for row in batch:
+        if first := seen.get(row.response_id):
+            raise row.origin.wrong(
+                "response_id", row.response_id, f"already used in row {first.row}; ids must differ"
+            )
+        seen[row.response_id] = row.origin
+
+
+def _keep_benchmark(
+    session: Session, name: str, rubric_for: RubricFor, place: Place, added: ResponsesAdded
+) -> None:
+    """Store a benchmark that is new to the study, with its rubric."""
+    stored = session.get(Benchmark, name)
+    if stored is None:
+        sha256 = keep_rubric(session, rubric_for(name))
+        session.add(
+            Benchmark(
+                name=name,
+                category=place.category,
+                subcategory=place.subcategory,
+                rubric_sha256=sha256,
+            )
+        )
+        session.flush()
+        added.benchmarks.append(name)
+
+
+def _keep_instances(
+    session: Session, batch: list[ResponseRow], added: ResponsesAdded
+) -> dict[Key, int]:
+    """Store the batch's new instances; return the primary key of each instance in the batch."""
+    found = session.exec(
+        select(Instance).where(
+            col(Instance.benchmark).in_({row.benchmark for row in batch}),
+            col(Instance.instance_id).in_({row.instance_id for row in batch}),
+        )
+    )
+    stored = {(one.benchmark, one.instance_id): one for one in found}
+    for row in batch:
+        key = (row.benchmark, row.instance_id)
+        if key not in stored:
+            stored[key] = _instance(row)
+            session.add(stored[key])
+            added.instances += 1
+        _refuse_change(row, stored[key])
+    session.flush()
+    return {key: one.id for key, one in stored.items() if one.id is not None}
+
+
+def _instance(row: ResponseRow) -> Instance:
+    """Return the instance a row speaks of."""
+    return Instance(
+        benchmark=row.benchmark,
+        instance_id=row.instance_id,
+        context=row.context,
+        prompt=row.prompt,
+        reference=row.reference,
+        checklist=row.checklist,
+    )
+
+
+def _refuse_change(row: ResponseRow, stored: Instance) -> None:
+    """Refuse a row whose instance reads otherwise than it was first given."""
+    for column in INSTANCE_COLUMNS:
+        if getattr(row, column) != getattr(stored, column):
+            raise row.origin.wrong(
+                column,
+                getattr(row, column),
+                f"instance {row.instance_id} of {row.benchmark} already has another {column}; "
+                "use another instance_id for another text",
+            )
+
+
+def _keep_responses(
+    session: Session, batch: list[ResponseRow], instances: dict[Key, int], added: ResponsesAdded
+) -> None:
+    """Store the batch's new responses and their authors; refuse changed ones."""
+    found = session.exec(
+        select(Response, Authorship.model)
+        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .where(col(Response.response_id).in_([row.response_id for row in batch]))
+    )
+    stored = {one.response_id: (one.instance, one.text, model) for one, model in found}
+    new: list[tuple[Response, str]] = []
+    for row in batch:
+        instance = instances[row.benchmark, row.instance_id]
+        if row.response_id not in stored:
+            text = Response(response_id=row.response_id, instance=instance, text=row.response)
+            new.append((text, row.model))
+        elif stored[row.response_id] == (instance, row.response, row.model):
+            added.unchanged += 1
+        else:
+            raise row.origin.wrong(
+                "response_id",
+                row.response_id,
+                "the study already has this id with another text, model or instance; "
+                "responses are never changed",
+            )
+    session.add_all([one for one, _ in new])
+    session.flush()
+    session.add_all([Authorship(response=one.id or 0, model=model) for one, model in new])
+    session.flush()
+    added.responses += len(new)
+
+
+def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
+    """Put a benchmark on another rubric unless somebody rated on its present one.
+
+    Returns False where ratings by clinicians or jurors stand on the present rubric.
+    """
+    benchmark = session.get_one(Benchmark, name)
+    if benchmark.rubric_sha256 == rubric.sha256:
+        return True
+    rated = (
+        select(Rating.id)
+        .join(Response, col(Response.id) == col(Rating.response))
+        .join(Instance, col(Instance.id) == col(Response.instance))
+        .where(Instance.benchmark == name, Rating.rubric_sha256 == benchmark.rubric_sha256)
+        .limit(1)
+    )
+    if session.exec(rated).first() is not None:
+        return False
+    benchmark.rubric_sha256 = keep_rubric(session, rubric)
+    session.add(benchmark)
+    session.flush()
+    log(session, "researcher", "rubric set", {"benchmark": name, "rubric": rubric.name})
+    return True
