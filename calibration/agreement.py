@@ -1,0 +1,166 @@
+"""How far a scorer (a jury, one juror or a metric) agrees with the clinicians' mean."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.bootstrap import Counts
+from calibration.grid import Grid
+from calibration.icc import icc_consistency
+from calibration.resample import (
+    Prepared,
+    icc_of_moments,
+    moments,
+    moments_of_raters,
+    panel_column,
+    prepare,
+    scale,
+)
+from calibration.scores import Array, Flags, Integers, Method
+from calibration.zscore import FLAT, mean_of_given, without_variance, z_within_raters
+
+LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Raters whose mean is one column: jurors, or one rater alone.
+
+    `needed` is how many of them must have a composite for the mean to exist.
+    """
+
+    members: tuple[str, ...]
+    needed: int
+
+    def present(self, grid: Grid) -> Flags:
+        """Return which responses have composites of enough members."""
+        own = grid.composites[:, grid.columns(self.members)]
+        enough: Flags = (~np.isnan(own)).sum(axis=1) >= self.needed
+        return enough
+
+
+def one(rater: str) -> Panel:
+    """Return a panel of one rater."""
+    return Panel((rater,), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """The clinicians' column and a scorer's, over the responses of the analysed set.
+
+    Attributes
+    ----------
+    clinicians, scorer : shape (n,), NaN where there is none
+    both : shape (n,), which responses have both
+    """
+
+    clinicians: Array
+    scorer: Array
+
+    @property
+    def both(self) -> Flags:
+        """Return which responses have both columns."""
+        return ~np.isnan(self.clinicians) & ~np.isnan(self.scorer)
+
+
+def columns(grid: Grid, panel: Panel, method: Method) -> Columns:
+    """Return the two columns whose ICC is asked for.
+
+    Method "paper": z within every rater over all of the rater's composites in the grid,
+    then means over clinicians and over the panel. Method "published": means of raw
+    composites (`column_icc` z-scores the two columns afterwards).
+    """
+    values = z_within_raters(grid.composites) if method == "paper" else grid.composites
+    scorer = mean_of_given(values[:, grid.columns(panel.members)])
+    return Columns(
+        clinicians=mean_of_given(values[:, grid.of_kind("clinician")]),
+        scorer=np.where(panel.present(grid), scorer, np.nan),
+    )
+
+
+def column_icc(x: Array, y: Array, method: Method) -> float:
+    """Return ICC(3,2) of two columns without NaN; NaN when `why_undefined` has a reason."""
+    if why_undefined(x, y):
+        return float("nan")
+    pair = np.column_stack([x, y])
+    if method == "published":
+        pair = z_within_raters(pair)
+    icc = float(icc_consistency(pair))
+    return icc if np.isfinite(icc) else float("nan")
+
+
+def why_undefined(x: Array, y: Array, least: int = LEAST_RESPONSES) -> str:
+    """Return why two columns have no ICC, or "" when they have one."""
+    if len(x) < least:
+        return f"undefined: {len(x)} responses have both scores, and it takes {least}"
+    for name, column in (("the first", x), ("the second", y)):
+        if _flat(column):
+            return f"undefined: {name} column has no variance"
+    if np.ptp(x + y) <= FLAT * (np.ptp(x) + np.ptp(y)):
+        return "undefined: one column is the mirror of the other"
+    return ""
+
+
+def _flat(column: Array) -> bool:
+    return bool(np.ptp(column) <= FLAT * np.abs(column).max())
+
+
+@dataclass(frozen=True, eq=False)
+class ScorerReplicates:
+    """ICCs of a jury and of single scorers with the clinicians, resample by resample.
+
+    Called with counts (B, clusters) it returns shape (B, [jury] + singles). Both methods
+    start again from the composites: "paper" recomputes every rater's mean and sd over the
+    resampled responses, "published" the mean and sd of the two columns.
+    """
+
+    prepared: Prepared
+    clinicians: Integers
+    jury: Integers
+    jury_present: Array
+    singles: Integers
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the ICC of every scorer in every resample; NaN where undefined."""
+        data = self.prepared
+        by = scale(data, counts)
+        clinical = panel_column(data, by, self.clinicians)
+        weights = counts[:, data.clusters] * (clinical.count > 0)
+        restandardise = data.method == "published"
+        sums = moments_of_raters(weights, clinical.mean, data, self.singles)
+        # A rater without variance in a resample has factor 0, and so no ICC.
+        factor = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
+        alone = icc_of_moments(sums, factor, restandardise=restandardise)
+        if not len(self.jury):
+            return alone
+        jury = panel_column(data, by, self.jury)
+        shared = weights * self.jury_present * (jury.count > 0)
+        together = icc_of_moments(
+            moments(shared, jury.mean, clinical.mean), restandardise=restandardise
+        )
+        return np.column_stack([together, alone])
+
+
+def scorer_replicates(
+    grid: Grid, jury: Panel | None, singles: Sequence[str], method: Method
+) -> ScorerReplicates:
+    """Return the resampled ICCs of a jury, if there is one, and of single jurors and metrics."""
+    members = jury.members if jury else ()
+    present = jury.present(grid) if jury else np.zeros(len(grid.responses), dtype=np.bool_)
+    return ScorerReplicates(
+        prepared=prepare(grid, method),
+        clinicians=grid.of_kind("clinician"),
+        jury=grid.columns(members),
+        jury_present=present.astype(np.float64),
+        singles=grid.columns(singles),
+    )
+
+
+def unscaled(grid: Grid, raters: Sequence[str], rows: Flags | None = None) -> tuple[str, ...]:
+    """Return which of the raters have composites here but no variance, hence no z."""
+    own = grid.columns(raters)
+    table = grid.composites[:, own]
+    seen = ~np.isnan(table if rows is None else table[rows])
+    named = without_variance(table) & seen.any(axis=0)
+    return tuple(np.array(raters)[named]) if len(own) else ()

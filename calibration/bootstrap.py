@@ -1,0 +1,137 @@
+"""The bootstrap over instances: draw them with their responses, compute anew, read off an interval."""
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from calibration.f_interval import UNDEFINED, Interval
+from calibration.scores import Array
+
+CELLS = 2**18  # drawn responses held at a time: what fits a processor's cache, not its memory
+
+Counts = Array
+"""Shape (B, clusters): how often each cluster was drawn in each of B resamples."""
+
+Statistic = Callable[[Counts], Array]
+"""From counts (B, clusters) to one value, or one row of values, a resample."""
+
+Tick = Callable[[int], None]
+"""Told, from time to time, how many resamples have been done since it was last told."""
+
+
+def draw_counts(
+    clusters: int, *, reps: int, seed: int, rows: int | None = None
+) -> Iterator[Counts]:
+    """Draw clusters with replacement and yield how often each came, a few resamples at a time.
+
+    A cluster drawn twice counts twice: nothing is averaged away. The resamples depend on
+    the number of clusters and the seed alone, not on how many are yielded at a time, so
+    two statistics with one seed are compared on the same resamples.
+
+    Parameters
+    ----------
+    clusters : how many clusters there are, and how many each resample draws
+    reps : how many resamples
+    seed : of the draw
+    rows : responses in all the clusters, which bounds the resamples yielded at a time
+    """
+    random = np.random.default_rng(seed)
+    at_once = max(1, CELLS // max(rows or clusters, 1))
+    for start in range(0, reps, at_once):
+        size = min(at_once, reps - start)
+        drawn = random.integers(0, clusters, size=(size, clusters))
+        drawn += clusters * np.arange(size)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=size * clusters)
+        yield counts.reshape(size, clusters).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """How a statistic is resampled: what `replicates` needs beside the statistic."""
+
+    clusters: int
+    rows: int
+    reps: int = 2000
+    seed: int = 0
+
+
+def replicates(statistic: Statistic, how: Resampling, tick: Tick | None = None) -> Array:
+    """Return the statistic of every resample, shape (reps, ...); NaN where it is undefined."""
+    done = []
+    for counts in draw_counts(how.clusters, reps=how.reps, seed=how.seed, rows=how.rows):
+        done.append(statistic(counts))
+        if tick:
+            tick(len(counts))
+    return np.concatenate(done) if done else statistic(np.ones((1, how.clusters)))[:0]
+
+
+def percentile_interval(values: Array, confidence: float = 0.95) -> Interval:
+    """Return the central quantiles of the replicates that are finite; NaN if none is."""
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return UNDEFINED
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(finite, [tail, 1 - tail])
+    return Interval(float(low), float(high))
+
+
+def bca_interval(
+    statistic: Statistic, values: Array, clusters: int, confidence: float = 0.95
+) -> Interval:
+    """Return the bias-corrected and accelerated interval of one number over clusters.
+
+    Parameters
+    ----------
+    statistic : from counts (B, clusters) to shape (B,)
+    values : its replicates, from `replicates`
+    clusters : how many there are; the jackknife leaves each out in turn
+    confidence : of the interval
+
+    Returns
+    -------
+    Interval
+        NaN where BCa is undefined: all replicates on one side of the statistic, a
+        jackknife value that is undefined, or no replicate.
+
+    References
+    ----------
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 14. The
+    computation is `scipy.stats.bootstrap`, given cluster numbers as the sample.
+    """
+
+    def of_numbers(drawn: Array, axis: int = -1) -> Array:
+        return statistic(_count(np.moveaxis(drawn, axis, -1), clusters))
+
+    finite = values[np.isfinite(values)]
+    if len(finite) < 2:
+        return UNDEFINED
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns where it answers NaN, which we return
+        ends = stats.bootstrap(  # type: ignore[call-overload]  # stubs: no earlier result, no ints
+            (np.arange(clusters),),
+            of_numbers,
+            n_resamples=0,
+            batch=max(1, CELLS // clusters),
+            vectorized=True,
+            method="BCa",
+            confidence_level=confidence,
+            bootstrap_result=_Drawn(finite),
+        ).confidence_interval
+    return Interval(float(ends.low), float(ends.high))
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Replicates in the shape in which scipy takes up an earlier bootstrap."""
+
+    bootstrap_distribution: Array
+
+
+def _count(drawn: Array, clusters: int) -> Counts:
+    tables = drawn.reshape(-1, drawn.shape[-1]).astype(np.int64)
+    shifted = tables + clusters * np.arange(len(tables))[:, None]
+    counts = np.bincount(shifted.ravel(), minlength=len(tables) * clusters)
+    return counts.reshape(len(tables), clusters).astype(np.float64)

@@ -1,0 +1,133 @@
+"""What calibration is handed: the ratings of one study and the shape of its rubrics."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from data.errors import BadInput, OffScale
+
+Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Integers = NDArray[np.int64]
+Method = Literal["paper", "published"]
+
+KINDS = ("clinician", "juror", "metric")
+RATING_KEY = ["response_id", "rater", "criterion", "pass_", "replicate"]
+RATING_COLUMNS = {*RATING_KEY, "instance_id", "benchmark", "kind", "score"}
+RESPONSE_COLUMNS = {"response_id", "instance_id", "benchmark"}
+
+
+@dataclass(frozen=True)
+class RubricShape:
+    """The criteria of a rubric and the two ends of its scale."""
+
+    criteria: tuple[str, ...]
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The ratings of one study, as plain values.
+
+    Attributes
+    ----------
+    ratings : DataFrame
+        One row a score: response_id, instance_id (unique over the whole study),
+        benchmark, rater (handle), kind ("clinician", "juror" or "metric"), criterion,
+        score, pass_ (1 for a hidden repeat, else 0) and replicate. Only the latest
+        score of each (response, rater, criterion, pass_, replicate).
+    responses : DataFrame
+        Every response of the study, rated or not: response_id, instance_id, benchmark.
+    rubrics : mapping
+        The rubric's shape for every benchmark. Metrics are not on the rubric.
+    simulated : frozenset
+        Handles of raters that are no real clinician, juror or metric.
+
+    Raises
+    ------
+    BadInput
+        If a column is missing, a score is given twice, a rater has two kinds or a
+        benchmark has no rubric; OffScale if a clinician's or juror's score is off it.
+    """
+
+    ratings: pd.DataFrame
+    responses: pd.DataFrame
+    rubrics: Mapping[str, RubricShape]
+    simulated: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        _check_columns(self.ratings, RATING_COLUMNS, "ratings")
+        _check_columns(self.responses, RESPONSE_COLUMNS, "responses")
+        _check_benchmarks(self.responses, self.rubrics)
+        _check_known(self.ratings, self.responses)
+        _check_once(self.ratings)
+        _check_kinds(self.ratings)
+        _check_scale(self.ratings, self.rubrics)
+
+    @property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Return the benchmarks that have responses, in alphabetical order."""
+        return tuple(sorted(self.responses["benchmark"].unique()))
+
+    def raters(self, kind: str) -> tuple[str, ...]:
+        """Return the handles of one kind of rater, in alphabetical order."""
+        return tuple(sorted(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique()))
+
+
+def _check_columns(table: pd.DataFrame, needed: set[str], name: str) -> None:
+    if missing := needed - set(table.columns):
+        raise BadInput(f"the {name} lack the columns {', '.join(sorted(missing))}")
+
+
+def _check_benchmarks(responses: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> None:
+    if missing := set(responses["benchmark"].unique()) - set(rubrics):
+        raise BadInput(f"no rubric for the benchmarks {', '.join(sorted(missing))}")
+    if responses["response_id"].duplicated().any():
+        raise BadInput("the responses name a response_id twice")
+
+
+def _check_known(ratings: pd.DataFrame, responses: pd.DataFrame) -> None:
+    keys = ["response_id", "instance_id", "benchmark"]
+    found = ratings[keys].drop_duplicates().merge(responses[keys], how="left", indicator=True)
+    lost = found.loc[found["_merge"] == "left_only", "response_id"]
+    if len(lost):
+        raise BadInput(
+            f"{len(lost)} rated responses, {lost.iloc[0]} first, are not among the responses "
+            "with that instance and benchmark"
+        )
+
+
+def _check_once(ratings: pd.DataFrame) -> None:
+    twice = ratings.duplicated(RATING_KEY)
+    if twice.any():
+        row = ratings[twice].iloc[0]
+        raise BadInput(
+            f"{row['rater']} has two scores for {row['criterion']} on {row['response_id']}: "
+            "hand over only the latest of each pass and replicate"
+        )
+
+
+def _check_kinds(ratings: pd.DataFrame) -> None:
+    if odd := set(ratings["kind"].unique()) - set(KINDS):
+        raise BadInput(f"unknown kinds of rater: {', '.join(sorted(map(str, odd)))}")
+    kinds = ratings[["rater", "kind"]].drop_duplicates()
+    if (double := kinds["rater"].duplicated()).any():
+        raise BadInput(f"{kinds.loc[double, 'rater'].iloc[0]} is two kinds of rater at once")
+
+
+def _check_scale(ratings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> None:
+    judged = ratings[ratings["kind"] != "metric"]
+    low = judged["benchmark"].map({name: shape.low for name, shape in rubrics.items()})
+    high = judged["benchmark"].map({name: shape.high for name, shape in rubrics.items()})
+    off = judged[(judged["score"] < low) | (judged["score"] > high)]
+    if len(off):
+        row = off.iloc[0]
+        raise OffScale(
+            f"{row['criterion']}={row['score']:g} by {row['rater']} on {row['response_id']} "
+            f"is off the scale of {row['benchmark']}"
+        )
