@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
 from sqlalchemy import Engine, Select, func
+from sqlalchemy import select as select_columns
 from sqlmodel import col, select
 
 from data.card import Card
@@ -23,9 +24,6 @@ from data.schema import (
     RubricText,
     State,
 )
-
-if TYPE_CHECKING:
-    pass
 
 NOBODY = PasswordHasher().hash("nobody")
 
@@ -163,7 +161,7 @@ def next_task(engine: Engine, rater: int) -> Task | None:
         .join(Assignment, col(Assignment.response) == col(Response.id))
         .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
         .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
-        .where(Assignment.rater == rater, Assignment.state == State.OPEN)
+        .where(col(Assignment.rater) == rater, col(Assignment.state) == State.OPEN)
         .order_by(col(Assignment.position))
         .limit(1)
     )
@@ -178,7 +176,9 @@ def next_task(engine: Engine, rater: int) -> Task | None:
 
 def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[JurorCard]:
     """Yield a benchmark's responses as jurors get them, in a fixed order."""
-    query = _shown(Response.id).where(Instance.benchmark == benchmark).order_by(col(Response.id))
+    query = (
+        _shown(Response.id).where(col(Instance.benchmark) == benchmark).order_by(col(Response.id))
+    )
     with reading(engine) as session:
         for *texts, key in session.execute(query).yield_per(200):
             yield JurorCard(key, benchmark, _card(str(key), texts, rubric))
@@ -214,20 +214,16 @@ def simulated_raters(engine: Engine) -> frozenset[str]:
         return frozenset(session.exec(select(Rater.handle).where(col(Rater.simulated).is_(True))))
 
 
-def _shown(*also: Any) -> Select[Any]:
+def _shown(*also: Any) -> Select[*tuple[Any, ...]]:
     """Select what a card shows of a response, and what else is asked for; never its author."""
-    return (
-        select(
-            Instance.context,
-            Instance.prompt,
-            Response.text,
-            Instance.reference,
-            Instance.checklist,
-            *also,
-        )
+    texts = (Instance.context, Instance.prompt, Response.text)
+    support = (Instance.reference, Instance.checklist)
+    query: Select[*tuple[Any, ...]] = (
+        select_columns(*(col(one) for one in (*texts, *support)), *(col(one) for one in also))
         .select_from(Response)
         .join(Instance, col(Instance.id) == col(Response.instance))
     )
+    return query
 
 
 def _card(code: str, texts: list[Any], rubric: Rubric) -> Card:

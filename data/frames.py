@@ -1,0 +1,60 @@
+"""Reading a study as tables for the statistics; pandas is loaded only here and only when asked."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine, text
+
+from data.database import reading
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RATINGS = """
+SELECT r.response_id, b.name || '/' || i.instance_id AS instance_id, b.name AS benchmark,
+       p.handle AS rater, p.kind, g.criterion, g.score, g.pass_, g.replicate
+FROM rating g
+JOIN response r ON r.id = g.response
+JOIN instance i ON i.id = r.instance
+JOIN benchmark b ON b.name = i.benchmark
+JOIN rater p ON p.id = g.rater
+WHERE (p.kind = 'metric' OR g.rubric_sha256 = b.rubric_sha256)
+  AND g.id IN (
+    SELECT MAX(id) FROM rating
+    GROUP BY response, rater, criterion, rubric_sha256, pass_, replicate
+  )
+ORDER BY g.id
+"""
+RESPONSES = """
+SELECT r.response_id, b.name || '/' || i.instance_id AS instance_id, b.name AS benchmark
+FROM response r
+JOIN instance i ON i.id = r.instance
+JOIN benchmark b ON b.name = i.benchmark
+ORDER BY r.id
+"""
+
+
+def ratings_frame(engine: Engine) -> "pd.DataFrame":
+    """Return the ratings that count, a row a score.
+
+    Returns
+    -------
+    Columns response_id, instance_id (benchmark/instance, unique in the study), benchmark,
+    rater, kind, criterion, score, pass_ (1 for a hidden repeat), replicate. Only the newest
+    of several scores by one rater for one thing; clinicians' and jurors' only where they
+    were made on the benchmark's present rubric. No author.
+    """
+    return _frame(engine, RATINGS)
+
+
+def responses_frame(engine: Engine) -> "pd.DataFrame":
+    """Return every response of the study: response_id, instance_id, benchmark. No author."""
+    return _frame(engine, RESPONSES)
+
+
+def _frame(engine: Engine, query: str) -> "pd.DataFrame":
+    """Run one query and return its rows as a table."""
+    import pandas as pd
+
+    with reading(engine) as session:
+        found = session.connection().execute(text(query))
+        return pd.DataFrame(found.fetchall(), columns=list(found.keys()))

@@ -1,0 +1,105 @@
+"""Rows of ratings, long (one score a row) or wide (one column a criterion)."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from data.importers.rows import Origin, RatingRow
+from data.importers.table import Cells, TableFile
+from data.schema import Kind
+
+REQUIRED = ("response_id", "rater", "kind")
+LONG = ("criterion", "score")
+OPTIONAL = ("comment", "rated_at", "pass", "replicate")
+
+
+class RatingFile:
+    """A file of ratings; iterating gives one `RatingRow` a score.
+
+    An empty score stays missing: no row is made of it, and `missing` counts it. In a wide
+    file every column that is none of response_id, rater, kind, comment, rated_at, pass,
+    replicate is a criterion.
+
+    Raises
+    ------
+    BadFile
+        If a column that is needed is missing.
+    BadRow
+        While iterating, at the first row that is wrong.
+    """
+
+    def __init__(self, table: TableFile) -> None:
+        self.table = table
+        self.missing = 0
+        self.long = set(LONG) <= set(table.columns)
+        known = {*REQUIRED, *OPTIONAL}
+        self.criteria = tuple(name for name in table.columns if name not in known)
+        absent = [name for name in REQUIRED if name not in table.columns]
+        if absent or not self.criteria:
+            raise table.wrong(
+                f"column {absent[0] if absent else 'criterion'!r} is missing (ratings have "
+                "response_id, rater, kind and then criterion, score or a column a criterion; "
+                f"this file has {', '.join(table.columns) or 'none'})"
+            )
+
+    def __iter__(self) -> Iterator[RatingRow]:
+        for origin, cells in self.table:
+            for criterion, score in self._scores(origin, cells):
+                if score.strip():
+                    yield _row(origin, cells, criterion, score.strip())
+                else:
+                    self.missing += 1
+
+    def _scores(self, origin: Origin, cells: Cells) -> list[tuple[str, str]]:
+        if not self.long:
+            return [(name, cells.get(name, "")) for name in self.criteria]
+        if not cells.get("criterion", "").strip():
+            raise origin.wrong("criterion", "", "must not be empty")
+        return [(cells["criterion"].strip(), cells.get("score", ""))]
+
+
+def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
+    """Return one score with who gave it, to what and when."""
+    return RatingRow(
+        origin=origin,
+        response_id=_filled(origin, cells, "response_id"),
+        rater=_filled(origin, cells, "rater"),
+        kind=_kind(origin, cells),
+        criterion=criterion,
+        score=score,
+        comment=cells.get("comment", ""),
+        rated_at=_time(origin, cells.get("rated_at", "").strip()),
+        pass_=_count(origin, cells, "pass", 1),
+        replicate=_count(origin, cells, "replicate", 10_000),
+    )
+
+
+def _filled(origin: Origin, cells: Cells, column: str) -> str:
+    value = cells.get(column, "").strip()
+    if not value:
+        raise origin.wrong(column, value, "must not be empty")
+    return value
+
+
+def _kind(origin: Origin, cells: Cells) -> Kind:
+    value = _filled(origin, cells, "kind")
+    if value not in set(Kind):
+        raise origin.wrong("kind", value, "must be clinician, juror or metric")
+    return Kind(value)
+
+
+def _time(origin: Origin, value: str) -> datetime | None:
+    """Return a time; one without a zone is taken as UTC."""
+    if not value:
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise origin.wrong("rated_at", value, "must be like 2026-05-31T14:00:00+02:00") from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _count(origin: Origin, cells: Cells, column: str, highest: int) -> int:
+    value = cells.get(column, "").strip() or "0"
+    if not value.isdecimal() or int(value) > highest:
+        raise origin.wrong(column, value, f"must be a whole number from 0 to {highest}")
+    return int(value)

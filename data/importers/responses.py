@@ -1,0 +1,94 @@
+"""Rows of responses: one row a response, its instance repeated beside it."""
+
+import hashlib
+from collections.abc import Iterator
+
+from data.importers.rows import Origin, ResponseRow
+from data.importers.table import Cells, TableFile
+
+REQUIRED = ("instance_id", "model", "response")
+TEXTS = ("context", "prompt", "reference", "checklist")
+COLUMNS = ("benchmark", "response_id", *REQUIRED, *TEXTS)
+
+
+class ResponseFile:
+    """A file of responses; iterating gives one `ResponseRow` a row.
+
+    Parameters
+    ----------
+    table
+        The file.
+    benchmark
+        The benchmark of rows that name none. A row that names another is refused.
+
+    Attributes
+    ----------
+    ignored
+        Columns of the file that mean nothing here.
+
+    Raises
+    ------
+    BadFile
+        If a column that is needed is missing.
+    BadRow
+        While iterating, at the first row that is wrong.
+    """
+
+    def __init__(self, table: TableFile, benchmark: str | None = None) -> None:
+        self.table, self.benchmark = table, benchmark
+        self.ignored = tuple(name for name in table.columns if name not in COLUMNS)
+        missing = [name for name in REQUIRED if name not in table.columns]
+        if not {"context", "prompt"} & set(table.columns):
+            missing.append("context")
+        if missing:
+            raise table.wrong(
+                f"column {missing[0]!r} is missing (a file of responses has "
+                f"instance_id, benchmark, context, prompt, reference, response_id, model, response; "
+                f"this one has {', '.join(table.columns) or 'none'})"
+            )
+        if benchmark is None and "benchmark" not in table.columns:
+            raise table.wrong("column 'benchmark' is missing; add it or give --benchmark NAME")
+
+    def __iter__(self) -> Iterator[ResponseRow]:
+        for origin, cells in self.table:
+            yield self._row(origin, cells)
+
+    def _row(self, origin: Origin, cells: Cells) -> ResponseRow:
+        for column in ("instance_id", "model"):
+            if not cells.get(column, "").strip():
+                raise origin.wrong(column, cells.get(column, ""), "must not be empty")
+        if not cells.get("response", "").strip():
+            raise origin.wrong(
+                "response", "", "an empty response cannot be rated; leave the row out"
+            )
+        texts = {name: cells.get(name, "") for name in TEXTS}
+        if not (texts["context"].strip() or texts["prompt"].strip()):
+            raise origin.wrong("context", "", "context or prompt must say what was asked")
+        row = ResponseRow(
+            origin=origin,
+            instance_id=cells["instance_id"].strip(),
+            benchmark=self._benchmark(origin, cells),
+            context=texts["context"],
+            prompt=texts["prompt"],
+            reference=texts["reference"] if texts["reference"].strip() else None,
+            checklist=texts["checklist"] if texts["checklist"].strip() else None,
+            response_id=cells.get("response_id", "").strip() or self._made_id(origin, cells),
+            model=cells["model"].strip(),
+            response=cells["response"],
+        )
+        return row
+
+    def _benchmark(self, origin: Origin, cells: Cells) -> str:
+        own = cells.get("benchmark", "").strip()
+        if self.benchmark and own and own != self.benchmark:
+            raise origin.wrong("benchmark", own, f"--benchmark says {self.benchmark!r}")
+        name = own or self.benchmark
+        if not name:
+            raise origin.wrong("benchmark", own, "must not be empty; or give --benchmark NAME")
+        return name
+
+    def _made_id(self, origin: Origin, cells: Cells) -> str:
+        """Return an id that the same row always gets, and that no reader can order by model."""
+        parts = (self._benchmark(origin, cells), cells["instance_id"], cells["model"])
+        body = "\0".join((*parts, cells["response"]))
+        return "r" + hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:15]

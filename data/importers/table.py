@@ -1,0 +1,204 @@
+"""Files of rows: CSV (comma, semicolon or tab) and JSON Lines, in the encodings hospitals use."""
+
+import codecs
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from data.errors import BadFile
+from data.importers.rows import Origin
+
+Format = Literal["csv", "jsonl"]
+Cells = Mapping[str, str]
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+}
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+BINARY = {
+    b"PK\x03\x04": "an Excel workbook or a zip",
+    b"%PDF": "a PDF",
+    b"SQLite format 3": "a database",
+}
+CHUNK = 1 << 20
+csv.field_size_limit(1 << 30)
+
+
+class TableFile:
+    """A file of rows, read as it is iterated: memory holds one row, whatever the file's length.
+
+    Iterating gives (origin, cells); every cell is text, an absent or null one is "".
+
+    Attributes
+    ----------
+    columns
+        Names in the header; for JSON Lines, the keys of the first object.
+    encoding
+        What the file was read as: UTF-8, UTF-16 by its mark, or else Windows-1252.
+    read_bytes, size_bytes
+        How far reading has come, for a progress bar.
+
+    Raises
+    ------
+    BadFile
+        If the file is absent, empty, binary, or not of the format.
+    """
+
+    def __init__(self, path: Path, form: Format | None = None) -> None:
+        self.path = path
+        self.form = form or _form(path)
+        self.size_bytes = _size(path)
+        _refuse_binary(path)
+        self.encoding = _encoding(path)
+        self._raw: BinaryIO | None = None
+        self.columns = self._columns()
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes read so far."""
+        return self._raw.tell() if self._raw and not self._raw.closed else self.size_bytes
+
+    def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
+        with self.path.open("rb") as self._raw:
+            lines = io.TextIOWrapper(self._raw, encoding=self.encoding, newline="")
+            yield from self._csv(lines) if self.form == "csv" else self._jsonl(lines)
+
+    def wrong(self, why: str) -> BadFile:
+        """Return the error that says what is wrong with the file as a whole."""
+        return BadFile(f"{self.path}: {why}; nothing was imported")
+
+    def _columns(self) -> tuple[str, ...]:
+        with self.path.open(encoding=self.encoding, newline="") as lines:
+            if self.form == "csv":
+                return self._header(csv.reader(lines, delimiter=self._delimiter()))
+            return next((tuple(cells) for _, cells in self._jsonl(lines)), ())
+
+    def _delimiter(self) -> str:
+        """Return the sign that splits the header into most columns."""
+        with self.path.open(encoding=self.encoding, newline="") as lines:
+            header = lines.readline()
+        return max(",;\t", key=header.count)
+
+    def _header(self, rows: Iterator[list[str]]) -> tuple[str, ...]:
+        try:
+            columns = tuple(name.strip() for name in next(rows, []))
+        except csv.Error as error:
+            raise self.wrong(f"not a CSV file ({error})") from error
+        repeated = sorted({name for name in columns if columns.count(name) > 1})
+        if repeated:
+            raise self.wrong(f"column {repeated[0]!r} stands twice in the header")
+        return columns
+
+    def _csv(self, lines: io.TextIOWrapper) -> Iterator[tuple[Origin, Cells]]:
+        rows = csv.reader(lines, delimiter=self._delimiter(), strict=True)
+        columns = self._header(rows)
+        number = 1
+        try:
+            for number, cells in enumerate(rows, start=2):
+                if not any(cells):
+                    continue
+                if len(cells) != len(columns):
+                    raise self.wrong(
+                        f"row {number} has {len(cells)} cells, the header {len(columns)}; "
+                        "is a quotation mark or a separator missing?"
+                    )
+                yield Origin(self.path.name, number), dict(zip(columns, cells, strict=True))
+        except csv.Error as error:
+            raise self.wrong(f"row {number + 1} is not CSV ({error})") from error
+
+    def _jsonl(self, lines: io.TextIOWrapper) -> Iterator[tuple[Origin, Cells]]:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                origin = Origin(self.path.name, number)
+                yield origin, {key: _cell(origin, key, v) for key, v in self._object(number, line)}
+
+    def _object(self, number: int, line: str) -> list[tuple[str, Any]]:
+        try:
+            found = json.loads(line, strict=False)
+        except json.JSONDecodeError as error:
+            raise self.wrong(f"row {number} is not JSON ({error.msg} at {error.colno})") from error
+        except RecursionError as error:
+            raise self.wrong(f"row {number} is nested too deep") from error
+        if not isinstance(found, dict):
+            raise self.wrong(f"row {number} is {type(found).__name__}, not a JSON object")
+        return list(found.items())
+
+
+def _cell(origin: Origin, column: str, value: object) -> str:
+    """Return a JSON value as text; a list or an object is not a cell."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | list | dict):
+        raise origin.wrong(column, value, "must be text or a number")
+    return str(value)
+
+
+def _form(path: Path) -> Format:
+    """Return the format by the file's ending."""
+    found = SUFFIXES.get(path.suffix.lower())
+    if found is None:
+        endings = " ".join(SUFFIXES)
+        raise BadFile(f"{path}: cannot tell its format; name it {endings} or give --format")
+    return found
+
+
+def _size(path: Path) -> int:
+    """Return the size in bytes of a file that can be read and is not empty."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, io.SEEK_END)
+    except OSError as error:
+        raise BadFile(f"{path}: {error.strerror}") from error
+    if size == 0:
+        raise BadFile(f"{path}: the file is empty")
+    return size
+
+
+def _refuse_binary(path: Path) -> None:
+    """Refuse what is plainly not text, saying what it is."""
+    with path.open("rb") as file:
+        start = file.read(16)
+    for mark, what in BINARY.items():
+        if start.startswith(mark):
+            raise BadFile(f"{path}: this is {what}; save the rows as CSV or JSON Lines")
+
+
+def _encoding(path: Path) -> str:
+    """Return the encoding by its mark, else UTF-8 if all of the file is, else Windows-1252."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        for mark, name in BOMS:
+            if start.startswith(mark):
+                return name
+    return next((name for name in ("utf-8", "cp1252") if _decodes(path, name)), "") or _undecodable(
+        path
+    )
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    """Tell whether all of a file is in an encoding, reading it in pieces."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        try:
+            while piece := file.read(CHUNK):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _undecodable(path: Path) -> str:
+    raise BadFile(f"{path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
