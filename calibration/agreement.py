@@ -79,9 +79,9 @@ def columns(grid: Grid, panel: Panel, method: Method) -> Columns:
     )
 
 
-def column_icc(x: Array, y: Array, method: Method) -> float:
+def column_icc(x: Array, y: Array, method: Method, least: int = LEAST_RESPONSES) -> float:
     """Return ICC(3,2) of two columns without NaN; NaN when `why_undefined` has a reason."""
-    if why_undefined(x, y):
+    if why_undefined(x, y, least):
         return float("nan")
     pair = np.column_stack([x, y])
     if method == "published":

@@ -50,9 +50,10 @@ def composites(scores: Scores, criterion: str | None = None) -> Composites:
     measured = metrics.dropna(subset=["score"]).groupby(RATING, sort=False)["score"].mean()
     measured_table = measured.rename("composite").reset_index()
     columns = [*RATING, "composite"]
-    every = pd.concat([part[columns] for part in (complete, measured_table) if len(part)] or [complete])
-    values = every.groupby(RESPONSE, as_index=False)["composite"].mean()
-    return Composites(values, _incomplete(readings))
+    parts = [part[columns] for part in (complete, measured_table) if len(part)]
+    every = pd.concat(parts) if parts else complete[columns]
+    composite = every.groupby(RESPONSE)["composite"].mean()
+    return Composites(composite.reset_index(), _incomplete(readings))
 
 
 def required_criteria(

@@ -1,0 +1,146 @@
+"""The jury and a clinician before the same judge: the mean of the other clinicians."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.agreement import Panel, column_icc, why_undefined
+from calibration.bootstrap import Counts
+from calibration.grid import Grid
+from calibration.resample import (
+    Column,
+    Prepared,
+    Scale,
+    icc_of_moments,
+    moments,
+    panel_column,
+    prepare,
+    scale,
+)
+from calibration.scores import Array, Integers, Method
+from calibration.zscore import mean_of_given, z_within_raters
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """One clinician left out, the rows judged by all three, and the two ICCs with the others."""
+
+    clinician: str
+    rows: Integers
+    jury_icc: float
+    clinician_icc: float
+    reason: str = ""
+
+    @property
+    def difference(self) -> float:
+        """Return by how much the jury's ICC exceeds the clinician's."""
+        return self.jury_icc - self.clinician_icc
+
+
+@dataclass(frozen=True, eq=False)
+class LikeForLike:
+    """Every clinician left out in turn; `undefined` those without a comparison."""
+
+    defined: tuple[Held, ...]
+    undefined: tuple[Held, ...]
+
+    @property
+    def difference(self) -> float:
+        """Return the mean difference, NaN if no clinician could be compared."""
+        gaps = [held.difference for held in self.defined]
+        return float(np.mean(gaps)) if gaps else float("nan")
+
+    @property
+    def rows(self) -> Integers:
+        """Return the rows of the grid that some comparison uses."""
+        rows = [held.rows for held in self.defined]
+        return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
+
+
+def like_for_like(grid: Grid, jury: Panel, method: Method) -> LikeForLike:
+    """Leave each clinician out in turn: ICC(jury, others) minus ICC(clinician, others).
+
+    "Others" is the mean of the remaining clinicians of a response. Both ICCs are over the
+    same responses: those that the clinician, another clinician and the jury all scored.
+    The difference is above 0 when the jury agrees with clinicians more than a clinician
+    does; it is averaged over clinicians, each counting once.
+    """
+    values = z_within_raters(grid.composites) if method == "paper" else grid.composites
+    panel = mean_of_given(values[:, grid.columns(jury.members)])
+    scored = np.where(jury.present(grid), panel, np.nan)
+    clinicians = grid.of_kind("clinician")
+    held = [
+        _hold_out(
+            grid.raters[own], values[:, own], scored, _others(values, clinicians, own), method
+        )
+        for own in clinicians
+    ]
+    return LikeForLike(
+        defined=tuple(one for one in held if not one.reason),
+        undefined=tuple(one for one in held if one.reason),
+    )
+
+
+def _others(values: Array, clinicians: Integers, own: int) -> Array:
+    return mean_of_given(values[:, clinicians[clinicians != own]])
+
+
+def _hold_out(name: str, own: Array, jury: Array, others: Array, method: Method) -> Held:
+    rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
+    rest = others[rows]
+    reason = why_undefined(jury[rows], rest) or why_undefined(own[rows], rest)
+    if reason:
+        return Held(name, rows, float("nan"), float("nan"), reason)
+    return Held(
+        name, rows, column_icc(jury[rows], rest, method), column_icc(own[rows], rest, method)
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class HeldReplicates:
+    """The mean difference, resample by resample: counts (B, clusters) to shape (B,).
+
+    A clinician whom a resample leaves undefined is left out of that resample's mean.
+    """
+
+    prepared: Prepared
+    clinicians: Integers
+    jury: Integers
+    jury_present: Array
+    held: tuple[tuple[int, Integers], ...]
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the mean over the clinicians; NaN where none is defined."""
+        by = scale(self.prepared, counts)
+        everyone = panel_column(self.prepared, by, self.clinicians)
+        jury = panel_column(self.prepared, by, self.jury)
+        weights = counts[:, self.prepared.clusters] * self.jury_present * (jury.count > 0)
+        gaps = [self._gap(by, everyone, jury, weights, *held) for held in self.held]
+        return mean_of_given(np.column_stack(gaps))
+
+    def _gap(
+        self, by: Scale, everyone: Column, jury: Column, weights: Array, own: int, rows: Integers
+    ) -> Array:
+        value = self.prepared.values[rows, own]
+        z = by.factor[:, [own]] * (value - by.mean[:, [own]])
+        defined = by.defined[:, [own]]
+        others = Column(everyone.total[:, rows] - z, everyone.count[:, rows] - defined)
+        shared = weights[:, rows] * (others.count > 0) * defined
+        rest, jurors = others.mean, Column(jury.total[:, rows], jury.count[:, rows]).mean
+        again = self.prepared.method == "published"
+        of_jury = icc_of_moments(moments(shared, jurors, rest), restandardise=again)
+        return of_jury - icc_of_moments(moments(shared, z, rest), restandardise=again)
+
+
+def held_replicates(
+    grid: Grid, jury: Panel, compared: LikeForLike, method: Method
+) -> HeldReplicates:
+    """Return the resampled mean difference over the clinicians that could be compared."""
+    own = grid.columns(held.clinician for held in compared.defined)
+    return HeldReplicates(
+        prepared=prepare(grid, method),
+        clinicians=grid.of_kind("clinician"),
+        jury=grid.columns(jury.members),
+        jury_present=jury.present(grid).astype(np.float64),
+        held=tuple(zip(map(int, own), (held.rows for held in compared.defined), strict=True)),
+    )

@@ -1,0 +1,170 @@
+"""Clinician against clinician: the mean ICC over pairs that share responses."""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy import sparse
+
+from calibration.agreement import column_icc
+from calibration.bootstrap import Counts
+from calibration.grid import Grid
+from calibration.resample import Moments, Prepared, icc_of_moments, prepare, scale
+from calibration.scores import Array, Flags, Integers
+from calibration.zscore import mean_of_given, without_variance, z_within_raters
+
+FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two clinicians, the responses they share, and their ICC; NaN with a reason why."""
+
+    first: str
+    second: str
+    shared: Integers
+    icc: float
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return both handles."""
+        return f"{self.first} and {self.second}"
+
+    @property
+    def fragile(self) -> bool:
+        """Return whether the pair shares fewer than 10 responses."""
+        return len(self.shared) < FRAGILE
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Every pair of clinicians that shares enough responses.
+
+    Attributes
+    ----------
+    defined, undefined : tuples of Pair
+        Undefined are those with a rater without variance; they count nowhere.
+    too_few : int
+        Pairs that share something, but fewer responses than asked for.
+    """
+
+    defined: tuple[Pair, ...]
+    undefined: tuple[Pair, ...]
+    too_few: int
+
+    @property
+    def icc(self) -> float:
+        """Return the mean ICC of the defined pairs, NaN if there is none."""
+        iccs = [pair.icc for pair in self.defined]
+        return float(np.mean(iccs)) if iccs else float("nan")
+
+    @property
+    def shared(self) -> Integers:
+        """Return the rows of the grid that some defined pair shares."""
+        rows = [pair.shared for pair in self.defined]
+        return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
+
+    @property
+    def clinicians(self) -> tuple[str, ...]:
+        """Return the clinicians in the defined pairs."""
+        return tuple(sorted({name for pair in self.defined for name in (pair.first, pair.second)}))
+
+
+def clinician_pairs(grid: Grid, min_shared: int = 2) -> Pairs:
+    """Return the ICC(3,2) of every pair of clinicians.
+
+    Each clinician is z-scored over all of his or her composites in the grid, not only the
+    shared ones; the ICC is of the shared responses. This holds for both methods, "paper"
+    and "published": they differ in how a jury or metric is compared, not here.
+
+    Parameters
+    ----------
+    grid : Grid
+    min_shared : int
+        Responses a pair must share, at least 2. At 2 an ICC says next to nothing, and
+        has no lower bound: look at the number of fragile pairs.
+    """
+    own = grid.of_kind("clinician")
+    z = z_within_raters(grid.composites)
+    given = ~np.isnan(grid.composites)
+    flat = without_variance(grid.composites)
+    pairs, too_few = [], 0
+    for a, b in combinations(own, 2):
+        shared = np.flatnonzero(given[:, a] & given[:, b])
+        if len(shared) >= max(min_shared, 2):
+            pairs.append(_pair(grid, z, flat, (a, b), shared))
+        else:
+            too_few += len(shared) > 0
+    return Pairs(
+        defined=tuple(pair for pair in pairs if not pair.reason),
+        undefined=tuple(pair for pair in pairs if pair.reason),
+        too_few=too_few,
+    )
+
+
+def _pair(grid: Grid, z: Array, flat: Flags, columns: tuple[int, int], shared: Integers) -> Pair:
+    first, second = (grid.raters[column] for column in columns)
+    constant = [grid.raters[column] for column in columns if flat[column]]
+    if constant:
+        reason = f"{' and '.join(constant)} without variance"
+        return Pair(first, second, shared, float("nan"), reason)
+    x, y = (z[shared, column] for column in columns)
+    icc = column_icc(x, y, "paper", least=2)
+    reason = "" if np.isfinite(icc) else "no variance on the shared responses"
+    return Pair(first, second, shared, icc, reason)
+
+
+@dataclass(frozen=True, eq=False)
+class PairReplicates:
+    """The mean pair ICC, resample by resample: counts (B, clusters) to shape (B,).
+
+    A pair that a resample leaves undefined is left out of that resample's mean.
+    """
+
+    prepared: Prepared
+    left: Integers
+    right: Integers
+    features: sparse.csr_array
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the mean over pairs; NaN where no pair is defined."""
+        by = scale(self.prepared, counts)
+        sums = np.asarray(self.features @ counts.T).T
+        of_pairs = Moments(*np.hsplit(sums, 6))
+        x, y = by.factor[:, self.left], by.factor[:, self.right]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Both z are straight lines of the values: scale x by its factor relative to y's.
+            ratio = np.where((x > 0) & (y > 0), x / y, np.nan)
+        return mean_of_given(icc_of_moments(of_pairs, ratio, restandardise=False))
+
+
+def pair_replicates(grid: Grid, pairs: Pairs) -> PairReplicates:
+    """Return the resampled mean over the defined pairs."""
+    prepared = prepare(grid, "paper")
+    left = grid.columns(pair.first for pair in pairs.defined)
+    right = grid.columns(pair.second for pair in pairs.defined)
+    return PairReplicates(prepared, left, right, _features(grid, prepared, pairs))
+
+
+def _features(grid: Grid, prepared: Prepared, pairs: Pairs) -> sparse.csr_array:
+    """Return the six sums of every pair by cluster, (6 pairs, clusters), sum after sum."""
+    lengths = [len(pair.shared) for pair in pairs.defined]
+    pair_of = np.repeat(np.arange(len(lengths)), lengths)
+    rows = np.concatenate([pair.shared for pair in pairs.defined])
+    x = prepared.values[rows, grid.columns(pair.first for pair in pairs.defined)[pair_of]]
+    y = prepared.values[rows, grid.columns(pair.second for pair in pairs.defined)[pair_of]]
+    data = np.concatenate([np.ones_like(x), x, y, x * x, y * y, x * y])
+    place = np.concatenate([pair_of + kind * len(lengths) for kind in range(6)])
+    shape = (6 * len(lengths), grid.n_clusters)
+    return sparse.csr_array((data, (place, np.tile(grid.clusters[rows], 6))), shape=shape)
+
+
+def over_pairs(pairs: Pairs, *, reps: int, seed: int) -> Array:
+    """Return the mean ICC of pairs drawn with replacement, shape (reps,)."""
+    iccs = np.array([pair.icc for pair in pairs.defined])
+    if len(iccs) < 2:
+        return np.full(reps, np.nan)
+    drawn = np.random.default_rng(seed).integers(0, len(iccs), size=(reps, len(iccs)))
+    mean: Array = iccs[drawn].mean(axis=1)
+    return mean

@@ -1,0 +1,168 @@
+"""The rows of the agreement table for one grid: scorers, clinicians, like for like."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import stats
+
+from calibration import notes
+from calibration.agreement import (
+    Panel,
+    column_icc,
+    columns,
+    scorer_replicates,
+    unscaled,
+    why_undefined,
+)
+from calibration.bootstrap import percentile_interval
+from calibration.f_interval import UNDEFINED, f_interval
+from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
+from calibration.mixed import clinicians_mixed_model
+from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
+from calibration.scope import NAN, Row, Scope
+from calibration.scores import Array, Flags
+
+
+def scope_rows(scope: Scope) -> Iterator[Row]:
+    """Yield the rows of a scope, in the order of the contract."""
+    singles = (*scope.jurors, *scope.metrics)
+    statistic = scorer_replicates(scope.grid, scope.jury, singles, scope.asked.method)
+    drawn = scope.resample(statistic) if scope.scorers else np.empty((0, 0))
+    for place, (scorer, panel) in enumerate(scope.scorers.items()):
+        yield _scorer_row(scope, scorer, panel, drawn[:, place])
+    yield _clinicians_row(scope)
+    if scope.jury:
+        yield _like_for_like_row(scope, scope.jury)
+
+
+def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
+    pair = columns(scope.grid, panel, scope.asked.method)
+    both = pair.both
+    x, y = pair.clinicians[both], pair.scorer[both]
+    icc, reason = column_icc(x, y, scope.asked.method), why_undefined(x, y)
+    exact = f_interval(icc, len(x))
+    boot = UNDEFINED if reason else percentile_interval(drawn)
+    clinicians = _contributing(scope, both)
+    resamples = "" if reason else notes.undefined_resamples(drawn)
+    return Row(
+        benchmark=scope.name,
+        scorer=scorer,
+        icc=icc,
+        f_low=exact.low,
+        f_high=exact.high,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=len(x),
+        n_instances=scope.grid.instances(both),
+        n_clinicians=len(clinicians),
+        n_missing=int((~panel.present(scope.grid)).sum()),
+        spearman=NAN if reason else float(stats.spearmanr(x, y).statistic),
+        note=notes.joined(
+            [*_scorer_notes(scope, panel, both, clinicians), reason, notes.negative(icc), resamples]
+        ),
+    )
+
+
+def _scorer_notes(
+    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...]
+) -> Iterator[str]:
+    yield _coverage(scope, panel)
+    if panel.needed < len(panel.members):
+        yield f"mean of at least {panel.needed} of {len(panel.members)} jurors"
+    if scope.asked.method == "paper":
+        yield notes.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
+    yield notes.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
+    instances = scope.grid.instances(both)
+    yield notes.few_instances(instances)
+    yield notes.shared_instances(int(both.sum()), instances)
+    yield notes.simulated(scope.simulated & {*panel.members, *clinicians})
+
+
+def _coverage(scope: Scope, panel: Panel) -> str:
+    own = scope.given[scope.given["rater"].isin(panel.members)]
+    heard = own.groupby("response_id")["rater"].size()
+    return notes.coverage(
+        int(panel.present(scope.grid).sum()),
+        len(scope.grid.responses),
+        int((heard >= panel.needed).sum()),
+        scope.in_study,
+    )
+
+
+def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
+    """Return the clinicians whose composites enter the clinicians' column of some rows."""
+    own = scope.grid.composites[:, scope.grid.of_kind("clinician")]
+    heard = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
+    flat = unscaled(scope.grid, scope.clinicians) if scope.asked.method == "paper" else ()
+    return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
+
+
+def _clinicians_row(scope: Scope) -> Row:
+    grid = scope.grid
+    found = clinician_pairs(grid, scope.asked.min_shared)
+    drawn = scope.resample(pair_replicates(grid, found)) if found.defined else np.empty(0)
+    boot = percentile_interval(drawn)
+    across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
+    rows = np.isin(np.arange(len(grid.responses)), found.shared)
+    return Row(
+        benchmark=scope.name,
+        scorer="clinicians",
+        icc=found.icc,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=int(rows.sum()),
+        n_instances=grid.instances(rows),
+        n_clinicians=len(found.clinicians),
+        n_pairs=len(found.defined),
+        note=notes.joined(
+            [
+                *notes.pairs(found, scope.asked.min_shared, across),
+                notes.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
+                notes.few_instances(grid.instances(rows)),
+                notes.negative(found.icc),
+                notes.undefined_resamples(drawn),
+                notes.mixed_model(clinicians_mixed_model(grid)),
+                notes.simulated(scope.simulated & set(scope.clinicians)),
+            ]
+        ),
+    )
+
+
+def _like_for_like_row(scope: Scope, jury: Panel) -> Row:
+    grid = scope.grid
+    found = like_for_like(grid, jury, scope.asked.method)
+    statistic = held_replicates(grid, jury, found, scope.asked.method)
+    drawn = scope.resample(statistic) if found.defined else np.empty(0)
+    boot = percentile_interval(drawn)
+    rows = np.isin(np.arange(len(grid.responses)), found.rows)
+    return Row(
+        benchmark=scope.name,
+        scorer="like_for_like",
+        icc=found.difference,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=int(rows.sum()),
+        n_instances=grid.instances(rows),
+        n_clinicians=len(found.defined),
+        n_missing=int((~jury.present(grid)).sum()),
+        note=notes.joined(
+            [
+                *_held_notes(found),
+                notes.few_instances(grid.instances(rows)),
+                notes.undefined_resamples(drawn),
+                notes.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
+            ]
+        ),
+    )
+
+
+def _held_notes(found: LikeForLike) -> Iterator[str]:
+    if not found.defined:
+        yield "undefined: no clinician can be compared with the mean of others"
+    else:
+        jury = np.mean([held.jury_icc for held in found.defined])
+        own = np.mean([held.clinician_icc for held in found.defined])
+        yield f"with the other clinicians: jury {jury:.3f}, a clinician {own:.3f}"
+    if found.undefined:
+        left = ", ".join(f"{held.clinician} ({held.reason})" for held in found.undefined)
+        yield f"not compared: {left}"

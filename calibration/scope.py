@@ -1,0 +1,90 @@
+"""What one row of the agreement table holds, and what it is asked of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from calibration.agreement import Panel, one
+from calibration.bootstrap import Resampling, Statistic, replicates
+from calibration.grid import Grid
+from calibration.scores import Array, Method
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One scorer on one benchmark: a row of `calibrate --json`. None: does not apply."""
+
+    benchmark: str
+    scorer: str
+    icc: float = NAN
+    f_low: float = NAN
+    f_high: float = NAN
+    boot_low: float = NAN
+    boot_high: float = NAN
+    n_responses: int = 0
+    n_instances: int = 0
+    n_clinicians: int = 0
+    n_pairs: int | None = None
+    n_missing: int = 0
+    spearman: float = NAN
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of a table: see `table.agreement_table`."""
+
+    method: Method = "paper"
+    criterion: str | None = None
+    reps: int = 2000
+    seed: int = 0
+    min_shared: int = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """What is asked of one benchmark, or of all combined.
+
+    Attributes
+    ----------
+    name : the benchmark, or "combined"
+    grid : its analysed set
+    given : DataFrame, every composite in scope, analysed or not
+    in_study : int, every response in scope
+    incomplete : ratings without a composite, by rater
+    jury : None when there are no jurors
+    jurors, metrics, simulated : handles
+    """
+
+    name: str
+    grid: Grid
+    given: pd.DataFrame
+    in_study: int
+    incomplete: dict[str, int]
+    jury: Panel | None
+    jurors: tuple[str, ...]
+    metrics: tuple[str, ...]
+    simulated: frozenset[str]
+    asked: Asked
+    tick: Callable[[int], None]
+
+    @property
+    def scorers(self) -> dict[str, Panel]:
+        """Return every scorer by its name in the table."""
+        jury = {"jury": self.jury} if self.jury else {}
+        jurors = {f"juror:{name}": one(name) for name in self.jurors}
+        return jury | jurors | {f"metric:{name}": one(name) for name in self.metrics}
+
+    @property
+    def clinicians(self) -> tuple[str, ...]:
+        """Return the clinicians of the analysed set."""
+        return tuple(self.grid.raters[column] for column in self.grid.of_kind("clinician"))
+
+    def resample(self, statistic: Statistic) -> Array:
+        """Return the replicates of a statistic over the scope's instances."""
+        grid = self.grid
+        how = Resampling(grid.n_clusters, len(grid.responses), self.asked.reps, self.asked.seed)
+        return replicates(statistic, how, self.tick)
