@@ -90,13 +90,22 @@ def column_icc(x: Array, y: Array, method: Method, least: int = LEAST_RESPONSES)
     return icc if np.isfinite(icc) else float("nan")
 
 
-def why_undefined(x: Array, y: Array, least: int = LEAST_RESPONSES) -> str:
-    """Return why two columns have no ICC, or "" when they have one."""
+def why_undefined(
+    x: Array,
+    y: Array,
+    least: int = LEAST_RESPONSES,
+    names: tuple[str, str] = ("the clinicians", "the scorer"),
+) -> str:
+    """Return why two columns have no ICC, or "" when they have one.
+
+    Too few responses, a column without variance (the formula would answer 0 and mean
+    nothing by it), or one column that mirrors the other (the formula divides by 0).
+    """
     if len(x) < least:
         return f"undefined: {len(x)} responses have both scores, and it takes {least}"
-    for name, column in (("the first", x), ("the second", y)):
+    for name, column in zip(names, (x, y), strict=True):
         if _flat(column):
-            return f"undefined: {name} column has no variance"
+            return f"undefined: {name} gave all these responses the same score"
     if np.ptp(x + y) <= FLAT * (np.ptp(x) + np.ptp(y)):
         return "undefined: one column is the mirror of the other"
     return ""
@@ -157,10 +166,9 @@ def scorer_replicates(
     )
 
 
-def unscaled(grid: Grid, raters: Sequence[str], rows: Flags | None = None) -> tuple[str, ...]:
+def unscaled(grid: Grid, raters: Sequence[str]) -> tuple[str, ...]:
     """Return which of the raters have composites here but no variance, hence no z."""
     own = grid.columns(raters)
     table = grid.composites[:, own]
-    seen = ~np.isnan(table if rows is None else table[rows])
-    named = without_variance(table) & seen.any(axis=0)
-    return tuple(np.array(raters)[named]) if len(own) else ()
+    named = without_variance(table) & (~np.isnan(table)).any(axis=0)
+    return tuple(grid.raters[column] for column in own[named])

@@ -1,0 +1,141 @@
+import numpy as np
+import pingouin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from calibration.icc import icc_consistency, icc_table
+from calibration.scores import Array
+from data.errors import TooFew
+
+# Shrout & Fleiss (1979), table 2: four judges rate six targets.
+SHROUT_FLEISS = np.array(
+    [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]],
+    dtype=float,
+)
+TABLES = arrays(
+    np.float64, st.tuples(st.integers(3, 9), st.integers(2, 4)), elements=st.integers(1, 5)
+)
+
+
+def by_pingouin(scores: Array) -> dict[str, float]:
+    import pandas as pd
+
+    n, k = scores.shape
+    long = pd.DataFrame(
+        {
+            "target": np.repeat(np.arange(n), k),
+            "judge": np.tile(np.arange(k), n),
+            "score": scores.ravel(),
+        }
+    )
+    table = pingouin.intraclass_corr(long, targets="target", raters="judge", ratings="score")
+    return dict(zip(table["Type"], table["ICC"], strict=True))
+
+
+def test_the_six_iccs_of_shrout_and_fleiss():
+    icc = icc_table(SHROUT_FLEISS)["icc"].round(4).to_dict()
+
+    assert icc == {
+        "ICC(1,1)": 0.1657,
+        "ICC(A,1)": 0.2898,
+        "ICC(C,1)": 0.7148,
+        "ICC(1,k)": 0.4428,
+        "ICC(A,k)": 0.6201,
+        "ICC(C,k)": 0.9093,
+    }
+
+
+@pytest.mark.parametrize(
+    ("form", "low", "high"),
+    [
+        ("ICC(1,1)", -0.1329, 0.7226),
+        ("ICC(A,1)", 0.0188, 0.7611),
+        ("ICC(C,1)", 0.3425, 0.9459),
+        ("ICC(1,k)", -0.8844, 0.9124),
+        ("ICC(A,k)", 0.0711, 0.9272),
+        ("ICC(C,k)", 0.6757, 0.9859),
+    ],
+)
+def test_the_f_intervals_of_shrout_and_fleiss(form, low, high):
+    row = icc_table(SHROUT_FLEISS).loc[form]
+
+    assert row["low"] == pytest.approx(low, abs=5e-5)
+    assert row["high"] == pytest.approx(high, abs=5e-5)
+
+
+def test_a_worked_example_by_hand():
+    # Rows (1, 2), (2, 2), (3, 5): row means 1.5, 2, 4; column means 2, 3; grand mean 2.5.
+    # MS_rows = 2 (1 + .25 + 2.25) / 2 = 3.5. Residuals are 0, .5, -.5 and their negatives,
+    # so MS_error = (0 + .25 + .25) 2 / 2 = 0.5. ICC(C,2) = 1 - .5 / 3.5 = 6/7.
+    assert icc_consistency(np.array([[1, 2], [2, 2], [3, 5.0]])) == pytest.approx(6 / 7)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore::pandas.errors.Pandas4Warning")
+@pytest.mark.parametrize("seed", range(12))
+def test_pingouin_finds_the_same_six(seed):
+    random = np.random.default_rng(seed)
+    n, k = random.integers(5, 40), random.integers(2, 6)
+    scores = random.normal(size=(n, 1)) + random.normal(size=(1, k)) + random.normal(size=(n, k))
+
+    assert icc_table(scores)["icc"].to_dict() == pytest.approx(by_pingouin(scores), abs=1e-12)
+
+
+def test_a_stack_of_tables_is_each_table_alone():
+    stack = np.random.default_rng(0).normal(size=(3, 4, 10, 2))
+
+    iccs = icc_consistency(stack)
+
+    assert iccs.shape == (3, 4)
+    assert iccs[2, 1] == icc_consistency(stack[2, 1])
+
+
+@given(TABLES, st.floats(-3, 3), st.floats(0.1, 10))
+@settings(deadline=None)
+def test_shift_scale_and_order_change_nothing(scores, shift, factor):
+    if np.ptp(scores.mean(axis=1)) == 0:
+        return
+    icc = float(icc_consistency(scores))
+    moved = scores * factor
+    moved[:, 0] += shift
+
+    assert icc_consistency(moved) == pytest.approx(icc, rel=1e-6, abs=1e-9)
+    assert icc_consistency(scores[::-1, ::-1]) == pytest.approx(icc, rel=1e-9, abs=1e-9)
+
+
+@given(arrays(np.float64, (7, 2), elements=st.floats(-5, 5, width=16)))
+@settings(deadline=None)
+def test_two_columns_obey_the_covariance_identity(scores):
+    (vx, cov), (_, vy) = np.cov(scores.T)
+    if vx + vy + 2 * cov < 1e-3:
+        return
+
+    assert icc_consistency(scores) == pytest.approx(4 * cov / (vx + vy + 2 * cov), abs=1e-8)
+
+
+@given(TABLES)
+@settings(deadline=None)
+def test_it_never_exceeds_one(scores):
+    icc = float(icc_consistency(scores))
+
+    assert np.isnan(icc) or icc <= 1
+
+
+def test_it_has_no_lower_bound():
+    nearly_mirrored = np.array([[1, 5], [2, 4], [3, 3], [4, 2.1]])
+
+    assert icc_consistency(nearly_mirrored) < -100
+
+
+@pytest.mark.parametrize("score", [3.0, 13 / 3, 0.1])
+def test_a_constant_table_is_undefined_and_not_zero(score):
+    assert np.isnan(icc_consistency(np.full((7, 3), score)))
+    assert icc_table(np.full((7, 3), score)).isna().all(axis=None)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (5, 1)])
+def test_one_response_or_one_rater_is_too_few(shape):
+    with pytest.raises(TooFew, match="2 responses and 2 raters"):
+        icc_consistency(np.ones(shape))
