@@ -8,7 +8,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import VerifyMismatchError
 from sqlalchemy import Engine, Select, func
 from sqlalchemy import select as select_columns
-from sqlmodel import col, select
+from sqlmodel import col, desc, select
 
 from data.card import Card
 from data.database import reading
@@ -64,6 +64,7 @@ class Task:
     rubric: Rubric
     draft: Mapping[str, Any]
     draft_seq: int
+    seconds_active: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,14 @@ def benchmarks(engine: Engine) -> list[BenchmarkView]:
         ]
 
 
+def stored_rubric(engine: Engine, name: str) -> Rubric | None:
+    """Return the rubric last stored under a name, or None."""
+    query = select(RubricText.body).where(RubricText.name == name).order_by(desc(RubricText.added))
+    with reading(engine) as session:
+        body = session.exec(query).first()
+    return Rubric.from_json(body) if body else None
+
+
 def person_by_code(engine: Engine, code: str) -> Person | None:
     """Return the clinician a sign-in code belongs to; None, in the same time, if to nobody."""
     lookup, _, secret = code.strip().upper().replace(" ", "").partition("-")
@@ -157,7 +166,7 @@ def progress(engine: Engine, rater: int) -> Progress:
 def next_task(engine: Engine, rater: int) -> Task | None:
     """Return the first open response in a clinician's own order, or None when all is done."""
     query = (
-        _shown(Assignment.code, RubricText.body, Assignment.draft, Assignment.draft_seq)
+        _shown(Assignment.code, RubricText.body, Assignment.draft, Assignment.draft_seq, Assignment.seconds_active)
         .join(Assignment, col(Assignment.response) == col(Response.id))
         .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
         .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
@@ -169,9 +178,9 @@ def next_task(engine: Engine, rater: int) -> Task | None:
         row = session.execute(query).first()
     if row is None:
         return None
-    *texts, code, body, draft, seq = row
+    *texts, code, body, draft, seq, seconds = row
     rubric = Rubric.from_json(body)
-    return Task(_card(code, texts, rubric), rubric, draft, seq)
+    return Task(_card(code, texts, rubric), rubric, draft, seq, seconds)
 
 
 def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[JurorCard]:

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
+from data.errors import Conflict
 from data.importers.batches import batches
 from data.importers.rows import Origin, ResponseRow, Tick
 from data.rubric import Rubric
@@ -41,6 +42,7 @@ def import_responses(
     engine: Engine,
     rows: Iterable[ResponseRow],
     rubric_for: RubricFor,
+    chosen: Rubric | None = None,
     places: Mapping[str, Place] | None = None,
     tick: Tick = lambda _: None,
 ) -> ResponsesAdded:
@@ -52,6 +54,9 @@ def import_responses(
         Streamed; memory does not grow with the length of the texts.
     rubric_for
         Gives the rubric of a benchmark that is new to the study.
+    chosen
+        The rubric of all benchmarks in the file, new or not; a benchmark that has been
+        rated on another one is refused.
     places
         Benchmark name -> place in the taxonomy, for new benchmarks.
     tick
@@ -61,14 +66,22 @@ def import_responses(
     ------
     BadRow
         If a row contradicts the file or the study: nothing of the file is stored.
+    Conflict
+        If a benchmark has ratings on a rubric other than `chosen`.
     """
     added = ResponsesAdded()
     seen: dict[str, Origin] = {}
+    known: set[str] = set()
     with transaction(engine) as session:
         for batch in batches(rows):
             _refuse_repeats(batch, seen)
             for name in dict.fromkeys(row.benchmark for row in batch):
-                _keep_benchmark(session, name, rubric_for, (places or {}).get(name, Place()), added)
+                if name not in known:
+                    place = (places or {}).get(name, Place())
+                    _keep_benchmark(session, name, chosen or rubric_for(name), place, added)
+                    known.add(name)
+                    if chosen and not move_to_rubric(session, name, chosen):
+                        raise _rated_already(name, chosen)
             instances = _keep_instances(session, batch, added)
             _keep_responses(session, batch, instances, added)
             session.expunge_all()
@@ -89,13 +102,20 @@ def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
         seen[row.response_id] = row.origin
 
 
+def _rated_already(name: str, rubric: Rubric) -> Conflict:
+    return Conflict(
+        f"benchmark {name!r} has ratings on another rubric than {rubric.name} {rubric.version}; "
+        "import under another benchmark name, or without --rubric; nothing was imported"
+    )
+
+
 def _keep_benchmark(
-    session: Session, name: str, rubric_for: RubricFor, place: Place, added: ResponsesAdded
+    session: Session, name: str, rubric: Rubric, place: Place, added: ResponsesAdded
 ) -> None:
     """Store a benchmark that is new to the study, with its rubric."""
     stored = session.get(Benchmark, name)
     if stored is None:
-        sha256 = keep_rubric(session, rubric_for(name))
+        sha256 = keep_rubric(session, rubric)
         session.add(
             Benchmark(
                 name=name,

@@ -1,0 +1,51 @@
+"""The table of commands, and the one place where errors become messages."""
+
+import sys
+from typing import NoReturn
+
+import typer
+
+from data.errors import MedjuryError
+from medjury import agreement, demo, hearing, reading, rubrics, study
+from medjury.options import Db
+
+USER_ERROR = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="medjury",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Blinded clinician ratings, LLM juries, and how well they agree.",
+)
+
+
+@app.callback()
+def every_command(context: typer.Context, db: Db = None) -> None:
+    """Blinded clinician ratings, LLM juries, and how well they agree."""
+    context.obj = db
+
+
+app.command("demo")(demo.demo)
+app.command("import")(study.import_)
+app.command("ratings")(study.ratings)
+app.command("assign")(reading.assign)
+app.command("serve")(reading.serve)
+app.add_typer(hearing.jury, name="jury")
+app.command("measure")(hearing.measure)
+app.command("calibrate")(agreement.calibrate)
+app.add_typer(rubrics.rubric, name="rubric")
+
+
+def main() -> NoReturn:
+    """Run one command; the user's errors end it with one message and exit code 2."""
+    try:
+        app(standalone_mode=True)
+    except MedjuryError as error:
+        print(f"medjury: {error}", file=sys.stderr)
+        sys.exit(USER_ERROR)
+    except KeyboardInterrupt:
+        print("medjury: stopped", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    sys.exit(0)

@@ -1,0 +1,66 @@
+"""How commands speak: words and tables to the screen, figures to JSON, progress to stderr."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from data.errors import BadFile
+
+words = Console(highlight=False, markup=False, soft_wrap=True)
+progress_console = Console(stderr=True)
+STANDARD_OUTPUT = Path("-")
+
+
+def say(text: str, json_to: Path | None = None) -> None:
+    """Print a line; to stderr where standard output is taken by JSON."""
+    if json_to == STANDARD_OUTPUT:
+        print(text, file=sys.stderr)
+    else:
+        words.print(text)
+
+
+def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None) -> None:
+    """Print a table; to stderr where standard output is taken by JSON. No column is cut."""
+    table = Table(title=title, title_justify="left", pad_edge=False, header_style="bold")
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = progress_console if json_to == STANDARD_OUTPUT else words
+    console.print(table)
+
+
+def write_json(body: Mapping[str, Any], to: Path | None) -> None:
+    """Write figures as JSON to a file or, for `-`, to standard output; NaN is not JSON."""
+    if to is None:
+        return
+    text = json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if to == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+        return
+    try:
+        to.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BadFile(f"--json {to}: {error.strerror}") from error
+
+
+@contextmanager
+def progress(what: str, total: float | None) -> Iterator[Callable[[float], None]]:
+    """Show a bar on stderr while the block runs; yields the function that says how far it is."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=progress_console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,104 @@
+"""`medjury import` and `medjury ratings`: files into the study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from data.importers.ratings import RatingFile
+from data.importers.responses import ResponseFile
+from data.importers.table import Format, TableFile
+from data.rubric import Rubric, read_rubric, shipped
+from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
+from medjury.options import Db, RubricOption, rubric_named, study_of
+from medjury.output import progress, say
+
+GENERIC = "generic"
+FormatOption = Annotated[
+    str | None, typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name.")
+]
+FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
+
+
+def import_(
+    context: typer.Context,
+    path: FileArgument,
+    form: FormatOption = None,
+    benchmark: Annotated[str | None, typer.Option(help="For rows that name none.")] = None,
+    rubric: RubricOption = None,
+    db: Db = None,
+) -> None:
+    """Bring responses in, with the instances they answer; twice changes nothing."""
+    table = TableFile(path, _format(form))
+    rows = ResponseFile(table, benchmark)
+    engine = study_of(context, db, create=True)
+    chosen = rubric_named(engine, rubric)
+    with progress(f"reading {path.name}", table.size_bytes) as at:
+        added = import_responses(
+            engine,
+            rows,
+            rubric_for,
+            chosen,
+            tick=lambda _: at(table.read_bytes),
+        )
+    _say_responses(table, rows.ignored, added)
+
+
+def ratings(
+    context: typer.Context,
+    path: FileArgument,
+    rubric: RubricOption = None,
+    form: FormatOption = None,
+    db: Db = None,
+) -> None:
+    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'."""
+    table = TableFile(path, _format(form))
+    rows = RatingFile(table)
+    engine = study_of(context, db)
+    chosen = rubric_named(engine, rubric)
+    with progress(f"reading {path.name}", table.size_bytes) as at:
+        added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
+    _say_ratings(table, rows, added)
+
+
+def rubric_for(benchmark: str) -> Rubric:
+    """Return the shipped rubric of that benchmark's name, or else the generic one."""
+    return read_rubric(benchmark if benchmark in shipped() else GENERIC)
+
+
+def _format(form: str | None) -> Format | None:
+    """Return the format as the reader names it."""
+    if form is None:
+        return None
+    if form not in ("csv", "jsonl"):
+        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
+    return "csv" if form == "csv" else "jsonl"
+
+
+def _say_responses(table: TableFile, ignored: tuple[str, ...], added: ResponsesAdded) -> None:
+    say(
+        f"{table.path.name}: {added.responses} responses to {added.instances} new instances imported, "
+        f"{added.unchanged} were there already ({table.encoding})"
+    )
+    if not added.responses:
+        say("nothing changed")
+    for name in added.benchmarks:
+        say(f"new benchmark {name}")
+    if ignored:
+        say("columns without meaning here, ignored: " + ", ".join(ignored))
+
+
+def _say_ratings(table: TableFile, rows: RatingFile, added: RatingsAdded) -> None:
+    say(
+        f"{table.path.name}: {added.added} ratings imported, {added.revised} revised an earlier one, "
+        f"{added.unchanged} were there already, {rows.missing} empty cells stay missing"
+    )
+    if not (added.added or added.revised):
+        say("nothing changed")
+    if added.raters:
+        say("new raters: " + ", ".join(added.raters))
+    for name in sorted(added.other_rubric):
+        say(
+            f"{name} already has ratings on another rubric: these are kept apart and do not count "
+            "in calibrate, which reads the benchmark's own rubric"
+        )

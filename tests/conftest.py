@@ -1,0 +1,46 @@
+"""Studies for the tests: real databases in a temporary folder."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from small import RESPONSES
+from sqlalchemy import Engine
+
+from data.database import open_study
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import read_rubric
+from data.store import import_responses
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'study.db'}"
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[Engine]:
+    engine = open_study(url, create=True)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Write a file into the test's folder and return its path."""
+
+    def put(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return put
+
+
+@pytest.fixture
+def small_study(engine: Engine, write: Callable[[str, str], Path]) -> Engine:
+    """Two instances of one benchmark on the generic rubric, two responses each."""
+    rows = ResponseFile(TableFile(write("responses.csv", RESPONSES)))
+    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    return engine

@@ -1,0 +1,10 @@
+"""A study small enough to check by eye."""
+
+RESPONSES = """instance_id,benchmark,context,prompt,reference,response_id,model,response
+i1,visits,"[doctor] Any fever?
+[patient] No.",Write the note.,No fever.,r11,model-one,Patient denies fever.
+i1,visits,"[doctor] Any fever?
+[patient] No.",Write the note.,No fever.,r12,model-two,Patient has fever.
+i2,visits,[doctor] Pain? [patient] Mild.,Write the note.,,r21,model-one,Mild pain.
+i2,visits,[doctor] Pain? [patient] Mild.,Write the note.,,r22,model-two,No pain.
+"""

@@ -1,0 +1,216 @@
+"""Importing: verbatim, idempotent, all or nothing, and every refusal names its row."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small import RESPONSES
+from sqlalchemy import Engine, text
+
+from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown
+from data.frames import ratings_frame, responses_frame
+from data.importers.ratings import RatingFile
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.queries import benchmarks, juror_cards
+from data.rubric import read_rubric
+from data.store import import_ratings, import_responses
+
+Write = Callable[[str, str], Path]
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+LONG = "response_id,rater,kind,criterion,score,comment,rated_at\n"
+GENERIC = read_rubric("generic")
+
+
+def bring(engine: Engine, path: Path, benchmark: str | None = None):
+    return import_responses(engine, ResponseFile(TableFile(path), benchmark), lambda _: GENERIC)
+
+
+def rate(engine: Engine, path: Path):
+    return import_ratings(engine, RatingFile(TableFile(path)))
+
+
+def count(engine: Engine, table: str) -> int:
+    with engine.connect() as connection:
+        return int(connection.scalar(text(f"SELECT COUNT(*) FROM {table}")) or 0)  # noqa: S608
+
+
+def test_a_file_imported_twice_changes_nothing_and_says_so(engine: Engine, write: Write) -> None:
+    path = write("r.csv", RESPONSES)
+    first, second = bring(engine, path), bring(engine, path)
+    assert (first.responses, first.instances, first.unchanged) == (4, 2, 0)
+    assert (second.responses, second.instances, second.unchanged) == (0, 0, 4)
+    assert count(engine, "event") == 2
+
+
+def test_texts_are_kept_to_the_last_byte(engine: Engine, write: Write) -> None:
+    odd = ' "quoted"\r\n$5 {{response}}\t<b>é\u202e' + "x" * 200_000
+    row = {"instance_id": 7, "benchmark": "b", "context": odd, "model": "m", "response": odd}
+    bring(engine, write("r.jsonl", json.dumps(row)))
+    card = next(juror_cards(engine, "b", GENERIC)).card
+    assert (card.context, card.response, card.reference) == (odd, odd, None)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_encodings_and_separators_of_spreadsheets_are_read(
+    engine: Engine, tmp_path: Path, encoding: str, separator: str
+) -> None:
+    path = tmp_path / "r.csv"
+    rows = HEAD + "i1,b,Fièvre à 39 °C,t,,r1,m,Müdigkeit\n"
+    path.write_bytes(rows.replace(",", separator).encode(encoding))
+    bring(engine, path)
+    assert next(juror_cards(engine, "b", GENERIC)).card.context == "Fièvre à 39 °C"
+
+
+def test_an_absent_response_id_is_made_the_same_each_time(engine: Engine, write: Write) -> None:
+    rows = "instance_id,context,model,response\ni1,c,m,a\ni1,c,n,b\n"
+    bring(engine, write("r.csv", rows), "b")
+    assert bring(engine, write("s.csv", rows), "b").unchanged == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("i3,visits,c,p,,r31,m,\n", r"row 6, column response: '': an empty response"),
+        ("i3,visits,c,p,,r31,,x\n", r"row 6, column model"),
+        (",visits,c,p,,r31,m,x\n", r"row 6, column instance_id"),
+        ("i3,,c,p,,r31,m,x\n", r"row 6, column benchmark"),
+        ("i3,visits,,,,r31,m,x\n", r"row 6, column context"),
+        ("i3,visits,c,p,,r11,m,x\n", r"row 6, column response_id: 'r11': already used in row 2"),
+        ("i1,visits,other,p,,r31,m,x\n", r"row 6, column context: 'other': instance i1 of visits"),
+    ],
+)
+def test_one_bad_row_imports_nothing_and_is_named(
+    engine: Engine, write: Write, row: str, said: str
+) -> None:
+    with pytest.raises(BadRow, match=said):
+        bring(engine, write("r.csv", RESPONSES + row))
+    assert count(engine, "response") == count(engine, "benchmark") == count(engine, "event") == 0
+
+
+def test_a_response_that_changed_since_is_refused(small_study: Engine, write: Write) -> None:
+    with pytest.raises(BadRow, match=r"row 2, column response_id: 'r11': .*another text"):
+        bring(small_study, write("r.csv", RESPONSES.replace("denies fever", "denies pain")))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("r.csv", "", "the file is empty"),
+        ("r.csv", "a,b\n1,2\n", "column 'instance_id' is missing"),
+        ("r.csv", HEAD + "i1,b,c\n", "row 2 has 3 cells, the header 8"),
+        ("r.csv", HEAD + 'i1,b,"c\n', "row"),
+        ("r.csv", "model,model\n", "stands twice in the header"),
+        ("r.csv", "PK\x03\x04rest", "Excel workbook"),
+        ("r.jsonl", "{", "row 1 is not JSON"),
+        ("r.jsonl", "[1]", "row 1 is list, not a JSON object"),
+        ("r.pdf", "%PDF", "cannot tell its format"),
+    ],
+)
+def test_a_file_of_the_wrong_kind_gets_one_message(
+    engine: Engine, write: Write, name: str, content: str, said: str
+) -> None:
+    with pytest.raises(BadFile, match=said):
+        bring(engine, write(name, content))
+
+
+def test_an_absent_file_and_a_folder_are_named(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match=r"absent\.csv: No such file"):
+        TableFile(tmp_path / "absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(BadFile, match="directory"):
+        TableFile(tmp_path / "folder.csv")
+
+
+def test_long_and_wide_ratings_give_the_same_table(small_study: Engine, write: Write) -> None:
+    wide = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr_a,clinician,5,4,3.5\n"
+    rows = [("accuracy", "5"), ("completeness", "4"), ("clarity", "3.5")]
+    long = LONG + "".join(f"r11,dr_a,clinician,{name},{score},,\n" for name, score in rows)
+    assert rate(small_study, write("wide.csv", wide)).added == 3
+    again = rate(small_study, write("long.csv", long))
+    assert (again.added, again.revised, again.unchanged) == (0, 0, 3)
+    assert sorted(ratings_frame(small_study)["score"]) == [3.5, 4, 5]
+
+
+def test_an_empty_cell_stays_missing_and_is_counted(small_study: Engine, write: Write) -> None:
+    wide = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr_a,clinician,5,,3\n"
+    rows = RatingFile(TableFile(write("wide.csv", wide)))
+    assert import_ratings(small_study, rows).added == 2
+    assert rows.missing == 1
+
+
+def test_a_changed_score_is_added_and_the_newest_counts(small_study: Engine, write: Write) -> None:
+    rate(small_study, write("one.csv", LONG + "r11,dr_a,clinician,clarity,2,,\n"))
+    second = rate(small_study, write("two.csv", LONG + "r11,dr_a,clinician,clarity,4,,\n"))
+    assert second.revised == 1
+    assert count(small_study, "rating") == 2
+    assert list(ratings_frame(small_study)["score"]) == [4]
+
+
+@pytest.mark.parametrize(
+    ("row", "error", "said"),
+    [
+        ("r11,dr_a,clinician,clarity,6,,", OffScale, r"row 3: clarity=6 by dr_a on r11.*1-5"),
+        ("r11,dr_a,clinician,clarity,x,,", OffScale, r"row 3: clarity=x"),
+        ("r11,dr_a,clinician,charm,3,,", Unknown, r"row 3: 'charm'.*accuracy, completeness"),
+        ("r99,dr_a,clinician,clarity,3,,", BadRow, r"row 3, column response_id: 'r99'"),
+        ("r11,dr_a,doctor,clarity,3,,", BadRow, r"row 3, column kind: 'doctor'"),
+        ("r11,,clinician,clarity,3,,", BadRow, r"row 3, column rater"),
+        ("r12,dr_a,clinician,clarity,3,,", BadRow, r"already rates clarity of r12 in row 2"),
+        ("r11,dr_a,juror,clarity,3,,", BadRow, r"row 3, column kind: 'juror': dr_a is a clinician"),
+        ("r11,dr_a,clinician,clarity,3,,yesterday", BadRow, r"column rated_at: 'yesterday'"),
+        ("r11,rouge,metric,f,nan,,", BadRow, r"a finite number"),
+    ],
+)
+def test_one_bad_rating_imports_nothing_and_is_named(
+    small_study: Engine, write: Write, row: str, error: type[MedjuryError], said: str
+) -> None:
+    path = write("r.csv", LONG + "r12,dr_a,clinician,clarity,3,,\n" + row + "\n")
+    with pytest.raises(error, match=said):
+        rate(small_study, path)
+    assert count(small_study, "rating") == count(small_study, "rater") == 0
+
+
+def test_ratings_made_on_another_rubric_move_an_unrated_benchmark(
+    small_study: Engine, write: Write
+) -> None:
+    path = write("r.csv", LONG + "r11,dr_a,clinician,structure,3,,\n")
+    import_ratings(small_study, RatingFile(TableFile(path)), read_rubric("chw_care_plan"))
+    assert benchmarks(small_study)[0].rubric.name == "chw_care_plan"
+    other = write("o.csv", LONG + "r11,dr_b,clinician,completeness,3,,\n")
+    result = import_ratings(small_study, RatingFile(TableFile(other)), GENERIC)
+    assert result.other_rubric == {"visits"}
+    assert list(ratings_frame(small_study)["rater"]) == ["dr_a"]
+
+
+def test_a_rated_benchmark_cannot_be_imported_onto_another_rubric(
+    small_study: Engine, write: Write
+) -> None:
+    rate(small_study, write("r.csv", LONG + "r11,dr_a,clinician,clarity,2,,\n"))
+    rows = ResponseFile(TableFile(write("r2.csv", RESPONSES)))
+    with pytest.raises(Conflict, match="ratings on another rubric"):
+        import_responses(small_study, rows, lambda _: GENERIC, read_rubric("medi_qa"))
+
+
+def test_the_frames_for_statistics_carry_no_author(small_study: Engine) -> None:
+    frame = responses_frame(small_study)
+    assert list(frame["instance_id"]) == ["visits/i1"] * 2 + ["visits/i2"] * 2
+    assert "model-one" not in frame.to_csv()
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_rows_are_read_in_bounded_memory(engine: Engine, tmp_path: Path) -> None:
+    import tracemalloc
+
+    path = tmp_path / "many.csv"
+    with path.open("w") as file:
+        file.write(HEAD)
+        for number in range(100_000):
+            file.write(f"i{number},b,{'c' * 2_000},p,,r{number},m,{'answer ' * 50}\n")
+    tracemalloc.start()
+    bring(engine, path)
+    assert tracemalloc.get_traced_memory()[1] < path.stat().st_size / 2
+    tracemalloc.stop()
+    assert count(engine, "response") == 100_000

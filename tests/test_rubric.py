@@ -1,0 +1,132 @@
+"""Rubrics: read from files, known by hash, filled in one pass, and strict about scores."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.card import Card
+from data.errors import BadRubric, OffScale, Unknown
+from data.rubric import Rubric, read_rubric, shipped
+
+OWN = """
+name = "bedside"
+version = 2
+audience = "nurses"
+gold = "never"
+[scale]
+min = -2
+max = 2
+[[criterion]]
+name = "kindness"
+question = "Is it kind?"
+anchors = {"-2" = "harsh", "-1" = "curt", "0" = "plain", "1" = "warm", "2" = "kind"}
+"""
+
+
+def own(folder: Path, toml: str = OWN, prompt: str = "Rate {{response}}") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / "rubric.toml").write_text(toml)
+    (folder / "prompt.txt").write_text(prompt)
+    return folder
+
+
+@pytest.mark.parametrize("name", ["generic", "aci_bench", "medi_qa", "chw_care_plan"])
+def test_a_shipped_rubric_anchors_every_point_of_one_to_five(name: str) -> None:
+    rubric = read_rubric(name)
+    assert rubric.name == name
+    assert all(sorted(one.anchors) == [1, 2, 3, 4, 5] for one in rubric.criterion)
+    assert all(len(set(one.anchors.values())) == 5 for one in rubric.criterion)
+
+
+def test_the_care_plan_rubric_rates_structure_instead_of_completeness() -> None:
+    assert read_rubric("chw_care_plan").criteria == ("accuracy", "structure", "clarity")
+    assert read_rubric("chw_care_plan").gold == "never"
+
+
+def test_an_own_rubric_may_have_negative_points(tmp_path: Path) -> None:
+    rubric = read_rubric(own(tmp_path / "own"))
+    assert list(rubric.scale.points) == [-2, -1, 0, 1, 2]
+    assert rubric.score("kindness", "-1.5", "dr_a", "r1") == -1.5
+    assert rubric.json_schema()["properties"]["kindness"]["properties"]["score"]["enum"] == [
+        -2,
+        -1,
+        0,
+        1,
+        2,
+    ]
+
+
+def test_a_wide_scale_needs_only_its_two_ends_anchored(tmp_path: Path) -> None:
+    wide = OWN.replace("min = -2", "min = 0").replace("max = 2", "max = 10")
+    anchors = 'anchors = {"0" = "worst", "10" = "best"}'
+    toml = "\n".join(anchors if line.startswith("anchors") else line for line in wide.split("\n"))
+    assert len(read_rubric(own(tmp_path / "own", toml)).scale.points) == 11
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"0" = "plain", ', "", "kindness: point 0 has no anchor"),
+        ('"2" = "kind"', '"3" = "kind"', "anchor 3 is off the scale"),
+        ("max = 2", "max = -2", "must be below max"),
+        ('gold = "never"', 'gold = "sometimes"', "gold"),
+        ("audience", "readers", "audience"),
+        ('name = "kindness"', 'name = "kind ness"', "criterion"),
+        ("[scale]", "[scale", "rubric"),
+    ],
+)
+def test_a_wrong_rubric_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(BadRubric, match=said):
+        read_rubric(own(tmp_path / "own", OWN.replace(old, new)))
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("Rate it", "response.. is missing"),
+        ("{{response}} {{author}}", "unknown placeholder"),
+        ("{{response}} {{reference}}", "although gold"),
+    ],
+)
+def test_a_wrong_prompt_is_refused(tmp_path: Path, prompt: str, said: str) -> None:
+    with pytest.raises(BadRubric, match=said):
+        read_rubric(own(tmp_path / "own", prompt=prompt))
+
+
+def test_an_unknown_rubric_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(Unknown, match="generic"):
+        read_rubric("no_such_rubric")
+    assert "generic" in shipped()
+
+
+def test_the_hash_changes_with_one_word_and_survives_storage(tmp_path: Path) -> None:
+    rubric = read_rubric(own(tmp_path / "own"))
+    other = read_rubric(own(tmp_path / "other", OWN.replace("curt", "cool")))
+    assert rubric.sha256 != other.sha256
+    assert Rubric.from_json(rubric.to_json()).sha256 == rubric.sha256
+
+
+@pytest.mark.parametrize("value", ["0", "6", "5.01", "nan", "inf", "", "four", "4/5", None])
+def test_a_score_off_the_scale_is_refused_with_who_what_and_where(value: object) -> None:
+    with pytest.raises(OffScale, match=r"clarity=.* by dr_a on r12: the scale of generic is 1-5"):
+        read_rubric("generic").score("clarity", value, "dr_a", "r12")
+
+
+def test_an_unknown_criterion_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(Unknown, match="accuracy, completeness, clarity"):
+        read_rubric("generic").score("kindness", 3, "dr_a", "r12")
+
+
+@given(text=st.text(), context=st.text())
+def test_what_is_inserted_is_never_read_as_a_placeholder(text: str, context: str) -> None:
+    marked = text + " $5 {x} {{context}} {{reference}}"
+    prompt = read_rubric("generic").render(Card("c", context, "task", marked, reference="gold"))
+    assert marked in prompt
+    assert prompt.count("gold") >= 1
+
+
+def test_a_rubric_that_never_uses_gold_never_shows_it() -> None:
+    prompt = read_rubric("chw_care_plan").render(Card("c", "note", "task", "plan", "SECRET GOLD"))
+    assert "SECRET GOLD" not in prompt
