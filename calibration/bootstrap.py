@@ -103,7 +103,8 @@ def bca_interval(
     """
 
     def of_numbers(drawn: Array, axis: int = -1) -> Array:
-        return statistic(_count(np.moveaxis(drawn, axis, -1), clusters))
+        numbers = np.moveaxis(drawn, axis, -1)
+        return statistic(_count(numbers, clusters)).reshape(numbers.shape[:-1])
 
     finite = values[np.isfinite(values)]
     if len(finite) < 2:
