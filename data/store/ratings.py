@@ -1,9 +1,11 @@
 """Storing ratings made elsewhere, row by row against the rubric they were made on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Executable, column, insert
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import transaction
@@ -16,7 +18,9 @@ from data.store.audit import log
 from data.store.responses import move_to_rubric
 from data.store.rubrics import keep_rubric
 
-Key = tuple[int, int, str, str | None, int, int]
+Values = dict[str, Any]
+Key = tuple[Any, ...]
+KEY = ("response", "rater", "criterion", "rubric_sha256", "pass_", "replicate")
 
 
 @dataclass
@@ -77,25 +81,25 @@ class _Import:
             self.rubrics[benchmark] = self.rubric or Rubric.from_json(body)
         return self.rubrics[benchmark]
 
-    def rating(self, row: RatingRow, targets: dict[str, Target]) -> Rating:
-        """Return one row as a rating, or refuse it by name."""
+    def rating(self, row: RatingRow, targets: dict[str, Target]) -> Values:
+        """Return one row as the values of a rating, or refuse it by name."""
         if row.response_id not in targets:
             raise row.origin.wrong(
                 "response_id", row.response_id, "no such response in the study; import it first"
             )
         target = targets[row.response_id]
         metric = row.kind == Kind.METRIC
-        rating = Rating(
-            response=target.response,
-            rater=self.rater(row).id or 0,
-            criterion=row.criterion,
-            score=_number(row) if metric else _score(row, target.rubric),
-            rubric_sha256=None if metric else target.rubric.sha256,
-            pass_=row.pass_,
-            replicate=row.replicate,
-            comment=row.comment,
-            at=row.rated_at or now(),
-        )
+        rating: Values = {
+            "response": target.response,
+            "rater": self.rater(row).id,
+            "criterion": row.criterion,
+            "rubric_sha256": None if metric else target.rubric.sha256,
+            "pass_": row.pass_,
+            "replicate": row.replicate,
+            "score": _number(row) if metric else _score(row, target.rubric),
+            "comment": row.comment,
+            "at": row.rated_at or now(),
+        }
         self._refuse_repeat(rating, row)
         return rating
 
@@ -112,7 +116,7 @@ class _Import:
             raise row.origin.wrong("kind", row.kind.value, f"{row.rater} is a {known.kind}")
         return known
 
-    def _refuse_repeat(self, rating: Rating, row: RatingRow) -> None:
+    def _refuse_repeat(self, rating: Values, row: RatingRow) -> None:
         key = _key(rating)
         if first := self.seen.get(key):
             raise row.origin.wrong(
@@ -122,20 +126,21 @@ class _Import:
             )
         self.seen[key] = row.origin
 
-    def keep(self, ratings: list[Rating]) -> None:
+    def keep(self, ratings: list[Values]) -> None:
         """Add what is new; count what the study already says."""
-        latest = {_key(one): one for one in self.session.exec(_by(ratings))}
+        found = self.session.execute(_by(ratings)).mappings()
+        latest = {_key(one): _said(one) for one in found}
         new = []
         for rating in ratings:
             before = latest.get(_key(rating))
-            if before and (before.score, before.comment) == (rating.score, rating.comment):
+            if before == _said(rating):
                 self.result.unchanged += 1
                 continue
             self.result.revised += before is not None
             self.result.added += before is None
             new.append(rating)
-        self.session.add_all(new)
-        self.session.flush()
+        if new:
+            self.session.execute(insert(Rating), new)
 
 
 def import_ratings(
@@ -176,24 +181,23 @@ def import_ratings(
     return result
 
 
-def _key(rating: Rating) -> Key:
-    return (
-        rating.response,
-        rating.rater,
-        rating.criterion,
-        rating.rubric_sha256,
-        rating.pass_,
-        rating.replicate,
-    )
+def _key(rating: Mapping[Any, Any]) -> Key:
+    """Return what a later score of the same rater for the same thing would share."""
+    return tuple(rating[name] for name in KEY)
 
 
-def _by(ratings: list[Rating]):  # type: ignore[no-untyped-def]
+def _said(rating: Mapping[Any, Any]) -> tuple[float, str]:
+    return rating["score"], rating["comment"]
+
+
+def _by(ratings: list[Values]) -> Executable:
     """Select, oldest first, all that the same raters said of the same responses."""
     return (
-        select(Rating)
+        select_columns(*(column(name) for name in (*KEY, "score", "comment")))
+        .select_from(Rating)
         .where(
-            col(Rating.response).in_({one.response for one in ratings}),
-            col(Rating.rater).in_({one.rater for one in ratings}),
+            col(Rating.response).in_({one["response"] for one in ratings}),
+            col(Rating.rater).in_({one["rater"] for one in ratings}),
         )
         .order_by(col(Rating.id))
     )
