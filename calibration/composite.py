@@ -73,7 +73,7 @@ def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> 
     )
     asked = pd.MultiIndex.from_frame(judged[["benchmark", "criterion"]]).isin(wanted)
     # A score off the rubric becomes missing, so that its reading is still seen and counted.
-    read = judged.assign(composite=judged["score"].where(asked))
+    read = judged.assign(composite=judged["score"].astype(float).where(asked))
     grouped = read.groupby(RATING, sort=False)["composite"]
     readings = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "composite"})
     needed = readings["benchmark"].map({name: len(own) for name, own in required.items()})

@@ -122,9 +122,14 @@ def _check_kinds(ratings: pd.DataFrame) -> None:
 
 def _check_scale(ratings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> None:
     judged = ratings[ratings["kind"] != "metric"]
-    low = judged["benchmark"].map({name: shape.low for name, shape in rubrics.items()})
-    high = judged["benchmark"].map({name: shape.high for name, shape in rubrics.items()})
-    off = judged[(judged["score"] < low) | (judged["score"] > high)]
+    low = (
+        judged["benchmark"].map({name: shape.low for name, shape in rubrics.items()}).astype(float)
+    )
+    high = (
+        judged["benchmark"].map({name: shape.high for name, shape in rubrics.items()}).astype(float)
+    )
+    score = judged["score"].astype(float)
+    off = judged[(score < low) | (score > high)]
     if len(off):
         row = off.iloc[0]
         raise OffScale(

@@ -87,7 +87,7 @@ def agreement_table(
     names = _scope_names(scores)
     rows: list[Row] = []
     for place, name in enumerate(names):
-        advance = _Progress(report, place / len(names), 1 / (LOOPS * max(reps, 1) * len(names)))
+        advance = _Progress(report, place, len(names), LOOPS * reps)
         rows += _rows(scores, _scope(scores, found, name, jury, asked, advance))
         report((place + 1) / len(names))
     return _frame(rows)
@@ -204,14 +204,15 @@ def _undefined(scope: Scope, reason: str) -> Iterator[Row]:
 
 
 class _Progress:
-    """Turns resamples done into the share of all the work done."""
+    """Turns resamples done on one of several scopes into the share of all the work done."""
 
-    def __init__(self, report: Callable[[float], None], start: float, each: float) -> None:
-        self.report, self.share, self.each = report, start, each
+    def __init__(self, report: Callable[[float], None], place: int, of: int, work: int) -> None:
+        self.report, self.place, self.of, self.work = report, place, of, work
+        self.done = 0
 
     def __call__(self, resamples: int) -> None:
-        self.share += resamples * self.each
-        self.report(min(self.share, 1.0))
+        self.done += resamples
+        self.report((self.place + self.done / self.work) / self.of)
 
 
 def _silent(share: float) -> None:

@@ -54,10 +54,7 @@ def expand(grid, counts):
 def by_definition(table, members, method):
     """Section 4 of the design, step by step in pandas, then pingouin."""
     doctors = [name for name in table if name.startswith("dr")]
-    if method == "paper":
-        values = (table - table.mean()) / table.std(ddof=1)
-    else:
-        values = table
+    values = (table - table.mean()) / table.std(ddof=1) if method == "paper" else table
     pair = pd.DataFrame(
         {
             "clinicians": values[doctors].mean(axis=1),
