@@ -1,1 +1,1 @@
-
+"""The web application: clinicians rate, blinded; researchers steer."""

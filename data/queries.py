@@ -25,6 +25,7 @@ from data.schema import (
     State,
 )
 
+_DRAFT = (Assignment.draft, Assignment.draft_seq, Assignment.seconds_active)
 NOBODY = PasswordHasher().hash("nobody")
 
 
@@ -166,7 +167,13 @@ def progress(engine: Engine, rater: int) -> Progress:
 def next_task(engine: Engine, rater: int) -> Task | None:
     """Return the first open response in a clinician's own order, or None when all is done."""
     query = (
-        _shown(Assignment.code, RubricText.body, Assignment.draft, Assignment.draft_seq, Assignment.seconds_active)
+        _shown(
+            Assignment.code,
+            RubricText.body,
+            Assignment.draft,
+            Assignment.draft_seq,
+            Assignment.seconds_active,
+        )
         .join(Assignment, col(Assignment.response) == col(Response.id))
         .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
         .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
@@ -241,3 +248,38 @@ def _card(code: str, texts: list[Any], rubric: Rubric) -> Card:
     if rubric.gold == "never":
         reference = None
     return Card(code, context, prompt, response, reference, checklist)
+
+
+@dataclass(frozen=True, slots=True)
+class DesignItem:
+    """A response as the assignment design needs it; for coordinators, never for raters."""
+
+    response: int
+    response_id: str
+    instance: int
+    model: str
+    benchmark: str
+
+
+def design_items(engine: Engine) -> list[DesignItem]:
+    """Return every response with its instance and author, so that designs can balance both."""
+    query = (
+        select_columns(
+            col(Response.id),
+            col(Response.response_id),
+            col(Response.instance),
+            col(Authorship.model),
+            col(Instance.benchmark),
+        )
+        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .join(Instance, col(Instance.id) == col(Response.instance))
+        .order_by(col(Response.id))
+    )
+    with reading(engine) as session:
+        return [DesignItem(*row) for row in session.execute(query)]
+
+
+def study_is_empty(engine: Engine) -> bool:
+    """Tell whether nothing has been imported yet."""
+    with reading(engine) as session:
+        return session.exec(select(col(Response.id)).limit(1)).first() is None

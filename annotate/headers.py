@@ -1,0 +1,89 @@
+"""What every HTTP answer says to the browser about security, and who gets the page at all."""
+
+from http.cookies import CookieError, SimpleCookie
+
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from annotate import sessions
+from data.errors import MedjuryError
+
+# blob: is how Streamlit loads a component's script; no host but our own appears.
+POLICY = "; ".join(
+    [
+        "default-src 'self'",
+        "script-src 'self' blob:",
+        "img-src 'self' data: blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "frame-ancestors 'none'",
+        "form-action 'self'",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class SecurityHeaders:
+    """Middleware that puts the headers above on every HTTP answer."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and its answer back with the headers."""
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+            await send(message)
+
+        await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
+
+
+class Gate:
+    """Middleware that sends whoever asks for the page without a session to sign in.
+
+    The WebSocket is a door of its own: the page script asks for the session again.
+    """
+
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+        self.app, self.engine = app, engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or answer it with the way to sign in."""
+        asks_for_page = scope["type"] == "http" and scope["path"] == "/"
+        if asks_for_page and not await run_in_threadpool(self._knows, Headers(scope=scope)):
+            await RedirectResponse("/login", status_code=303)(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+    def _knows(self, headers: Headers) -> bool:
+        """Return whether the page may be sent; if the study is unreachable, the page says so."""
+        try:
+            token = session_token(headers)
+            return sessions.owner(self.engine, token) is not None
+        except MedjuryError:
+            return True
+
+
+def session_token(headers: Headers) -> str | None:
+    """Return the session cookie of a request, if it carries one."""
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(sessions.COOKIE)
+    except CookieError:
+        return None
+    return None if morsel is None else morsel.value

@@ -1,0 +1,132 @@
+// Drawing. Every text goes in as text, never as markup.
+
+const FULL_LABELS = 7;
+
+function node(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+// Up to the first stop, an anchor is short enough for a cell; the whole stands below.
+function short(anchor) {
+  return anchor.split(/[:;,.(]/)[0].trim();
+}
+
+function digitKeys(points) {
+  return points.every((point) => point >= 0 && point <= 9);
+}
+
+function cell(criterion, group, point, count) {
+  const anchor = criterion.anchors[point] ?? "";
+  const input = node("input", { type: "radio", name: group, value: point });
+  input.setAttribute("aria-label", anchor ? `${point} ${anchor}` : `${point}`);
+  const label = count <= FULL_LABELS ? [node("span", { class: "short" }, short(anchor))] : [];
+  const text = node("span", { class: "face" }, node("span", { class: "point" }, `${point}`), ...label);
+  return node("label", { class: "cell", title: anchor }, input, text);
+}
+
+function block(criterion, place, points) {
+  const legend = node(
+    "legend", {},
+    node("span", { class: "name" }, criterion.label), " ",
+    node("span", { class: "question" }, criterion.question),
+  );
+  const cells = points.map((point) => cell(criterion, `criterion-${place}`, point, points.length));
+  const row = node("div", { class: "cells", style: `--count:${points.length}` }, ...cells);
+  return node("fieldset", { class: "criterion", "data-name": criterion.name }, legend, row);
+}
+
+function anchorList(criterion) {
+  const numbers = Object.keys(criterion.anchors).map(Number).sort((a, b) => a - b);
+  const lines = numbers.map((point) =>
+    node("li", { "data-point": point }, node("b", {}, `${point}`), criterion.anchors[point]));
+  return node("ul", { class: "anchors", "data-name": criterion.name }, ...lines);
+}
+
+function key(text) {
+  return node("kbd", {}, text);
+}
+
+function hint(does, ...keys) {
+  return node("span", {}, ...keys, ` ${does}`);
+}
+
+function hints(points) {
+  const rate = digitKeys(points)
+    ? [hint("rate", key(`${points[0]}`), "–", key(`${points.at(-1)}`))]
+    : [hint("step", key("−"), " ", key("+")), hint("next criterion", key("Enter"))];
+  const rest = [hint("undo", key("U")), hint("comment", key("C")), hint("submit", key("Ctrl"), "+", key("Enter"))];
+  return node("p", { class: "hints" }, ...rate, ...rest);
+}
+
+function draw(root, entry) {
+  const view = {
+    blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
+    lists: entry.criteria.map(anchorList),
+    comment: node("textarea", { rows: 2, maxlength: 20000, "aria-label": "Comment (optional)", placeholder: "Comment (optional)" }),
+    button: node("button", { type: "submit" }, "Submit and next"),
+    alert: node("p", { class: "alert", role: "alert" }),
+    status: node("p", { class: "status", role: "status" }),
+    hovered: null,
+  };
+  view.form = node(
+    "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
+    ...view.blocks,
+    node("div", { class: "legendbox", "aria-hidden": "true" }, ...view.lists),
+    node("div", { class: "foot" },
+      node("div", { class: "last" }, view.comment, view.button),
+      node("div", { class: "below" }, view.alert, hints(entry.points), view.status)),
+  );
+  view.comment.value = entry.comment;
+  root.replaceChildren(view.form);
+  return view;
+}
+
+function show(view, entry, late) {
+  const locked = entry.stage !== "rating";
+  view.form.toggleAttribute("data-locked", locked);
+  view.blocks.forEach((one) => showBlock(one, entry, locked));
+  showAnchors(view, entry);
+  if (view.comment.value !== entry.comment) view.comment.value = entry.comment;
+  view.comment.readOnly = locked;
+  view.button.disabled = locked;
+  view.button.textContent = locked ? "Submitting…" : "Submit and next";
+  view.button.toggleAttribute("data-ready", unrated(entry).length === 0);
+  set(view.alert, entry.error);
+  set(view.status, statusText(entry, late));
+}
+
+function set(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function showBlock(one, entry, locked) {
+  const { name } = one.dataset;
+  one.toggleAttribute("data-active", name === entry.active && !locked);
+  one.toggleAttribute("data-rated", name in entry.scores);
+  for (const input of one.querySelectorAll("input")) {
+    input.checked = entry.scores[name] === Number(input.value);
+    input.disabled = locked;
+  }
+}
+
+function showAnchors(view, entry) {
+  const [name, point] = view.hovered ?? [entry.active ?? view.last ?? entry.criteria[0].name, null];
+  view.last = name;
+  for (const list of view.lists) {
+    const shown = list.dataset.name === name;
+    list.toggleAttribute("data-shown", shown);
+    const lit = point ?? entry.scores[name];
+    for (const line of list.children) {
+      line.toggleAttribute("data-lit", shown && Number(line.dataset.point) === lit);
+    }
+  }
+}
+
+function statusText(entry, late) {
+  if (entry.stage === "submitting") return late ? "Not received yet, sending again…" : "";
+  if (!isSaved(entry)) return late ? "Not saved yet, sending again…" : "Saving…";
+  return entry.seq > 0 ? "Draft saved" : "";
+}

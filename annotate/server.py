@@ -1,0 +1,75 @@
+"""Serving the application: `medjury serve`."""
+
+import importlib.resources
+import socket
+import tomllib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from sqlalchemy import Engine
+from starlette.middleware import Middleware
+
+from annotate import signin
+from annotate.headers import Gate, SecurityHeaders
+from annotate.study import serve_study
+from data.errors import BadInput
+
+HERE = Path(__file__).parent
+
+
+def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1") -> None:
+    """Serve a study's rating page until interrupted.
+
+    Raises
+    ------
+    NoStudy
+        If there is no study at `db_url`.
+    BadInput
+        If the port is taken.
+    """
+    engine = serve_study(db_url)
+    _refuse_taken(host, port)
+    print(f"medjury: rating page at http://{host}:{port}  (stop with Ctrl+C)", flush=True)  # noqa: T201 for whoever started it
+    application(engine).run(config=settings() | {"server.address": host, "server.port": port})
+
+
+def application(engine: Engine) -> st.App:
+    """Return the ASGI application of a study."""
+    return st.App(
+        str(HERE / "app.py"),
+        routes=signin.routes(engine),
+        middleware=[Middleware(SecurityHeaders), Middleware(Gate, engine=engine)],
+        lifespan=_warm,
+    )
+
+
+def settings() -> dict[str, Any]:
+    """Return the Streamlit settings that travel with this package, by dotted name."""
+    text = (importlib.resources.files("annotate") / "streamlit.toml").read_text("utf-8")
+    return _dotted(tomllib.loads(text))
+
+
+def _dotted(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"{part}.{name}": value for part, keys in table.items() for name, value in keys.items()}
+
+
+@asynccontextmanager
+async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
+    """Import the rating page before the first rater waits for it."""
+    import annotate.screens.rate  # noqa: F401 for its effect on sys.modules
+
+    yield {}
+
+
+def _refuse_taken(host: str, port: int) -> None:
+    """Raise BadInput if nothing can listen there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise BadInput(f"--port {port} on {host}: {error.strerror}; choose another") from error

@@ -1,0 +1,26 @@
+"""The study that this process serves."""
+
+import os
+from functools import lru_cache
+
+from sqlalchemy import Engine
+
+from data.database import DEFAULT_URL, open_study
+
+VARIABLE = "MEDJURY_DB"
+
+
+def serve_study(url: str) -> Engine:
+    """Make `url` the study of this process and return its engine."""
+    os.environ[VARIABLE] = url
+    return study()
+
+
+def study() -> Engine:
+    """Return the engine of the study that MEDJURY_DB names, opened once."""
+    return _opened(os.environ.get(VARIABLE, DEFAULT_URL))
+
+
+@lru_cache(maxsize=4)
+def _opened(url: str) -> Engine:
+    return open_study(url)
