@@ -1,6 +1,6 @@
 """Jurors and every call made to them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Reply
-from data.database import transaction
+from data.database import reading, transaction
 from data.errors import Conflict
 from data.rubric import Rubric
 from data.schema import Attempt, Kind, Rater, Rating, Status
@@ -65,46 +65,82 @@ def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
         return {one.handle: _keep(session, one) for one in jurors}
 
 
+def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
+    """Return the primary keys of those jurors that the study has; stores nothing.
+
+    Raises
+    ------
+    Conflict
+        As `add_jurors`.
+    """
+    with reading(engine) as session:
+        found = {one.handle: _known(session, one) for one in jurors}
+    return {handle: key for handle, key in found.items() if key is not None}
+
+
 def record_attempt(
     engine: Engine, record: AttemptRecord, rubric: Rubric, reply: Reply | None = None
 ) -> None:
     """Store one call and, where it gave a whole valid reply, its ratings: both or neither."""
+    record_attempts(engine, [(record, rubric, reply)])
+
+
+def record_attempts(
+    engine: Engine, attempts: Iterable[tuple[AttemptRecord, Rubric, Reply | None]]
+) -> None:
+    """Store several calls, each with its rubric and its reply if any, in one transaction."""
     with transaction(engine) as session:
-        keep_rubric(session, rubric)
-        fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
-        session.add(Attempt(**fields | {"sent": dict(record.sent)}, rubric_sha256=rubric.sha256))
-        if reply is not None and record.status == Status.OK:
-            session.add_all(
-                Rating(
-                    response=record.response,
-                    rater=record.rater,
-                    criterion=name,
-                    score=rubric.score(name, reply.scores[name], "juror", "response"),
-                    rubric_sha256=rubric.sha256,
-                    replicate=record.replicate,
-                    comment=reply.comment_on(name),
-                )
-                for name in rubric.criteria
-            )
+        for record, rubric, reply in attempts:
+            keep_rubric(session, rubric)
+            fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
+            sent = {"sent": dict(record.sent)}
+            session.add(Attempt(**fields | sent, rubric_sha256=rubric.sha256))
+            if reply is not None and record.status == Status.OK:
+                session.add_all(_ratings(record, rubric, reply))
+
+
+def _ratings(record: AttemptRecord, rubric: Rubric, reply: Reply) -> list[Rating]:
+    """Return the ratings that a call gave."""
+    return [
+        Rating(
+            response=record.response,
+            rater=record.rater,
+            criterion=name,
+            score=rubric.score(name, reply.scores[name], "juror", "response"),
+            rubric_sha256=rubric.sha256,
+            replicate=record.replicate,
+            comment=reply.comment_on(name),
+        )
+        for name in rubric.criteria
+    ]
 
 
 def _keep(session: Session, juror: JurorRecord) -> int:
     """Store a juror if it is new and return its primary key."""
+    known = _known(session, juror)
+    if known is not None:
+        return known
+    new = Rater(
+        kind=Kind.JUROR,
+        handle=juror.handle,
+        family=juror.family,
+        simulated=juror.simulated,
+        profile=dict(juror.profile),
+    )
+    session.add(new)
+    session.flush()
+    log(session, "researcher", "juror added", {"juror": juror.handle})
+    return new.id or 0
+
+
+def _known(session: Session, juror: JurorRecord) -> int | None:
+    """Return a juror's primary key, None if it is new; refuse another one of the same name."""
     known = session.exec(select(Rater).where(Rater.handle == juror.handle)).first()
     if known is None:
-        known = Rater(
-            kind=Kind.JUROR,
-            handle=juror.handle,
-            family=juror.family,
-            simulated=juror.simulated,
-            profile=dict(juror.profile),
-        )
-        session.add(known)
-        session.flush()
-        log(session, "researcher", "juror added", {"juror": juror.handle})
+        return None
     if known.kind != Kind.JUROR or known.profile != dict(juror.profile):
         raise Conflict(
             f"juror {juror.handle!r}: a {known.kind} of this name with another profile is in the "
             "study, and their ratings must not mix; give the juror another name in the panel"
         )
-    return known.id or 0
+    return known.id

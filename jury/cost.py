@@ -1,0 +1,177 @@
+"""Money: what a call cost, what it can cost at most, and a cap that is never passed."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from data.errors import BadPanel
+from jury.call import Usage
+from jury.panel import Juror, Panel
+
+MILLION = 1_000_000
+CHARACTERS_PER_TOKEN = 3.5
+WORDS_OUT_PER_CRITERION = 100
+FORM_TOKENS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a call cost in US dollars, None where no price is known, and who says so."""
+
+    usd: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class JurorEstimate:
+    """What a juror's share of a run may take, before it is run.
+
+    Attributes
+    ----------
+    tokens_in
+        Estimated at 3.5 characters a token.
+    usd_likely
+        With 100 tokens of answer a criterion; a reasoning model thinks on top of that.
+    usd_most
+        With every answer as long as `max_tokens` allows, as the MedHELM paper reckons. None
+        where no price is known. Requests that are repeated are not in it; --max-usd is.
+    """
+
+    juror: str
+    calls: int = 0
+    tokens_in: int = 0
+    usd_likely: float | None = 0.0
+    usd_most: float | None = 0.0
+
+    def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
+        """Return the estimate with one call more."""
+        tokens = round(len(prompt) / CHARACTERS_PER_TOKEN)
+        likely = min(juror.max_tokens, WORDS_OUT_PER_CRITERION * criteria)
+        return JurorEstimate(
+            self.juror,
+            self.calls + 1,
+            self.tokens_in + tokens,
+            _sum(self.usd_likely, price(juror, Usage(tokens, likely), at).usd),
+            _sum(self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd),
+        )
+
+
+class Budget:
+    """A cap in US dollars over all calls, those in flight counted at their worst."""
+
+    def __init__(self, cap: float | None) -> None:
+        self._cap = cap
+        self._held = 0.0
+        self._in_flight = 0
+        self._settled = asyncio.Condition()
+
+    async def reserve(self, worst: float | None) -> bool:
+        """Set the worst case of a call aside; False if the cap could be passed by it.
+
+        While other calls are in flight it waits for what they really cost, so that a cap is used
+        up as far as it goes.
+        """
+        if self._cap is None:
+            return True
+        async with self._settled:
+            await self._settled.wait_for(lambda: self._fits(worst) or not self._in_flight)
+            if worst is None or not self._fits(worst):
+                return False
+            self._held += worst
+            self._in_flight += 1
+            return True
+
+    async def settle(self, worst: float | None, usd: float | None) -> None:
+        """Put the real cost in the place of the worst case; an unknown cost stays at the worst."""
+        if self._cap is None:
+            return
+        async with self._settled:
+            self._held += 0.0 if usd is None else usd - (worst or 0.0)
+            self._in_flight -= 1
+            self._settled.notify_all()
+
+    def _fits(self, worst: float | None) -> bool:
+        """Return whether a call's worst case stays within the cap."""
+        return self._cap is not None and worst is not None and self._held + worst <= self._cap
+
+
+def price(juror: Juror, usage: Usage, at: datetime) -> Price:
+    """Return what one call cost: by the panel's own price, or by genai-prices on that day.
+
+    Every call is priced alone, since prices depend on the size of a call. Without token counts,
+    or for a model that nobody has a price for, the cost is unknown, which is not 0.
+    """
+    if juror.simulated:
+        return Price(0.0, "simulated")
+    if usage.tokens_in is None or usage.tokens_out is None:
+        return Price(None, "unknown: the endpoint did not say how many tokens")
+    if juror.usd_per_million_in is not None and juror.usd_per_million_out is not None:
+        tokens = (usage.tokens_in, usage.tokens_out)
+        rates = (juror.usd_per_million_in, juror.usd_per_million_out)
+        usd = sum(count * rate for count, rate in zip(tokens, rates, strict=True)) / MILLION
+        return Price(usd, f"panel: {rates[0]:g} in, {rates[1]:g} out per million")
+    return _listed(juror, usage, at)
+
+
+def unbilled(juror: Juror, status: int, at: datetime) -> Price:
+    """Return the cost of a request that was refused with an HTTP error: nothing was produced."""
+    if price(juror, Usage(0, 0), at).usd is None:
+        return Price(None, "unknown: no price is known for this model")
+    return Price(0.0, f"HTTP {status}: not billed")
+
+
+def worst_case(juror: Juror, sent: str, at: datetime) -> float | None:
+    """Return what a call can cost at most, or None where no price is known.
+
+    A token is at least one byte, so a text never has more tokens than bytes; a thousand are
+    added for the form of the answer.
+    """
+    tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
+    return price(juror, Usage(tokens, juror.max_tokens), at).usd
+
+
+def refuse_unpriced(panel: Panel, at: datetime) -> None:
+    """Raise BadPanel if a cap is asked for while a juror's price is not known."""
+    for juror in panel.juror:
+        if worst_case(juror, "", at) is None:
+            raise BadPanel(
+                f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
+                f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
+                "usd_per_million_out to the juror (0 where it costs nothing), or leave out --max-usd"
+            )
+
+
+def _listed(juror: Juror, usage: Usage, at: datetime) -> Price:
+    """Return the price by the list that ships with genai-prices; nothing is fetched."""
+    import genai_prices  # a megabyte of prices, needed only once something has a price
+
+    counts: dict[str, Any] = {
+        "input_tokens": usage.tokens_in,
+        "output_tokens": usage.tokens_out,
+        "cache_read_tokens": usage.tokens_cached,
+        "cache_write_tokens": usage.tokens_cache_write,
+    }
+    try:
+        found = genai_prices.calc_price(
+            genai_prices.Usage(**counts),
+            juror.model,
+            provider_api_url=juror.base_url,
+            genai_request_timestamp=at,
+        )
+    except LookupError:
+        return Price(None, f"unknown: not in {_list_name()}")
+    return Price(float(found.total_price), f"{_list_name()}: {found.provider.id}/{found.model.id}")
+
+
+@cache
+def _list_name() -> str:
+    """Return the price list with its version."""
+    return f"genai-prices {version('genai-prices')}"
+
+
+def _sum(total: float | None, more: float | None) -> float | None:
+    """Return the sum, unknown if either part is."""
+    return None if total is None or more is None else total + more

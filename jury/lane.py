@@ -1,0 +1,122 @@
+"""A juror at work: its line, the form it is asked in, and whether it still answers."""
+
+import asyncio
+from dataclasses import dataclass
+
+from data.schema import Status
+from jury.call import Answer, Form, Provider
+from jury.panel import Juror
+
+RUNGS: tuple[Form, ...] = ("json_schema", "json_object", "text")
+REFUSED_FORM = (400, 415, 422, 501)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a run bears with failures that may pass, in requests and seconds.
+
+    Attributes
+    ----------
+    tries
+        Requests for one verdict before it counts as missing.
+    first_wait, longest_wait
+        Wait before the second request, doubled each time up to the longest.
+    bound
+        The longest wait an endpoint may ask for; one that asks for more stops its juror.
+    in_a_row
+        Verdicts that may fail one after another before the juror is stopped.
+    """
+
+    tries: int = 6
+    first_wait: float = 0.5
+    longest_wait: float = 8.0
+    bound: float = 120.0
+    in_a_row: int = 10
+
+    def wait(self, tried: int, asked: float | None) -> float:
+        """Return the seconds to wait: what the endpoint asks for, or else a doubling time."""
+        if asked is not None:
+            return asked
+        return float(min(self.longest_wait, self.first_wait * 2 ** (tried - 1)))
+
+
+class Ladder:
+    """The forms of answer an endpoint may know; the first one it answers in is kept."""
+
+    def __init__(self, juror: Juror) -> None:
+        self._rungs = RUNGS if juror.form == "auto" else (juror.form,)
+        if juror.provider == "anthropic" and juror.form == "auto":
+            self._rungs = ("json_schema", "text")
+        self._proved = False
+        self.form: Form = self._rungs[0]
+
+    def works(self, form: Form) -> None:
+        """Note that the endpoint answered in a form."""
+        if not self._proved:
+            self._proved, self.form = True, form
+
+    def below(self, form: Form, answer: Answer, failures: int) -> Form | None:
+        """Return the form to try next where the failure may be the form's fault, else None.
+
+        Some servers answer an unknown form with HTTP 500, so a second 500 counts as well, as
+        long as no request in that form has ever been answered.
+        """
+        lower = self._rungs[self._rungs.index(form) + 1 :] if form in self._rungs else ()
+        if self._proved or not lower or answer.status != Status.REQUEST_FAILED:
+            return None
+        at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and failures > 1)
+        return lower[0] if at_fault else None
+
+
+class Lane:
+    """One juror within one run.
+
+    Attributes
+    ----------
+    rater
+        Its primary key in the study.
+    stopped
+        Status and reason once it is of no use to ask it again in this run.
+    """
+
+    def __init__(self, juror: Juror, rater: int, provider: Provider) -> None:
+        self.juror = juror
+        self.rater = rater
+        self.provider = provider
+        self.ladder = Ladder(juror)
+        self.stopped: tuple[Status, str] | None = None
+        self._failed_in_a_row = 0
+        self._open_at = 0.0
+
+    def stop(self, status: Status, reason: str) -> None:
+        """Ask this juror no more; the first reason stays."""
+        self.stopped = self.stopped or (status, reason)
+
+    def pause(self, seconds: float) -> None:
+        """Send this juror nothing for a while: it is limiting the rate of all its requests."""
+        self._open_at = max(self._open_at, asyncio.get_running_loop().time() + seconds)
+
+    def pause_left(self) -> float:
+        """Return the seconds until requests may go out again."""
+        return max(0.0, self._open_at - asyncio.get_running_loop().time())
+
+    def answered(self) -> None:
+        """Note that it is there."""
+        self._failed_in_a_row = 0
+
+    def failed(self, answer: Answer, bound: int) -> None:
+        """Note a verdict lost to the endpoint; too many in a row stop the juror."""
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= bound:
+            self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
+
+
+def fatal(answer: Answer) -> str:
+    """Return why a juror is to be stopped at once after this answer, empty if it is not."""
+    if answer.status == Status.AUTH:
+        return f"{answer.reason}: the key was refused"
+    if answer.status == Status.QUOTA:
+        return f"{answer.reason}: the account has no credit left"
+    if answer.http == 404:
+        return f"{answer.reason}: no such model or address"
+    return ""

@@ -1,0 +1,218 @@
+"""Panels: which jurors sit on the jury, read from TOML files."""
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from data.errors import BadPanel
+
+FOLDER = Path(__file__).parent / "panels"
+NOTICE_DAYS = 90
+
+Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Part(BaseModel):
+    """A piece of a panel: immutable, with no key that we do not know and no value bent to fit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, populate_by_name=True)
+
+
+class Juror(Part):
+    """One language model with the settings it is asked with.
+
+    `form` is the panel file's `schema`: how the endpoint is asked to keep to the form of the
+    answer. "auto" tries json_schema, then json_object, then the prompt's words only.
+    `retires` is an end the vendor has announced, `ended` one that has come.
+    """
+
+    name: Name
+    provider: Literal["anthropic", "openai", "simulated"]
+    model: str = Field(min_length=1)
+    family: str = Field(min_length=1)
+    base_url: str = ""
+    api_key_env: str = Field(default="", pattern=r"^\w*$")
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    max_tokens: int = Field(default=1500, ge=1, le=20_000)
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    form: Literal["auto", "json_schema", "json_object", "text"] = Field("auto", alias="schema")
+    usd_per_million_in: Price | None = None
+    usd_per_million_out: Price | None = None
+    retires: date | None = Field(default=None, strict=False)
+    ended: date | None = Field(default=None, strict=False)
+
+    @model_validator(mode="after")
+    def _can_be_called(self) -> Self:
+        if self.provider != "simulated":
+            _check_address(self.base_url)
+        if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
+            raise ValueError("usd_per_million_in and usd_per_million_out: give both or neither")
+        return self
+
+    @property
+    def simulated(self) -> bool:
+        """Whether no model is asked at all."""
+        return self.provider == "simulated"
+
+    @property
+    def host(self) -> str:
+        """Host that receives the texts; empty for a simulated juror."""
+        return urlsplit(self.base_url).hostname or ""
+
+    def profile(self) -> dict[str, Any]:
+        """Return what decides the answers of this juror; never its key, price or port.
+
+        `max_tokens` is left out: it decides whether an answer comes whole, not what it says.
+        """
+        settings = ("provider", "model", "host", "temperature", "effort")
+        return {name: getattr(self, name) for name in settings} | {"schema": self.form}
+
+    def profile_sha256(self) -> str:
+        """Return the SHA-256 of the profile."""
+        return hashlib.sha256(json.dumps(self.profile(), sort_keys=True).encode()).hexdigest()
+
+    def end(self) -> date | None:
+        """Return the day from which the model cannot be asked, where one is known."""
+        return self.ended or self.retires
+
+
+class Panel(Part):
+    """The jurors who sit together; `rubric` is set where they may rate on that one only."""
+
+    name: Name
+    rubric: Name | None = None
+    juror: Annotated[tuple[Juror, ...], Field(min_length=1, strict=False)]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [one.name for one in self.juror]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"juror: two jurors are named {name!r}; names must differ")
+        return self
+
+    def hosts(self) -> list[str]:
+        """Return the hosts that will receive texts, each once, in the jurors' order."""
+        return list(dict.fromkeys(one.host for one in self.juror if not one.simulated))
+
+    def notices(self, today: date) -> list[str]:
+        """Return a sentence for every juror whose end is near."""
+        return [
+            f"juror {one.name} ({one.model}) ends on {one.retires}: "
+            "validate its successor while both can be asked"
+            for one in self.juror
+            if one.retires and 0 <= (one.retires - today).days <= NOTICE_DAYS
+        ]
+
+
+def read_panel(name_or_path: str | Path) -> Panel:
+    """Read a panel by the name of one that ships with medjury, or from a TOML file.
+
+    Raises
+    ------
+    BadPanel
+        Names the file, the juror, the key, the value, and what is allowed.
+    """
+    path = _path(name_or_path)
+    try:
+        body = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise BadPanel(f"panel {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadPanel(f"panel {path}: not TOML: {error}") from error
+    try:
+        return Panel.model_validate(body)
+    except ValidationError as error:
+        raise BadPanel(f"panel {path}: {_first(error, body)}") from error
+
+
+def shipped() -> list[str]:
+    """Return the names of the panels that ship with medjury."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def keys(panel: Panel, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return each juror's key from the environment; "none" where a local server needs none.
+
+    Raises
+    ------
+    BadPanel
+        If a variable that a juror names is not set.
+    """
+    for one in panel.juror:
+        if one.api_key_env and not environment.get(one.api_key_env):
+            raise BadPanel(
+                f"panel {panel.name}, juror {one.name}: the environment variable "
+                f"{one.api_key_env} is not set; put the key for {one.host} in it "
+                '(api_key_env = "" where the server needs none)'
+            )
+    return {one.name: environment.get(one.api_key_env) or "none" for one in panel.juror}
+
+
+def refuse_ended(panel: Panel, today: date) -> None:
+    """Raise BadPanel if the vendor of any juror has ended its model."""
+    for one in panel.juror:
+        end = one.end()
+        if end is not None and end <= today:
+            raise BadPanel(
+                f"panel {panel.name}, juror {one.name}: {one.model} ended on {end} and cannot be "
+                "asked any more; bring in scores it gave earlier with `medjury ratings FILE`, or "
+                "run the panel `current` and calibrate it anew. Still served to you elsewhere? "
+                "Copy the panel, set that base_url and leave out `ended` and `retires`"
+            )
+
+
+def _path(name_or_path: str | Path) -> Path:
+    """Return the file that is meant: a shipped name wins."""
+    if str(name_or_path) in shipped():
+        return FOLDER / f"{name_or_path}.toml"
+    path = Path(name_or_path)
+    if path.is_file():
+        return path
+    raise BadPanel(f"panel {str(name_or_path)!r}: neither a file nor one of {', '.join(shipped())}")
+
+
+def _check_address(base_url: str) -> None:
+    """Refuse an address that is absent, or that says more than where to send."""
+    parts = urlsplit(base_url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(
+            f"base_url: {base_url!r} is not an address; write the one the texts may go to, "
+            "such as https://api.openai.com/v1 or http://127.0.0.1:8000/v1"
+        )
+    if parts.username or parts.password or parts.query:
+        raise ValueError("base_url: holds a key or a query; name a variable in api_key_env instead")
+
+
+def _first(error: ValidationError, body: Mapping[str, Any]) -> str:
+    """Return the first complaint in one line: juror, key, value, what is allowed."""
+    problem = error.errors()[0]
+    steps = [step for step in problem["loc"] if step != "juror"]
+    said = str(problem["msg"]).removeprefix("Value error, ")
+    place = ""
+    if steps and isinstance(steps[0], int):
+        place = f"juror {_called(body, steps.pop(0))}, "
+    if not steps:
+        return f"{place}{said}"
+    if problem["type"] == "extra_forbidden":
+        known = Juror if place else Panel
+        names = ", ".join(field.alias or name for name, field in known.model_fields.items())
+        return f"{place}{steps[0]}: no such key; the keys are {names}"
+    given = "" if problem["type"] == "missing" else f" {problem['input']!r}"
+    return f"{place}{'.'.join(map(str, steps))}{given}: {said}"
+
+
+def _called(body: Mapping[str, Any], index: Any) -> str:
+    """Return the name of the juror at a place in the file, or its number where it has none."""
+    one = body["juror"][index]
+    name = one.get("name") if isinstance(one, dict) else None
+    return repr(name) if isinstance(name, str) else str(index + 1)

@@ -1,0 +1,145 @@
+"""Jurors behind Anthropic's Messages API."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import anthropic
+
+from data.schema import Status
+from jury.call import Answer, Call, Usage
+from jury.panel import Juror
+from jury.providers.replies import (
+    body_of,
+    count,
+    dropped,
+    http_failure,
+    silence,
+    text_of,
+    timed_out,
+    unreadable,
+)
+
+FINISH = {
+    "max_tokens": Status.TRUNCATED,
+    "model_context_window_exceeded": Status.TRUNCATED,
+    "refusal": Status.REFUSED,
+}
+
+
+class AnthropicMessages:
+    """A juror reached through the anthropic SDK, which neither retries nor follows redirects."""
+
+    def __init__(self, juror: Juror, key: str, timeout: float) -> None:
+        silence()
+        self._juror = juror
+        self._timeout = timeout
+        self._client = anthropic.AsyncAnthropic(
+            api_key=key,
+            base_url=juror.base_url,
+            max_retries=0,
+            timeout=timeout,
+            open_telemetry=False,
+            http_client=anthropic.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                # A proxy of the environment may carry ciphertext, never plain texts.
+                trust_env=juror.base_url.startswith("https://"),
+                timeout=timeout,
+            ),
+        )
+
+    async def complete(self, call: Call) -> Answer:
+        """Return how the call ended; json_object, which this API lacks, is asked for in words."""
+        juror = self._juror
+        asked: dict[str, Any] = {"model": juror.model, "max_tokens": juror.max_tokens}
+        if output := _output(juror, call):
+            asked["output_config"] = output
+        if juror.temperature is not None:
+            # The SDK has no such parameter any more; models that refuse it have none in the panel.
+            asked["extra_body"] = {"temperature": juror.temperature}
+        messages: Any = [{"role": turn.role, "content": turn.text} for turn in call.messages]
+        return replace(await self._request(messages, asked), sent=_sent(juror, call))
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._client.close()
+
+    async def _request(self, messages: Any, asked: dict[str, Any]) -> Answer:
+        """Send one request; every way it can end is an answer."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                raw = await self._client.messages.with_raw_response.create(
+                    messages=messages, **asked
+                )
+        except (TimeoutError, anthropic.APITimeoutError):
+            return timed_out(self._timeout)
+        except anthropic.APIConnectionError as error:
+            return dropped(error)
+        except anthropic.APIStatusError as error:
+            return http_failure(error.status_code, error.response.headers, error.response.text)
+        return _read(await raw.text(), raw.headers)
+
+
+def _output(juror: Juror, call: Call) -> dict[str, Any]:
+    """Return the part of the request that asks for the form and the effort."""
+    output: dict[str, Any] = {}
+    if call.form == "json_schema":
+        output["format"] = {"type": "json_schema", "schema": dict(call.schema)}
+    if juror.effort is not None:
+        output["effort"] = juror.effort
+    return output
+
+
+def _sent(juror: Juror, call: Call) -> dict[str, Any]:
+    """Return the settings a request carries, without its texts."""
+    settings: dict[str, Any] = {
+        "base_url": juror.base_url,
+        "schema": "json_schema" if call.form == "json_schema" else "text",
+        "model": juror.model,
+        "max_tokens": juror.max_tokens,
+        "temperature": juror.temperature,
+        "effort": juror.effort,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _read(text: str, headers: Mapping[str, str]) -> Answer:
+    """Return the answer in a response body."""
+    body = body_of(text) or {}
+    content = body.get("content")
+    if not isinstance(content, list):
+        return unreadable(text)
+    finish = text_of(body.get("stop_reason"))
+    status = FINISH.get(finish, Status.OK)
+    blocks = [one for one in content if isinstance(one, dict) and one.get("type") == "text"]
+    return Answer(
+        status,
+        "" if status == Status.OK else f"stop_reason {finish} {_category(body)}".strip(),
+        text="".join(text_of(one.get("text")) for one in blocks),
+        usage=_usage(body.get("usage")),
+        http=200,
+        request_id=headers.get("request-id") or text_of(body.get("id")),
+        returned_model=text_of(body.get("model")),
+    )
+
+
+def _category(body: dict[str, Any]) -> str:
+    """Return what kind of refusal it was, such as bio."""
+    details = body.get("stop_details")
+    return text_of(details.get("category")) if isinstance(details, dict) else ""
+
+
+def _usage(usage: Any) -> Usage:
+    """Return the token counts; cached ones stand beside the fresh ones and are added."""
+    fresh = count(usage, "input_tokens")
+    cached = count(usage, "cache_read_input_tokens")
+    written = count(usage, "cache_creation_input_tokens")
+    details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
+    return Usage(
+        tokens_in=None if fresh is None else fresh + (cached or 0) + (written or 0),
+        tokens_out=count(usage, "output_tokens"),
+        tokens_cached=cached,
+        tokens_cache_write=written,
+        tokens_reasoning=count(details, "reasoning_tokens"),
+    )

@@ -1,0 +1,130 @@
+"""Jurors behind OpenAI's chat completions, or any server that speaks them."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import openai
+
+from data.schema import Status
+from jury.call import Answer, Call, Usage
+from jury.panel import Juror
+from jury.providers.replies import (
+    body_of,
+    count,
+    dropped,
+    http_failure,
+    silence,
+    text_of,
+    timed_out,
+    unreadable,
+)
+
+OWN_HOST = "api.openai.com"
+FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
+
+
+class OpenAIChat:
+    """A juror reached through the openai SDK, which neither retries nor follows redirects."""
+
+    def __init__(self, juror: Juror, key: str, timeout: float) -> None:
+        silence()
+        self._juror = juror
+        self._timeout = timeout
+        self._client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=juror.base_url,
+            max_retries=0,
+            timeout=timeout,
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                # A proxy of the environment may carry ciphertext, never plain texts.
+                trust_env=juror.base_url.startswith("https://"),
+                timeout=timeout,
+            ),
+        )
+
+    async def complete(self, call: Call) -> Answer:
+        """Return how the call ended."""
+        asked = _settings(self._juror) | _format(call)
+        sent = {"base_url": self._juror.base_url, "schema": call.form} | _settings(self._juror)
+        messages: Any = [{"role": turn.role, "content": turn.text} for turn in call.messages]
+        return replace(await self._request(messages, asked), sent=sent)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._client.close()
+
+    async def _request(self, messages: Any, asked: dict[str, Any]) -> Answer:
+        """Send one request; every way it can end is an answer."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                raw = await self._client.chat.completions.with_raw_response.create(
+                    messages=messages, **asked
+                )
+        except (TimeoutError, openai.APITimeoutError):
+            return timed_out(self._timeout)
+        except openai.APIConnectionError as error:
+            return dropped(error)
+        except openai.APIStatusError as error:
+            return http_failure(error.status_code, error.response.headers, error.response.text)
+        return _read(raw.text, raw.headers)
+
+
+def _settings(juror: Juror) -> dict[str, Any]:
+    """Return the settings of a juror as this API names them."""
+    own = juror.host == OWN_HOST
+    settings: dict[str, Any] = {
+        "model": juror.model,
+        "max_completion_tokens" if own else "max_tokens": juror.max_tokens,
+        "temperature": juror.temperature,
+        "reasoning_effort": juror.effort,
+        "store": False if own else None,
+    }
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _format(call: Call) -> dict[str, Any]:
+    """Return the part of the request that asks for the form of the answer."""
+    if call.form == "text":
+        return {}
+    if call.form == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    verdict = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
+    return {"response_format": {"type": "json_schema", "json_schema": verdict}}
+
+
+def _read(text: str, headers: Mapping[str, str]) -> Answer:
+    """Return the answer in a response body; servers that speak the protocol loosely are many."""
+    body = body_of(text) or {}
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        return unreadable(text)
+    finish = text_of(choice.get("finish_reason"))
+    refusal = text_of(message.get("refusal"))
+    status = Status.REFUSED if refusal else FINISH.get(finish, Status.OK)
+    return Answer(
+        status,
+        "" if status == Status.OK else f"finish_reason {finish}",
+        text=text_of(message.get("content")) or refusal,
+        usage=_usage(body.get("usage")),
+        http=200,
+        request_id=headers.get("x-request-id") or text_of(body.get("id")),
+        returned_model=text_of(body.get("model")),
+    )
+
+
+def _usage(usage: Any) -> Usage:
+    """Return the token counts; cached ones are inside the prompt's."""
+    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+    spent = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
+    return Usage(
+        tokens_in=count(usage, "prompt_tokens"),
+        tokens_out=count(usage, "completion_tokens"),
+        tokens_cached=count(details, "cached_tokens"),
+        tokens_cache_write=count(details, "cache_write_tokens"),
+        tokens_reasoning=count(spent, "reasoning_tokens"),
+    )

@@ -1,0 +1,201 @@
+"""A server on the loopback that speaks OpenAI chat and Anthropic messages, and misbehaves on cue.
+
+`with Stub() as stub:` answers every request with a whole verdict of threes; `stub.script` may be
+set to a function of a `Seen` request that returns a `Do`, or to a list that is used up in order.
+Standard library only; it runs on an event loop in a thread of its own.
+"""
+
+import asyncio
+import json
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+USAGE_IN, USAGE_OUT = 1000, 100
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as it came in: its number from 0, its path, headers, and body."""
+
+    number: int
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+    @property
+    def prompt(self) -> str:
+        return str(self.body["messages"][0]["content"])
+
+    @property
+    def model(self) -> str:
+        return str(self.body["model"])
+
+    @property
+    def form(self) -> str:
+        if "output_config" in self.body:
+            return "json_schema"
+        return str(self.body.get("response_format", {}).get("type", "text"))
+
+
+@dataclass(frozen=True)
+class Do:
+    """What to do with a request; `text` None gives a whole verdict, `drop` closes the line."""
+
+    text: str | None = None
+    status: int = 200
+    finish: str = "ok"
+    headers: dict[str, str] = field(default_factory=dict)
+    body: str | None = None
+    seconds: float = 0.0
+    drop: bool = False
+    usage: bool = True
+    refusal: str = ""
+    code: str = ""
+
+
+def verdict(seen: Seen, score: Any = 3) -> str:
+    """Return a whole verdict in the form the prompt shows."""
+    names = re.findall(r'^  "([\w.-]+)": \{"explanation"', seen.prompt, re.MULTILINE) or ["test"]
+    return json.dumps({name: {"explanation": "because", "score": score} for name in names})
+
+
+Script = Callable[[Seen], Do] | list[Do]
+
+
+class Stub:
+    """The server; `seen` holds all requests, `peak` the most that were open at a time."""
+
+    def __init__(self, script: Script | None = None) -> None:
+        self.script: Script = script if script is not None else (lambda _: Do())
+        self.seen: list[Seen] = []
+        self.peak = 0
+        self._open = 0
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    @property
+    def openai_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def anthropic_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._line, "127.0.0.1", 0))
+        self.port = server.sockets[0].getsockname()[1]
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0.01))
+        self._loop.close()
+
+    async def _line(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while await self._one(reader, writer):
+                pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        first, *lines = head.strip().split("\r\n")
+        headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
+        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
+        seen = Seen(len(self.seen), first.split()[1], headers, body)
+        self.seen.append(seen)
+        do = self.script(seen) if callable(self.script) else self.script.pop(0)
+        self._open += 1
+        self.peak = max(self.peak, self._open)
+        await asyncio.sleep(do.seconds)
+        self._open -= 1
+        if do.drop:
+            return False
+        writer.write(_response(do, do.body if do.body is not None else _body(seen, do)))
+        await writer.drain()
+        return True
+
+
+def _response(do: Do, body: str) -> bytes:
+    """Return the bytes of a whole HTTP response."""
+    kind = "text/html" if do.body is not None else "application/json"
+    headers = {"content-type": kind, "x-request-id": "req-1", "request-id": "req-1"} | do.headers
+    data = body.encode()
+    lines = [f"{name}: {value}" for name, value in headers.items()]
+    head = "\r\n".join([f"HTTP/1.1 {do.status} X", f"content-length: {len(data)}", *lines, "", ""])
+    return head.encode() + data
+
+
+def _body(seen: Seen, do: Do) -> str:
+    """Return an answer or an error in the protocol that was spoken."""
+    if do.status != 200:
+        error = {"message": "echo: " + seen.prompt, "type": do.code or "some_error", "code": None}
+        return json.dumps({"type": "error", "error": error})
+    text = verdict(seen) if do.text is None else do.text
+    speak = _anthropic if seen.path.endswith("/messages") else _openai
+    return json.dumps(speak(seen, do, text))
+
+
+def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+    finish = {"ok": "stop", "truncated": "length", "filtered": "content_filter"}[do.finish]
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if do.refusal:
+        message |= {"content": None, "refusal": do.refusal}
+    usage = {
+        "prompt_tokens": USAGE_IN,
+        "completion_tokens": USAGE_OUT,
+        "total_tokens": USAGE_IN + USAGE_OUT,
+        "prompt_tokens_details": {"cached_tokens": 10},
+        "completion_tokens_details": {"reasoning_tokens": 7},
+    }
+    return {
+        "id": "chat-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": f"{seen.model}-returned",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+    } | ({"usage": usage} if do.usage else {})
+
+
+def _anthropic(seen: Seen, do: Do, text: str) -> dict[str, Any]:
+    stop = "refusal" if do.refusal else {"ok": "end_turn", "truncated": "max_tokens"}[do.finish]
+    usage = {
+        "input_tokens": USAGE_IN - 10,
+        "cache_read_input_tokens": 10,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": USAGE_OUT,
+    }
+    return {
+        "id": "msg-1",
+        "type": "message",
+        "role": "assistant",
+        "model": f"{seen.model}-returned",
+        "content": [{"type": "text", "text": do.refusal or text}],
+        "stop_reason": stop,
+        "stop_details": {"type": "refusal", "category": "bio"} if do.refusal else None,
+        "stop_sequence": None,
+    } | ({"usage": usage} if do.usage else {})
+
+
+if __name__ == "__main__":
+    with Stub(lambda _: Do(seconds=0.05)) as running:
+        print(running.port, flush=True)  # noqa: T201 - the caller reads the port
+        threading.Event().wait()

@@ -1,0 +1,181 @@
+"""Reading answers: only a verdict that was given makes a score."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.schema import Status
+from jury.parse import parse, storable
+
+RUBRIC = read_rubric("generic")
+GOOD = {name: {"explanation": "why", "score": 4} for name in RUBRIC.criteria}
+
+
+def with_score(value: object) -> str:
+    return json.dumps(GOOD | {"clarity": {"explanation": "why", "score": value}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps(GOOD),
+        f"\n {json.dumps(GOOD, indent=2)}\n",
+        f"Here it is:\n```json\n{json.dumps(GOOD)}\n```\nI hope this helps.",
+        f"```\n{json.dumps(GOOD)}\n```",
+        f"<think>is {{this}} fine?</think> {json.dumps(GOOD)} done",
+        f"[{json.dumps(GOOD)}]",
+        json.dumps(GOOD).replace("why", "tab\there and\nnewline \x01"),
+        f"draft {with_score(1)} final {json.dumps(GOOD)}",
+        f"{json.dumps(GOOD)} {{}}",
+    ],
+)
+def test_a_whole_verdict_is_read_alone_fenced_or_balanced(text: str) -> None:
+    parsed = parse(text, RUBRIC)
+    assert parsed.status == Status.OK
+    assert parsed.reply is not None
+    assert parsed.reply.scores == dict.fromkeys(RUBRIC.criteria, 4.0)
+
+
+@pytest.mark.parametrize("value", [4, 4.0, "4", " 4 ", "+4"])
+def test_a_whole_number_on_the_scale_is_a_score(value: object) -> None:
+    parsed = parse(with_score(value), RUBRIC)
+    assert parsed.reply is not None
+    assert parsed.reply.scores["clarity"] == 4.0
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        0,
+        6,
+        7,
+        -1,
+        4.5,
+        4.999,
+        True,
+        False,
+        "4.0",
+        "4/5",
+        "four",
+        "٤",
+        "",
+        [4],
+        {"a": 4},
+        1e400,
+        10**400,
+    ],
+)
+def test_anything_else_is_out_of_range_and_never_bent(value: object) -> None:
+    parsed = parse(with_score(value), RUBRIC)
+    assert (parsed.status, parsed.reply) == (Status.OUT_OF_RANGE, None)
+    assert "clarity" in parsed.reason
+    assert "1-5" in parsed.reason
+
+
+def test_a_number_too_long_to_read_is_no_verdict() -> None:
+    text = with_score("LONG").replace('"LONG"', "9" * 5000)
+    assert parse(text, RUBRIC).reply is None
+
+
+@pytest.mark.parametrize(
+    "gap", [{}, {"clarity": None}, {"clarity": 4}, {"clarity": {"score": None}}]
+)
+def test_a_criterion_without_a_score_is_missing(gap: dict[str, object]) -> None:
+    body = {name: form for name, form in GOOD.items() if name != "clarity"} | gap
+    parsed = parse(json.dumps(body), RUBRIC)
+    assert (parsed.status, parsed.reply) == (Status.MISSING_CRITERION, None)
+    assert parsed.reason == "clarity: no score is given"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "I cannot judge this.", "{", "4", "[1, 2]", "null", '{"accuracy": ']
+)
+def test_a_text_without_an_object_is_invalid_json(text: str) -> None:
+    assert parse(text, RUBRIC).status == Status.INVALID_JSON
+
+
+def test_a_criterion_given_twice_with_two_scores_says_nothing() -> None:
+    twice = json.dumps(GOOD)[:-1] + ', "clarity": {"explanation": "", "score": 1}}'
+    assert parse(twice, RUBRIC).status == Status.INVALID_JSON
+    inside = json.dumps(GOOD).replace('"score": 4', '"score": 4, "score": 2')
+    assert parse(inside, RUBRIC).status == Status.INVALID_JSON
+
+
+def test_extra_keys_are_named_and_ignored() -> None:
+    parsed = parse(json.dumps(GOOD | {"overall": {"score": 1}}), RUBRIC)
+    assert parsed.status == Status.OK
+    assert parsed.extra == ("overall",)
+
+
+def test_explanations_become_comments_a_database_can_hold() -> None:
+    body = json.dumps(GOOD | {"clarity": {"explanation": "a\ud800b\x00c", "score": 4}})
+    parsed = parse(body, RUBRIC)
+    assert parsed.reply is not None
+    assert parsed.reply.comments["clarity"].encode() == "a?b\ufffdc".encode()
+
+
+def test_deep_nesting_is_read_as_no_verdict_and_crashes_nothing() -> None:
+    assert parse('{"a":' * 100_000, RUBRIC).status == Status.INVALID_JSON
+    assert parse("[" * 100_000, RUBRIC).status == Status.INVALID_JSON
+
+
+def test_a_scale_from_zero_to_ten_has_its_own_points() -> None:
+    one = Criterion(name="risk", question="?", anchors={0: "none", 10: "all"})
+    rubric = Rubric(
+        name="r",
+        version="1",
+        audience="a",
+        gold="never",
+        scale=Scale(min=0, max=10),
+        criterion=(one,),
+        prompt="{{response}}",
+    )
+    assert parse('{"risk": {"score": 0}}', rubric).status == Status.OK
+    assert parse('{"risk": {"score": 11}}', rubric).status == Status.OUT_OF_RANGE
+
+
+def _mangle(text: str, cuts: list[tuple[int, str]]) -> str:
+    for at, junk in cuts:
+        at %= len(text) + 1
+        text = text[:at] + junk + text[at + len(junk) // 2 :]
+    return text
+
+
+JUNK = st.one_of(
+    st.text(max_size=4),
+    st.sampled_from(
+        ["{", "}", '"', "```json\n", "```", ":", "score", "7", "4.5", "null", "\ud800", "\\"]
+    ),
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sampled_from([json.dumps(GOOD), f"```json\n{json.dumps(GOOD)}\n```", with_score(7)]),
+    st.lists(st.tuples(st.integers(0, 400), JUNK), max_size=6),
+)
+def test_a_mangled_answer_never_crashes_and_never_gives_a_score_off_the_scale(
+    text: str, cuts: list[tuple[int, str]]
+) -> None:
+    mangled = _mangle(text, cuts)
+    parsed = parse(mangled, RUBRIC)
+    assert (parsed.reply is not None) == (parsed.status == Status.OK)
+    if parsed.reply is not None:
+        assert set(parsed.reply.scores) == set(RUBRIC.criteria)
+        assert all(score in RUBRIC.scale.points for score in parsed.reply.scores.values())
+        assert all(str(int(score)) in mangled for score in parsed.reply.scores.values())
+    storable(parsed.reason).encode()
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda c: st.lists(c) | st.dictionaries(st.sampled_from([*RUBRIC.criteria, "score"]), c),
+    )
+)
+def test_any_json_at_all_is_read_without_a_crash(value: object) -> None:
+    parse(json.dumps(value), RUBRIC)
