@@ -102,7 +102,7 @@ def why_undefined(
     nothing by it), or one column that mirrors the other (the formula divides by 0).
     """
     if len(x) < least:
-        return f"undefined: {len(x)} responses have both scores, and it takes {least}"
+        return f"undefined: {len(x)} responses have the scores it takes, and {least} are needed"
     for name, column in zip(names, (x, y), strict=True):
         if _flat(column):
             return f"undefined: {name} gave all these responses the same score"

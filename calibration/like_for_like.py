@@ -88,7 +88,8 @@ def _others(values: Array, clinicians: Integers, own: int) -> Array:
 def _hold_out(name: str, own: Array, jury: Array, others: Array, method: Method) -> Held:
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
     rest = others[rows]
-    reason = why_undefined(jury[rows], rest, names=("the jury", "the others"))
+    reason = "no variance" if np.isnan(own).all() else ""
+    reason = reason or why_undefined(jury[rows], rest, names=("the jury", "the others"))
     reason = reason or why_undefined(own[rows], rest, names=(name, "the others"))
     if reason:
         return Held(name, rows, float("nan"), float("nan"), reason)

@@ -63,6 +63,13 @@ def undefined_resamples(values: Array) -> str:
     return f"{lost} of {len(values)} resamples undefined and left out" if lost else ""
 
 
+def bca(interval: Interval) -> str:
+    """Give the bias-corrected interval beside the percentile one, when it is defined."""
+    if not np.isfinite(interval.low):
+        return ""
+    return f"BCa bootstrap {interval.low:.3f} to {interval.high:.3f}"
+
+
 def simulated(names: Iterable[str]) -> str:
     """Mark a number that rests on raters that are not real."""
     found = sorted(names)

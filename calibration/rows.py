@@ -14,13 +14,15 @@ from calibration.agreement import (
     unscaled,
     why_undefined,
 )
-from calibration.bootstrap import percentile_interval
+from calibration.bootstrap import bca_interval, percentile_interval
 from calibration.f_interval import UNDEFINED, f_interval
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.mixed import clinicians_mixed_model
 from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Flags
+
+MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 
 
 def scope_rows(scope: Scope) -> Iterator[Row]:
@@ -44,6 +46,7 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
     boot = UNDEFINED if reason else percentile_interval(drawn)
     clinicians = _contributing(scope, both)
     resamples = "" if reason else notes.undefined_resamples(drawn)
+    corrected = _jury_bca(scope, drawn) if scorer == "jury" and not reason else ""
     return Row(
         benchmark=scope.name,
         scorer=scorer,
@@ -58,9 +61,20 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
         n_missing=int((~panel.present(scope.grid)).sum()),
         spearman=NAN if reason else float(stats.spearmanr(x, y).statistic),
         note=notes.joined(
-            [*_scorer_notes(scope, panel, both, clinicians), reason, notes.negative(icc), resamples]
+            [
+                *_scorer_notes(scope, panel, both, clinicians),
+                *(reason, notes.negative(icc), resamples, corrected),
+            ]
         ),
     )
+
+
+def _jury_bca(scope: Scope, drawn: Array) -> str:
+    clusters = scope.grid.n_clusters
+    if clusters > MOST_JACKKNIFED:
+        return f"no BCa interval for more than {MOST_JACKKNIFED} instances"
+    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.asked.method)
+    return notes.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
 
 
 def _scorer_notes(

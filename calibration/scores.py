@@ -15,6 +15,7 @@ Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 Method = Literal["paper", "published"]
 
+COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 KINDS = ("clinician", "juror", "metric")
 RATING_KEY = ["response_id", "rater", "criterion", "pass_", "replicate"]
 RATING_COLUMNS = {*RATING_KEY, "instance_id", "benchmark", "kind", "score"}
@@ -85,6 +86,8 @@ def _check_columns(table: pd.DataFrame, needed: set[str], name: str) -> None:
 
 
 def _check_benchmarks(responses: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> None:
+    if COMBINED in set(responses["benchmark"]):
+        raise BadInput(f"no benchmark may be called {COMBINED}: it is the row of all benchmarks")
     if missing := set(responses["benchmark"].unique()) - set(rubrics):
         raise BadInput(f"no rubric for the benchmarks {', '.join(sorted(missing))}")
     if responses["response_id"].duplicated().any():

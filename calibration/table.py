@@ -11,10 +11,9 @@ from calibration.composite import Composites, composites, required_criteria
 from calibration.grid import analysed_grid
 from calibration.rows import scope_rows
 from calibration.scope import Asked, Row, Scope
-from calibration.scores import Method, Scores
+from calibration.scores import COMBINED, Method, Scores
 from data.errors import BadInput, TooFew, Unknown
 
-COMBINED = "combined"
 COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
 COUNTS = [name for name in COLUMNS if name.startswith("n_")]
 LOOPS = 3  # scorers, pairs and like for like are resampled one after another
@@ -59,7 +58,7 @@ def agreement_table(
         icc : ICC(3,2), consistency; for like_for_like the difference of two ICCs
         f_low, f_high : exact 95 % interval, for independent responses
         boot_low, boot_high : percentile 95 % interval over instances with everything
-            recomputed in each resample (BCa: `bootstrap.bca_interval`)
+            recomputed in each resample; the jury's note has the BCa interval too
         n_responses, n_instances, n_clinicians, n_pairs : what the number rests on
         n_missing : responses of the analysed set without this scorer's composite
         spearman : rank correlation of the two columns

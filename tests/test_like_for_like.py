@@ -109,6 +109,15 @@ def test_a_clinician_whom_nobody_shares_is_not_compared_and_named():
     assert len(found.defined) == 5
 
 
+def test_a_clinician_without_variance_is_not_compared():
+    table = make_table(40)
+    table[~np.isnan(table[:, 0]), 0] = 3.0
+
+    for method in ("paper", "published"):
+        found = like_for_like(grid_of(table), JURY, method)
+        assert [held.clinician for held in found.undefined] == ["dr0"]
+
+
 def test_single_ratings_leave_nothing_to_compare():
     found = like_for_like(grid_of(make_table(40, each=1)), JURY, "paper")
 

@@ -39,7 +39,7 @@ def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
 
 
 def test_it_recovers_what_was_simulated_from_two_ratings_a_response():
-    models = [clinicians_mixed_model(simulate(150, 20, 2, seed)) for seed in range(6)]
+    models = [clinicians_mixed_model(simulate(80, 12, 2, seed)) for seed in range(10)]
 
     # 1 / 1.75, 1 / 1.375 and 1 / 2 by construction.
     assert np.mean([model.consistency() for model in models]) == pytest.approx(0.571, abs=0.05)

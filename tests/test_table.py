@@ -100,7 +100,7 @@ def test_the_jurys_row_is_its_parts_put_together(method):
     assert row.spearman == pytest.approx(
         pd.Series(pair.clinicians).corr(pd.Series(pair.scorer), method="spearman")
     )
-    assert row.note == "scored 40 of 40"
+    assert row.note.startswith("scored 40 of 40; BCa bootstrap 0.")
 
 
 def test_a_known_structure_is_found():
@@ -330,6 +330,11 @@ def test_no_resamples_leave_the_bootstrap_undefined_and_the_rest_whole():
 
     assert math.isnan(row.boot_low)
     assert row.icc > 0.5
+
+
+def test_no_benchmark_may_take_the_name_of_the_combined_row():
+    with pytest.raises(BadInput, match="combined"):
+        study(("combined",))
 
 
 def test_progress_rises_to_one():
