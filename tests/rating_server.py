@@ -1,0 +1,186 @@
+"""A study to rate, the real server on it, and the real browser in front."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from data.importers.rows import Origin, ResponseRow
+from data.rubric import Criterion, Rubric, Scale
+from data.schema import Assignment, Rater, Rating
+from data.store import assign, import_responses, invite
+from data.store.assignments import Slot
+
+CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
+START_SECONDS = 30
+
+
+def rubric(*criteria: str, low: int = 1, high: int = 5, name: str = "house_rubric") -> Rubric:
+    """Return a rubric with these criteria and an anchor for every point."""
+    points = range(low, high + 1)
+    return Rubric(
+        name=name,
+        version="1",
+        audience="a clinician",
+        gold="when_needed",
+        scale=Scale(min=low, max=high),
+        criterion=tuple(
+            Criterion(
+                name=one,
+                question=f"How good is the {one}?",
+                anchors={point: f"Point {point} of {one}: as good as {point}" for point in points},
+            )
+            for one in criteria or ("accuracy", "completeness", "clarity")
+        ),
+        prompt="{{context}} {{response}} {{criteria}} {{schema}}",
+    )
+
+
+def row(number: int, response: str, **other: str | None) -> ResponseRow:
+    """Return a row to import; what is not given is made up."""
+    values: dict[str, str | None] = {
+        "instance_id": f"inst-hidden-{number}",
+        "benchmark": "bench_hidden",
+        "context": DIALOGUE,
+        "prompt": "Write the note.",
+        "reference": None,
+        "response_id": f"resp-hidden-{number}",
+        "model": ("gpt-9-secret", "llama-hidden")[number % 2],
+    }
+    return ResponseRow(Origin("made up", number), **(values | other), response=response)  # type: ignore[arg-type] # all are there
+
+
+def build(
+    engine: Engine, rows: Sequence[ResponseRow], raters: Sequence[str], scale: Rubric
+) -> dict[str, str]:
+    """Store a study in which each rater rates every row in order; return their codes."""
+    import_responses(engine, rows, lambda _: scale)
+    codes = {one.handle: one.code for one in invite(engine, raters)}
+    slots = [Slot(one, n + 1, n) for one in raters for n in range(len(rows))]
+    assign(engine, slots, seed=0)
+    return codes
+
+
+def codes_of(engine: Engine, rater: str) -> list[str]:
+    """Return the assignment codes of a rater, in their order."""
+    query = select(Assignment.code).join(Rater, col(Rater.id) == col(Assignment.rater))
+    with Session(engine) as session:
+        mine = query.where(Rater.handle == rater).order_by(col(Assignment.position))
+        return list(session.exec(mine))
+
+
+def scores_of(engine: Engine, rater: str) -> list[tuple[int, str, float]]:
+    """Return every rating row of a rater: response, criterion, score."""
+    query = select(Rating).join(Rater, col(Rater.id) == col(Rating.rater))
+    with Session(engine) as session:
+        rows = session.exec(query.where(Rater.handle == rater).order_by(col(Rating.id)))
+        return [(one.response, one.criterion, one.score) for one in rows]
+
+
+@dataclass
+class Server:
+    """The real server in a process of its own."""
+
+    db_url: str
+    port: int
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self) -> "Server":
+        """Start it and wait until it answers."""
+        call = f"from annotate.server import serve; serve({self.db_url!r}, {self.port})"
+        self.process = subprocess.Popen([sys.executable, "-c", call], stdout=subprocess.DEVNULL)
+        until = time.monotonic() + START_SECONDS
+        while time.monotonic() < until and self.process.poll() is None:
+            try:
+                with urlopen(f"{self.address}/_stcore/health", timeout=1):  # noqa: S310 loopback
+                    return self
+            except (URLError, OSError):
+                time.sleep(0.05)
+        raise RuntimeError("the server did not start")
+
+    @property
+    def address(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        """Kill it, as a power cut would."""
+        self.process.kill()
+        self.process.wait(10)
+
+
+@contextmanager
+def serving(db_url: str) -> Iterator[Server]:
+    """Serve a study on a free port."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    server = Server(db_url, port).start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Open Chromium; where there is none, skip, but fail in CI."""
+    if not shutil.which(CHROMIUM) and not Path(CHROMIUM).exists():
+        reason = f"no Chromium at {CHROMIUM}; set CHROMIUM to its path"
+        pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+def sign_in(page: Page, server: Server, code: str) -> None:
+    """Sign in by the form and wait for the first response."""
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("form.likert").wait_for()
+
+
+def chosen(page: Page) -> Mapping[str, int]:
+    """Return what is chosen on the page: criterion -> point."""
+    found: dict[str, int] = page.locator("form.likert").evaluate(
+        """form => Object.fromEntries([...form.querySelectorAll("fieldset")]
+        .filter(f => f.querySelector("input:checked"))
+        .map(f => [f.dataset.name, Number(f.querySelector("input:checked").value)]))"""
+    )
+    return found
+
+
+def wait_for_count(page: Page, done: int, total: int) -> None:
+    """Wait until the page says that so many are rated."""
+    page.locator(".mj-count", has_text=f"{done} of {total} rated").wait_for()
+
+
+def wait_saved(page: Page) -> None:
+    """Wait until the page says that the draft is saved."""
+    page.get_by_role("status").filter(has_text="Draft saved").wait_for()

@@ -1,0 +1,290 @@
+"""The rating page in a real browser against the real server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Response, WebSocket, expect
+from rating_server import (
+    Server,
+    build,
+    chosen,
+    chromium,
+    row,
+    rubric,
+    scores_of,
+    serving,
+    sign_in,
+    wait_for_count,
+    wait_saved,
+)
+from sqlalchemy import Engine
+
+from data.database import open_study
+from data.importers.rows import Origin, RatingRow
+from data.schema import Kind
+from data.store import import_ratings
+
+pytestmark = pytest.mark.e2e
+
+RATERS = ["dr-alpha", "dr-keys", "dr-fast", "dr-draft", "dr-two", "dr-mouse", "dr-scan", "dr-power"]
+CRITERIA = ("accuracy", "completeness", "clarity")
+HOSTILE = (
+    "<script>window.broken = 1</script><img src=x onerror='window.broken = 2'>\n"
+    "![chart](http://198.51.100.7/leak.png) <img src='http://198.51.100.7/leak2.png'>\n"
+    "$5 to $10, $x^2$ and :red[red] :smile: A -> B >= C, *bold* __x__ `code` [l](http://a.example)\n"
+    "left \u202eoverride\u202c right \u2066isolate\u2069 \x07bell \x1b[31m\n"
+    "</div></div><style>*{display:none}</style><iframe src='http://198.51.100.7/'></iframe>\n"
+    "&lt;b&gt; &amp;amp; {{response}}\n" + "x" * 200_000
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('e2e') / 'study.db'}", create=True)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def codes(engine: Engine) -> dict[str, str]:
+    rows = [row(n, f"Note {n}: no fever, mild knee pain.") for n in range(1, 7)]
+    codes = build(engine, rows, RATERS, rubric(name="rubric_hidden"))
+    judged = RatingRow(
+        Origin("made up", 1), "resp-hidden-1", "juror-hidden", Kind.JUROR, "accuracy", "3.14159"
+    )
+    import_ratings(engine, [judged])
+    return codes
+
+
+@pytest.fixture(scope="module")
+def server(engine: Engine, codes: dict[str, str]) -> Iterator[Server]:
+    with serving(str(engine.url)) as server:
+        yield server
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    context.set_default_timeout(15_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+def test_a_wrong_code_is_refused_in_words(page: Page, server: Server) -> None:
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill("AAAA-BBBB-CCCC-DDDD")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("not valid")
+    assert page.url.endswith("/login")
+
+
+def test_three_responses_are_rated_by_keyboard_alone(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    page.goto(server.address)
+    page.keyboard.type(codes["dr-keys"])  # the field has the focus
+    page.keyboard.press("Enter")
+    page.locator("form.likert").wait_for()
+    for number in range(3):
+        assert chosen(page) == {}
+        page.keyboard.type("54")
+        page.keyboard.press("u")
+        page.keyboard.type("23")
+        page.keyboard.press("c")
+        page.keyboard.type("seen at 4 pm")
+        page.keyboard.press("Control+Enter")
+        wait_for_count(page, number + 1, 6)
+    expected = [(n, c, s) for n in (1, 2, 3) for c, s in zip(CRITERIA, (5, 2, 3), strict=True)]
+    assert scores_of(engine, "dr-keys") == expected
+
+
+def test_no_key_is_lost_or_misplaced_however_fast_they_come(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-fast"])
+    strokes = ["435", "121", "552", "314", "243", "515"]
+    for number, keys in enumerate(strokes, 1):
+        page.keyboard.type(keys)
+        page.keyboard.press("Control+Enter")
+        page.keyboard.type("1")  # before the next response is there: belongs to none
+        if number < len(strokes):
+            wait_for_count(page, number, 6)
+            for _ in chosen(page):
+                page.keyboard.press("u")
+    page.get_by_role("heading", name="Thank you").wait_for()
+    expected = [
+        (n, criterion, int(key))
+        for n, keys in enumerate(strokes, 1)
+        for criterion, key in zip(CRITERIA, keys, strict=True)
+    ]
+    assert scores_of(engine, "dr-fast") == expected
+
+
+def test_a_draft_goes_on_after_a_reload_and_on_a_second_device(
+    page: Page, browser: Browser, server: Server, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-draft"])
+    page.keyboard.type("42")
+    page.get_by_label("Comment (optional)").fill("dose missing")
+    wait_saved(page)
+    page.reload()
+    page.locator("form.likert").wait_for()
+    assert chosen(page) == {"accuracy": 4, "completeness": 2}
+    elsewhere = browser.new_context()
+    second = elsewhere.new_page()
+    sign_in(second, server, codes["dr-draft"])
+    assert chosen(second) == {"accuracy": 4, "completeness": 2}
+    expect(second.get_by_label("Comment (optional)")).to_have_value("dose missing")
+    elsewhere.close()
+
+
+def test_two_windows_on_one_response_lose_neither_ones_entries(
+    page: Page, context: BrowserContext, server: Server, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-two"])
+    other = context.new_page()
+    other.goto(server.address)
+    other.locator("form.likert").wait_for()
+    page.keyboard.type("4")
+    wait_saved(page)
+    other.get_by_label("Comment (optional)").fill("from the other window")
+    expect(other.get_by_role("radio", name="4 Point 4 of accuracy")).to_be_checked()
+    wait_saved(other)
+    page.reload()
+    page.locator("form.likert").wait_for()
+    assert chosen(page) == {"accuracy": 4}
+    expect(page.get_by_label("Comment (optional)")).to_have_value("from the other window")
+
+
+def test_with_the_mouse_and_something_missing_nothing_is_sent(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-mouse"])
+    page.get_by_role("radio", name="2 Point 2 of completeness").check(force=True)
+    page.get_by_role("button", name="Submit and next").click()
+    expect(page.get_by_role("alert")).to_have_text("Not rated yet: Accuracy, Clarity")
+    assert scores_of(engine, "dr-mouse") == []
+    page.keyboard.type("45")
+    page.get_by_role("button", name="Submit and next").click()
+    wait_for_count(page, 1, 6)
+    expected = [("accuracy", 4), ("completeness", 2), ("clarity", 5)]
+    assert sorted(s[1:] for s in scores_of(engine, "dr-mouse")) == sorted(expected)
+
+
+def test_no_byte_tells_the_author_or_what_others_said(
+    page: Page, server: Server, codes: dict[str, str]
+) -> None:
+    heard = _record(page)
+    sign_in(page, server, codes["dr-scan"])
+    for number in range(1, 4):
+        page.keyboard.type("345")
+        page.keyboard.press("Control+Enter")
+        wait_for_count(page, number, 6)
+        heard.append(page.content().encode())
+    told = b"\n".join(heard).lower()
+    assert b"mild knee pain" in told  # the recording works
+    assert b'"scores"' in told
+    secrets = ["gpt-9", "secret", "llama-hidden", "resp-hidden", "inst-hidden", "bench_hidden"]
+    secrets += ["rubric_hidden", "juror-hidden", "3.14159", *(set(RATERS) - {"dr-scan"})]
+    # Streamlit's own bundles use the word in names of React internals.
+    ours = told.replace(b"secret_internals_do_not_use", b"")
+    assert [one for one in secrets if one != "secret" and one.encode() in ours] == []
+
+
+def test_a_power_cut_loses_nothing_and_the_page_goes_on(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-power"])
+    page.keyboard.type("4")
+    wait_saved(page)
+    server.stop()
+    page.keyboard.type("35")
+    page.keyboard.press("Control+Enter")
+    server.start()
+    page.locator(".mj-count", has_text="1 of 6 rated").wait_for(timeout=25_000)
+    scores = zip(CRITERIA, (4, 3, 5), strict=True)
+    assert scores_of(engine, "dr-power") == [(1, c, s) for c, s in scores]
+
+
+def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
+    page: Page, tmp_path: Path
+) -> None:
+    engine = open_study(f"sqlite:///{tmp_path / 'hostile.db'}", create=True)
+    rows = [row(1, HOSTILE + "\x00end", context=HOSTILE, prompt=HOSTILE)]
+    codes = build(engine, rows, ["dr-brave"], rubric("accuracy"))
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with serving(str(engine.url)) as server:
+        sign_in(page, server, codes["dr-brave"])
+        page.wait_for_timeout(500)
+        # Control characters have no glyph: their Unicode pictures stand for them.
+        shown = HOSTILE.replace("\x07", "\u2407").replace("\x1b", "\u241b")
+        for name, text in (("response", shown + "\u2400end"), ("source", shown), ("task", shown)):
+            assert page.locator(f".mj-{name} .mj-text").evaluate("n => n.textContent") == text
+            assert page.locator(f".mj-{name} .mj-text > *").count() == 0
+        assert page.evaluate("window.broken") is None
+        foreign = [url for url in asked if not url.startswith((server.address, "data:", "blob:"))]
+        assert foreign == []
+    engine.dispose()
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2, 2), (0, 10)])
+def test_a_scale_without_digits_is_stepped_and_seven_criteria_fit(
+    low: int, high: int, page: Page, tmp_path: Path
+) -> None:
+    engine = open_study(f"sqlite:///{tmp_path / 'wide.db'}", create=True)
+    names = [f"criterion_{letter}" for letter in "abcdefg"]
+    scale = rubric(*names, low=low, high=high)
+    codes = build(engine, [row(1, "Short note.")], ["dr-wide"], scale)
+    with serving(str(engine.url)) as server:
+        sign_in(page, server, codes["dr-wide"])
+        expect(page.get_by_role("button", name="Submit and next")).to_be_in_viewport()
+        for _ in names:
+            page.keyboard.press("+")
+            page.keyboard.press("+")
+            page.keyboard.press("Enter")
+        page.keyboard.press("Control+Enter")
+        page.get_by_role("heading", name="Thank you").wait_for()
+    assert scores_of(engine, "dr-wide") == [(1, name, low + 1) for name in names]
+    engine.dispose()
+
+
+def test_the_serving_process_carries_no_pandas(server: Server) -> None:
+    maps = Path(f"/proc/{server.process.pid}/maps")
+    if not maps.exists():
+        pytest.skip("needs /proc")
+    loaded = maps.read_text()
+    assert [one for one in ("/pandas/", "/scipy/", "/pyarrow/") if one in loaded] == []
+
+
+def _record(page: Page) -> list[bytes]:
+    """Collect every byte that a page sends or gets from here on."""
+    heard: list[bytes] = []
+
+    def keep(payload: str | bytes) -> None:
+        heard.append(payload.encode() if isinstance(payload, str) else payload)
+
+    def keep_body(response: Response) -> None:
+        keep(response.url + str(response.all_headers()) + (response.request.post_data or ""))
+        if response.status < 300:
+            keep(response.body())
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framesent", keep)
+        socket.on("framereceived", keep)
+
+    page.on("websocket", listen)
+    page.on("requestfinished", lambda request: keep_body(request.response()))  # type: ignore[arg-type] # finished
+    return heard
