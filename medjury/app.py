@@ -6,7 +6,7 @@ from typing import NoReturn
 import typer
 
 from data.errors import MedjuryError
-from medjury import agreement, demo, hearing, reading, rubrics, study
+from medjury import agreement, demo, jury, metrics, reading, rubrics, study
 from medjury.options import Db
 
 USER_ERROR = 2
@@ -32,8 +32,8 @@ app.command("import")(study.import_)
 app.command("ratings")(study.ratings)
 app.command("assign")(reading.assign)
 app.command("serve")(reading.serve)
-app.add_typer(hearing.jury, name="jury")
-app.command("measure")(hearing.measure)
+app.add_typer(jury.jury, name="jury")
+app.command("measure")(metrics.measure)
 app.command("calibrate")(agreement.calibrate)
 app.add_typer(rubrics.rubric, name="rubric")
 

@@ -2,10 +2,10 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -26,7 +26,9 @@ def say(text: str, json_to: Path | None = None) -> None:
         words.print(text)
 
 
-def show(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None) -> None:
+def show(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None
+) -> None:
     """Print a table; to stderr where standard output is taken by JSON. No column is cut."""
     table = Table(title=title, title_justify="left", pad_edge=False, header_style="bold")
     for number, name in enumerate(columns):
@@ -51,16 +53,27 @@ def write_json(body: Mapping[str, Any], to: Path | None) -> None:
         raise BadFile(f"--json {to}: {error.strerror}") from error
 
 
+class At(Protocol):
+    """Say how far the work is, and optionally of what total and with what words."""
+
+    def __call__(self, done: float, total: float | None = None, words: str = "") -> None:
+        """Move the bar."""
+
+
 @contextmanager
-def progress(what: str, total: float | None) -> Iterator[Callable[[float], None]]:
-    """Show a bar on stderr while the block runs; yields the function that says how far it is."""
+def progress(what: str, total: float | None) -> Iterator[At]:
+    """Show a bar on stderr while the block runs; yields the function that moves it."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[words]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=progress_console, transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task(what, total=total, words="")
+
+        def at(done: float, total: float | None = total, words: str = "") -> None:
+            bar.update(task, completed=done, total=total, words=words)
+
+        yield at

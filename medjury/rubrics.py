@@ -42,9 +42,14 @@ def add(context: typer.Context, folder: Annotated[Path, typer.Argument()], db: D
 def used(context: typer.Context, db: Db = None) -> None:
     """List which rubric each benchmark of the study is rated on."""
     found = benchmarks(study_of(context, db))
-    show("Rubrics in use", ["benchmark", "rubric", "sha256"], [
-        [one.name, f"{one.rubric.name} {one.rubric.version}", one.rubric.sha256[:12]] for one in found
-    ])
+    show(
+        "Rubrics in use",
+        ["benchmark", "rubric", "sha256"],
+        [
+            [one.name, f"{one.rubric.name} {one.rubric.version}", one.rubric.sha256[:12]]
+            for one in found
+        ],
+    )
 
 
 def _row(one: Rubric) -> list[str]:

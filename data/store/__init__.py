@@ -1,6 +1,6 @@
 """The only package that writes to a study; each public function is one transaction."""
 
-from data.store.assignments import assign, save_draft, submit
+from data.store.assignments import Slot, assign, save_draft, submit
 from data.store.attempts import AttemptRecord, add_jurors, record_attempt
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
@@ -12,6 +12,7 @@ __all__ = [
     "Invitation",
     "RatingsAdded",
     "ResponsesAdded",
+    "Slot",
     "add_jurors",
     "add_rubric",
     "assign",

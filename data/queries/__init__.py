@@ -1,0 +1,36 @@
+"""The only package that reads a study. What serves raters never touches Authorship."""
+
+from data.queries.jury import JurorCard, complete_ratings, juror_cards
+from data.queries.people import Person, person, person_by_code
+from data.queries.rating_room import Progress, Task, next_task, progress
+from data.queries.study import (
+    BenchmarkView,
+    DesignItem,
+    Pair,
+    benchmarks,
+    design_items,
+    pairs,
+    simulated_raters,
+    stored_rubric,
+)
+
+__all__ = [
+    "BenchmarkView",
+    "DesignItem",
+    "JurorCard",
+    "Pair",
+    "Person",
+    "Progress",
+    "Task",
+    "benchmarks",
+    "complete_ratings",
+    "design_items",
+    "juror_cards",
+    "next_task",
+    "pairs",
+    "person",
+    "person_by_code",
+    "progress",
+    "simulated_raters",
+    "stored_rubric",
+]

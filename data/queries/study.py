@@ -1,0 +1,118 @@
+"""What stands in a study, for those who steer it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Engine, func
+from sqlalchemy import select as select_columns
+from sqlmodel import col, desc, select
+
+from data.database import reading
+from data.rubric import Rubric
+from data.schema import Authorship, Benchmark, Instance, Rater, Response, RubricText
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkView:
+    """A benchmark with its rubric and how much stands in it."""
+
+    name: str
+    category: str
+    subcategory: str
+    rubric: Rubric
+    instances: int
+    responses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A response (primary key) beside its instance's reference, for metrics."""
+
+    response: int
+    response_id: str
+    text: str
+    reference: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DesignItem:
+    """A response as the assignment design needs it; for coordinators, never for raters."""
+
+    response: int
+    response_id: str
+    instance: int
+    model: str
+    benchmark: str
+
+
+def benchmarks(engine: Engine) -> list[BenchmarkView]:
+    """Return every benchmark with its rubric and counts, by name."""
+    query = (
+        select(
+            Benchmark,
+            RubricText.body,
+            func.count(func.distinct(Instance.id)),
+            func.count(col(Response.id)),
+        )
+        .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
+        .outerjoin(Instance, col(Instance.benchmark) == col(Benchmark.name))
+        .outerjoin(Response, col(Response.instance) == col(Instance.id))
+        .group_by(col(Benchmark.name), RubricText.body)
+        .order_by(col(Benchmark.name))
+    )
+    with reading(engine) as session:
+        return [
+            BenchmarkView(
+                one.name,
+                one.category,
+                one.subcategory,
+                Rubric.from_json(body),
+                instances,
+                responses,
+            )
+            for one, body, instances, responses in session.exec(query)
+        ]
+
+
+def stored_rubric(engine: Engine, name: str) -> Rubric | None:
+    """Return the rubric last stored under a name, or None."""
+    query = select(RubricText.body).where(RubricText.name == name).order_by(desc(RubricText.added))
+    with reading(engine) as session:
+        body = session.exec(query).first()
+    return Rubric.from_json(body) if body else None
+
+
+def simulated_raters(engine: Engine) -> frozenset[str]:
+    """Return the handles of raters that are simulated."""
+    with reading(engine) as session:
+        return frozenset(session.exec(select(Rater.handle).where(col(Rater.simulated).is_(True))))
+
+
+def pairs(engine: Engine) -> Iterator[Pair]:
+    """Yield every response with its reference, grouped by instance."""
+    query = (
+        select(Response.id, Response.response_id, Response.text, Instance.reference)
+        .join(Instance, col(Instance.id) == col(Response.instance))
+        .order_by(col(Response.instance), col(Response.id))
+    )
+    with reading(engine) as session:
+        for key, name, text, reference in session.exec(query).yield_per(200):
+            yield Pair(key or 0, name, text, reference)
+
+
+def design_items(engine: Engine) -> list[DesignItem]:
+    """Return every response with its instance and author, so that designs can balance both."""
+    query = (
+        select_columns(
+            col(Response.id),
+            col(Response.response_id),
+            col(Response.instance),
+            col(Authorship.model),
+            col(Instance.benchmark),
+        )
+        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .join(Instance, col(Instance.id) == col(Response.instance))
+        .order_by(col(Response.id))
+    )
+    with reading(engine) as session:
+        return [DesignItem(*row) for row in session.execute(query)]

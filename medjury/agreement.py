@@ -1,0 +1,144 @@
+"""`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.queries import benchmarks, simulated_raters
+from data.queries.frames import ratings_frame, responses_frame
+from medjury.options import Db, Json, Seed, study_of
+from medjury.output import progress, say, show, write_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.scores import Scores
+
+METHODS = ("paper", "published")
+Names = Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")]
+
+
+def calibrate(
+    context: typer.Context,
+    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
+    jurors: Names = None,
+    method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
+    criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
+    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    seed: Seed = 0,
+    min_shared: Annotated[int, typer.Option(min=2, help="Responses a pair must share.")] = 2,
+    min_jurors: Annotated[
+        int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
+    ] = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Compare jury, jurors and metrics with the clinicians: the agreement table."""
+    if method not in METHODS:
+        raise typer.BadParameter(
+            f"{method!r} is neither paper nor published", param_hint="--method"
+        )
+    engine = study_of(context, db)
+    asked = Asked(_jurors(panel, jurors), method, criterion, reps, seed, min_shared, min_jurors)
+    print_agreement(engine, asked, json_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What agreement is asked for, as the command's options say."""
+
+    jurors: list[str] | None = None
+    method: str = "paper"
+    criterion: str | None = None
+    reps: int = 2000
+    seed: int = 0
+    min_shared: int = 2
+    min_jurors: int | None = None
+
+
+def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None = None) -> None:
+    """Compute the agreement table, print it, and write it as JSON where asked."""
+    from calibration.table import agreement_table, to_json
+
+    method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
+    scores = scores_of(engine)
+    with progress("resampling", 1.0) as at:
+        table = agreement_table(
+            scores,
+            jurors=asked.jurors,
+            method=method,
+            criterion=asked.criterion,
+            reps=asked.reps,
+            seed=asked.seed,
+            min_shared=asked.min_shared,
+            min_jurors=asked.min_jurors,
+            tick=at,
+        )
+    _print(table, method, json_to)
+    write_json(to_json(table, method=method, reps=asked.reps, seed=asked.seed), json_to)
+
+
+def scores_of(engine: Engine) -> "Scores":
+    """Return the study's ratings as the statistics take them."""
+    from calibration.scores import RubricShape, Scores
+
+    shapes = {
+        one.name: RubricShape(one.rubric.criteria, one.rubric.scale.min, one.rubric.scale.max)
+        for one in benchmarks(engine)
+    }
+    ratings, responses = ratings_frame(engine), responses_frame(engine)
+    if not (ratings["kind"] == "clinician").any():
+        raise BadInput(
+            "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
+            "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
+        )
+    return Scores(ratings, responses, shapes, simulated_raters(engine))
+
+
+def _jurors(panel: str | None, jurors: str | None) -> list[str] | None:
+    """Return the jurors the user names, one way or the other; None means all."""
+    if panel and jurors:
+        raise typer.BadParameter("give --panel or --jurors, not both")
+    if panel:
+        from jury.panel import read_panel
+
+        return [one.name for one in read_panel(panel).juror]
+    return [name.strip() for name in jurors.split(",") if name.strip()] if jurors else None
+
+
+def _print(table: "pd.DataFrame", method: str, json_to: Path | None) -> None:
+    """Print the table, and under it every note in full."""
+    records = table.to_dict("records")
+    columns = ["benchmark", "scorer", "ICC(C,2)", "F 95 %", "bootstrap 95 %", "Spearman", "n"]
+    rows = [
+        [
+            row["benchmark"],
+            row["scorer"],
+            _number(row["icc"]),
+            _interval(row["f_low"], row["f_high"]),
+            _interval(row["boot_low"], row["boot_high"]),
+            _number(row["spearman"]),
+            str(row["n_responses"]),
+        ]
+        for row in records
+    ]
+    show(f"Agreement with clinicians, method {method}", columns, rows, json_to)
+    for row in records:
+        if row["note"]:
+            say(f"{row['benchmark']}, {row['scorer']}: {row['note']}", json_to)
+    say(
+        "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees.",
+        json_to,
+    )
+
+
+def _number(value: float) -> str:
+    return "undefined" if value != value else f"{value:.3f}"
+
+
+def _interval(low: float, high: float) -> str:
+    return "" if low != low or high != high else f"{low:.2f} to {high:.2f}"

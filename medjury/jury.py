@@ -1,0 +1,158 @@
+"""`medjury jury`: let a panel of jurors rate, ask what it would cost, and try its jurors."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from jury.panel import Panel, read_panel
+from jury.run import estimate, run_panel
+from jury.tally import Progress, RunResult
+from medjury.options import Db, Json, study_of
+from medjury.output import progress, say, show, write_json
+
+MISSING = 1
+jury = typer.Typer(no_args_is_help=True, help="Juries: run a panel, probe its jurors.")
+Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
+
+
+@jury.command()
+def run(
+    context: typer.Context,
+    panel: Named,
+    max_usd: Annotated[float | None, typer.Option(help="Never spend more in this run.")] = None,
+    estimate_only: Annotated[
+        bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
+    ] = False,
+    concurrency: Annotated[int, typer.Option(help="Requests in flight at a time.")] = 8,
+    replicates: Annotated[int, typer.Option(help="Verdicts of each juror on a response.")] = 1,
+    benchmark: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Let every juror of a panel rate what it has not rated yet. Exit 1 if ratings are missing."""
+    chosen = read_panel(panel)
+    engine = study_of(context, db)
+    if estimate_only:
+        _print_estimate(engine, chosen, replicates, benchmark, json_to)
+        return
+    for line in _before(chosen):
+        say(line, json_to)
+    with progress(f"panel {chosen.name}", None) as at:
+        result = run_panel(
+            engine,
+            chosen,
+            concurrency=concurrency,
+            max_usd=max_usd,
+            replicates=replicates,
+            benchmarks=benchmark,
+            progress=lambda now: at(now.done, now.total, _how(now)),
+            waiting=lambda: say("waiting: another run holds this study", json_to),
+        )
+    print_result(result, json_to)
+    write_json(result.to_json(), json_to)
+    if result.missing:
+        raise typer.Exit(MISSING)
+
+
+@jury.command()
+def probe(panel: Named, json_to: Json = None) -> None:
+    """Send each juror one tiny question and report what it supports and when it ends."""
+    from jury.probe import probe as ask
+
+    rows = ask(read_panel(panel))
+    show(
+        f"Panel {panel}",
+        ["juror", "status", "form", "temperature", "model", "ends", "said"],
+        [
+            [
+                one.juror,
+                str(one.status),
+                one.schema or "none",
+                one.temperature,
+                one.returned_model,
+                str(one.ends or ""),
+                one.reason,
+            ]
+            for one in rows
+        ],
+        json_to,
+    )
+
+
+def print_result(result: RunResult, json_to: Path | None = None) -> None:
+    """Say what a run has come to: complete, or what is missing and why."""
+    total = result.rated + result.missing
+    cost = f"${result.usd:.4f}" + (
+        f" and {result.usd_unknown} calls of unknown price" if result.usd_unknown else ""
+    )
+    say(
+        f"{result.panel}: scored {result.rated} of {total} "
+        f"({result.responses} responses x {result.jurors} jurors), {result.calls} calls, {cost}",
+        json_to,
+    )
+    for status, count in result.by_status.items():
+        if status != "ok":
+            say(f"missing: {count} {status}", json_to)
+    for juror, why in result.stopped.items():
+        say(f"juror {juror} was stopped: {why}", json_to)
+    if result.missing:
+        say("run the same command again: only what is missing is asked for", json_to)
+
+
+def _before(panel: Panel) -> list[str]:
+    """Return what is said before anything is sent."""
+    hosts = panel.hosts()
+    where = "texts will be sent to: " + ", ".join(hosts) if hosts else "no text leaves this machine"
+    simulated = [one.name for one in panel.juror if one.simulated]
+    lines = [f"panel {panel.name}: {where}", *panel.notices(datetime.now(UTC).date())]
+    return lines + ([f"simulated jurors: {', '.join(simulated)}"] if simulated else [])
+
+
+def _how(now: Progress) -> str:
+    """Return the bar's words: what is rated, what failed and why, what was spent."""
+    failed = [f"{count} {name}" for name, count in now.by_status.items() if name != "ok"]
+    words = [f"{now.by_status.get('ok', 0)} rated", *failed, f"${now.usd:.2f}"]
+    return ", ".join(words)
+
+
+def _print_estimate(
+    engine: Engine, panel: Panel, replicates: int, benchmark: list[str] | None, json_to: Path | None
+) -> None:
+    """Show what a run would take, juror by juror."""
+    if replicates < 1:
+        raise BadInput(f"--replicates {replicates}: must be at least 1")
+    rows = estimate(engine, panel, replicates=replicates, benchmarks=benchmark)
+    show(
+        f"Panel {panel.name}, estimated",
+        ["juror", "calls", "tokens in", "likely USD", "at most USD"],
+        [
+            [
+                one.juror,
+                f"{one.calls}",
+                f"{one.tokens_in}",
+                _usd(one.usd_likely),
+                _usd(one.usd_most),
+            ]
+            for one in rows
+        ],
+        json_to,
+    )
+    body = [
+        {
+            "juror": one.juror,
+            "calls": one.calls,
+            "tokens_in": one.tokens_in,
+            "usd_likely": one.usd_likely,
+            "usd_most": one.usd_most,
+        }
+        for one in rows
+    ]
+    write_json({"panel": panel.name, "jurors": body}, json_to)
+
+
+def _usd(amount: float | None) -> str:
+    return "price unknown" if amount is None else f"{amount:.4f}"

@@ -1,0 +1,102 @@
+"""`medjury assign` and `medjury serve`: who rates what, and the page they rate on."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sqlalchemy import Engine
+
+from annotate.assign import Design, Item, design
+from data.errors import BadFile, BadInput
+from data.queries import design_items
+from data.store import Invitation, invite
+from data.store import assign as store_assignments
+from medjury.options import Db, Json, Seed, study_of, url_of
+from medjury.output import say, show, write_json
+
+
+def assign(
+    context: typer.Context,
+    raters: Annotated[
+        str, typer.Option(metavar="FILE|N", help="A file with a name a line, or how many.")
+    ],
+    per_response: Annotated[int, typer.Option(help="Clinicians who rate a response.")] = 2,
+    repeats: Annotated[float, typer.Option(help="Share shown a second time, hidden.")] = 0.1,
+    seed: Seed = 0,
+    plan: Annotated[bool, typer.Option("--plan", help="Show the design; store nothing.")] = False,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Give every response to its clinicians, and each new clinician a code to sign in with."""
+    engine = study_of(context, db)
+    found = designed(engine, names(raters), per_response, repeats, seed)
+    _show(found, json_to)
+    if not plan:
+        invitations = invite(engine, list(found.load))
+        new = store_assignments(engine, found.slots, seed)
+        say(f"{new} assignments stored" if new else "nothing changed", json_to)
+        print_codes(invitations, json_to)
+    write_json(found.to_json(), json_to)
+
+
+def serve(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    host: Annotated[str, typer.Option(help="Only change it behind a TLS proxy.")] = "127.0.0.1",
+    db: Db = None,
+) -> None:
+    """Serve the page on which clinicians rate."""
+    from annotate.server import serve as serve_page
+
+    serve_page(url_of(context, db), port, host)
+
+
+def designed(
+    engine: Engine, raters: list[str], per_response: int, repeats: float, seed: int
+) -> Design:
+    """Return the design for every response of the study."""
+    items = [
+        Item(one.response, one.instance, one.model, one.benchmark) for one in design_items(engine)
+    ]
+    if not items:
+        raise BadInput("the study has no responses yet: `medjury import FILE` brings them in")
+    return design(items, raters, per_response, repeats, seed)
+
+
+def names(raters: str) -> list[str]:
+    """Return the clinicians' names: from a file, one a line, or made from a number."""
+    if raters.isdecimal():
+        return [f"clinician-{number}" for number in range(1, int(raters) + 1)]
+    try:
+        lines = Path(raters).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(
+            f"--raters {raters}: neither a number nor a file of names ({error})"
+        ) from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> None:
+    """Print sign-in codes; this is the only time they can be seen."""
+    if invitations:
+        rows = [[one.handle, one.code] for one in invitations]
+        show(
+            "Sign-in codes: hand them over now, only their hashes are kept",
+            ["clinician", "code"],
+            rows,
+            json_to,
+        )
+
+
+def _show(found: Design, json_to: Path | None) -> None:
+    """Print the design's load and overlap."""
+    body = found.to_json()
+    rows = [[rater, str(load)] for rater, load in found.load.items()]
+    show(
+        f"{found.per_response} clinicians a response, {found.repeats} hidden repeats",
+        ["clinician", "responses"],
+        rows,
+        json_to,
+    )
+    for name, value in body["plan"].items():
+        say(f"{name.replace('_', ' ')}: {value}", json_to)
