@@ -27,14 +27,17 @@ class Seen:
 
     @property
     def prompt(self) -> str:
+        """First text of the conversation."""
         return str(self.body["messages"][0]["content"])
 
     @property
     def model(self) -> str:
+        """Model asked for."""
         return str(self.body["model"])
 
     @property
     def form(self) -> str:
+        """Form of answer asked for."""
         if "output_config" in self.body:
             return "json_schema"
         return str(self.body.get("response_format", {}).get("type", "text"))
@@ -88,10 +91,12 @@ class Stub:
 
     @property
     def openai_url(self) -> str:
+        """Base URL for the openai SDK."""
         return f"http://127.0.0.1:{self.port}/v1"
 
     @property
     def anthropic_url(self) -> str:
+        """Base URL for the anthropic SDK."""
         return f"http://127.0.0.1:{self.port}"
 
     def _serve(self) -> None:

@@ -20,6 +20,7 @@ from jury.providers.replies import (
     timed_out,
     unreadable,
 )
+from jury.providers.wire import client
 
 FINISH = {
     "max_tokens": Status.TRUNCATED,
@@ -41,12 +42,7 @@ class AnthropicMessages:
             max_retries=0,
             timeout=timeout,
             open_telemetry=False,
-            http_client=anthropic.DefaultAsyncHttpxClient(
-                follow_redirects=False,
-                # A proxy of the environment may carry ciphertext, never plain texts.
-                trust_env=juror.base_url.startswith("https://"),
-                timeout=timeout,
-            ),
+            http_client=client(juror.base_url, timeout),
         )
 
     async def complete(self, call: Call) -> Answer:

@@ -20,6 +20,7 @@ from jury.providers.replies import (
     timed_out,
     unreadable,
 )
+from jury.providers.wire import client
 
 OWN_HOST = "api.openai.com"
 FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
@@ -37,12 +38,7 @@ class OpenAIChat:
             base_url=juror.base_url,
             max_retries=0,
             timeout=timeout,
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False,
-                # A proxy of the environment may carry ciphertext, never plain texts.
-                trust_env=juror.base_url.startswith("https://"),
-                timeout=timeout,
-            ),
+            http_client=client(juror.base_url, timeout),
         )
 
     async def complete(self, call: Call) -> Answer:
