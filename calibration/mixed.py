@@ -10,7 +10,8 @@ from calibration.grid import Grid
 from calibration.scores import Array, Integers
 from calibration.zscore import FLAT
 
-MOST_RATINGS = 1000  # the general solver's time grows with the cube: about 2 seconds here
+SOLVERS = ["bfgs", "lbfgs", "powell"]  # the last, without gradients, finds a variance of 0
+MOST_RATINGS = 1000  # the general solver's time grows with the cube: some 3 seconds here
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ def _fit(composite: Array, response: Integers, rater: Integers) -> MixedModel:
         model = mixedlm(
             "composite ~ 1", table, groups=np.ones(len(table)), re_formula="0", vc_formula=parts
         )
-        fitted = model.fit(reml=True)
+        fitted = model.fit(reml=True, method=SOLVERS)
     if not fitted.converged:
         return MixedModel(reason="the mixed model did not converge")
     variance = dict(zip(model.exog_vc.names, map(float, fitted.vcomp), strict=True))
