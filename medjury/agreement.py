@@ -10,12 +10,11 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import ratings_frame, responses_frame
+from medjury.agreement_table import print_table
 from medjury.options import Db, Json, Seed, study_of
-from medjury.output import progress, say, show, write_json
+from medjury.output import progress, write_json
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
@@ -78,7 +77,7 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
             min_jurors=asked.min_jurors,
             tick=at,
         )
-    _print(table, method, json_to)
+    print_table(table, method, json_to)
     write_json(to_json(table, method=method, reps=asked.reps, seed=asked.seed), json_to)
 
 
@@ -108,37 +107,3 @@ def _jurors(panel: str | None, jurors: str | None) -> list[str] | None:
 
         return [one.name for one in read_panel(panel).juror]
     return [name.strip() for name in jurors.split(",") if name.strip()] if jurors else None
-
-
-def _print(table: "pd.DataFrame", method: str, json_to: Path | None) -> None:
-    """Print the table, and under it every note in full."""
-    records = table.to_dict("records")
-    columns = ["benchmark", "scorer", "ICC(C,2)", "F 95 %", "bootstrap 95 %", "Spearman", "n"]
-    rows = [
-        [
-            row["benchmark"],
-            row["scorer"],
-            _number(row["icc"]),
-            _interval(row["f_low"], row["f_high"]),
-            _interval(row["boot_low"], row["boot_high"]),
-            _number(row["spearman"]),
-            str(row["n_responses"]),
-        ]
-        for row in records
-    ]
-    show(f"Agreement with clinicians, method {method}", columns, rows, json_to)
-    for row in records:
-        if row["note"]:
-            say(f"{row['benchmark']}, {row['scorer']}: {row['note']}", json_to)
-    say(
-        "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees.",
-        json_to,
-    )
-
-
-def _number(value: float) -> str:
-    return "undefined" if value != value else f"{value:.3f}"
-
-
-def _interval(low: float, high: float) -> str:
-    return "" if low != low or high != high else f"{low:.2f} to {high:.2f}"

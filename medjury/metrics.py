@@ -86,7 +86,7 @@ def bertscore(model: str | None, engine: str) -> Metric:
 
     def score(texts: Texts) -> Measured:
         found = bert_score(texts, model, engine="onnx" if engine == "onnx" else "numpy")
-        name = f"bertscore:{found.backbone}:layer{found.layer}"
+        name = f"bertscore-{found.backbone}-{found.layer}"
         return Measured(
             name, found.f1.tolist(), f"weights {found.sha256[:12]}", len(found.truncated)
         )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -30,9 +31,12 @@ def show(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None
 ) -> None:
     """Print a table; to stderr where standard output is taken by JSON. No column is cut."""
-    table = Table(title=title, title_justify="left", pad_edge=False, header_style="bold")
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
+        first = number == 0
+        table.add_column(
+            name, justify="left" if first else "right", overflow="fold", no_wrap=not first
+        )
     for row in rows:
         table.add_row(*row)
     console = progress_console if json_to == STANDARD_OUTPUT else words

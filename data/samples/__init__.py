@@ -14,14 +14,15 @@ from data.schema import Kind
 
 FOLDER = Path(__file__).parent
 RESPONSES = FOLDER / "responses.jsonl"
+READING = 0.85  # sd in points of the impression a reading leaves on all criteria
 Planned = dict[str, dict[str, float]]
 
 # How each simulated clinician differs from the planned quality: leaning in points, noise in points.
 CLINICIANS = {
-    "sim-clinician-1": (0.2, 0.75),
-    "sim-clinician-2": (-0.35, 0.7),
-    "sim-clinician-3": (0.0, 0.9),
-    "sim-clinician-4": (0.4, 0.8),
+    "sim-clinician-1": (0.2, 0.9),
+    "sim-clinician-2": (-0.35, 0.8),
+    "sim-clinician-3": (0.0, 1.1),
+    "sim-clinician-4": (0.4, 0.9),
 }
 
 
@@ -53,7 +54,7 @@ def clinicians_ratings(readers: dict[str, list[str]], seed: int = 0) -> Iterator
         leaning, noise = CLINICIANS[handle]
         for response in sorted(responses):
             random = Random(f"{seed} {handle} {response}")  # noqa: S311 a simulation, not a secret
-            reading = random.gauss(leaning, 0.35)
+            reading = random.gauss(leaning, READING)
             for criterion, planned_score in quality[response].items():
                 drawn = planned_score + reading + random.gauss(0, noise)
                 yield RatingRow(
