@@ -20,7 +20,7 @@ from sqlmodel import Session, col, select
 
 from data.importers.rows import Origin, ResponseRow
 from data.rubric import Criterion, Rubric, Scale
-from data.schema import Assignment, Rater, Rating
+from data.schema import Assignment, Rater, Rating, Response
 from data.store import assign, import_responses, invite
 from data.store.assignments import Slot
 
@@ -77,10 +77,13 @@ def row(number: int, response: str, **other: str | None) -> ResponseRow:
 def build(
     engine: Engine, rows: Sequence[ResponseRow], raters: Sequence[str], scale: Rubric
 ) -> dict[str, str]:
-    """Store a study in which each rater rates every row in order; return their codes."""
+    """Add rows to a study, each rated by each of these raters in order; return their codes."""
     import_responses(engine, rows, lambda _: scale)
+    with Session(engine) as session:
+        found = session.exec(select(Response.response_id, Response.id))
+        keys = {name: key or 0 for name, key in found}
     codes = {one.handle: one.code for one in invite(engine, raters)}
-    slots = [Slot(one, n + 1, n) for one in raters for n in range(len(rows))]
+    slots = [Slot(who, keys[one.response_id], n) for who in raters for n, one in enumerate(rows)]
     assign(engine, slots, seed=0)
     return codes
 

@@ -29,6 +29,8 @@ pytestmark = pytest.mark.e2e
 
 RATERS = ["dr-alpha", "dr-keys", "dr-fast", "dr-draft", "dr-two", "dr-mouse", "dr-scan", "dr-power"]
 CRITERIA = ("accuracy", "completeness", "clarity")
+SEVEN = [f"criterion_{letter}" for letter in "abcdefg"]
+STEPPED = [(-2, 2), (0, 10)]
 HOSTILE = (
     "<script>window.broken = 1</script><img src=x onerror='window.broken = 2'>\n"
     "![chart](http://198.51.100.7/leak.png) <img src='http://198.51.100.7/leak2.png'>\n"
@@ -56,8 +58,14 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 def codes(engine: Engine) -> dict[str, str]:
     rows = [row(n, f"Note {n}: no fever, mild knee pain.") for n in range(1, 7)]
     codes = build(engine, rows, RATERS, rubric(name="rubric_hidden"))
+    hostile = row(7, HOSTILE + "\x00end", context=HOSTILE, prompt=HOSTILE, benchmark="hostile")
+    codes |= build(engine, [hostile], ["dr-brave"], rubric("accuracy"))
+    for number, (low, high) in enumerate(STEPPED, 8):
+        wide = row(number, "Short note.", benchmark=f"wide{number}")
+        scale = rubric(*SEVEN, low=low, high=high, name=f"wide{number}")
+        codes |= build(engine, [wide], [f"dr-wide{low}"], scale)
     judged = RatingRow(
-        Origin("made up", 1), "resp-hidden-1", "juror-hidden", Kind.JUROR, "accuracy", "3.14159"
+        Origin("made up", 1), "resp-hidden-1", "juror-hidden", Kind.JUROR, "accuracy", "3.27182"
     )
     import_ratings(engine, [judged])
     return codes
@@ -196,11 +204,9 @@ def test_no_byte_tells_the_author_or_what_others_said(
     told = b"\n".join(heard).lower()
     assert b"mild knee pain" in told  # the recording works
     assert b'"scores"' in told
-    secrets = ["gpt-9", "secret", "llama-hidden", "resp-hidden", "inst-hidden", "bench_hidden"]
-    secrets += ["rubric_hidden", "juror-hidden", "3.14159", *(set(RATERS) - {"dr-scan"})]
-    # Streamlit's own bundles use the word in names of React internals.
-    ours = told.replace(b"secret_internals_do_not_use", b"")
-    assert [one for one in secrets if one != "secret" and one.encode() in ours] == []
+    secrets = ["gpt-9-secret", "llama-hidden", "resp-hidden", "inst-hidden", "bench_hidden"]
+    secrets += ["rubric_hidden", "juror-hidden", "3.27182", *(set(RATERS) - {"dr-scan"})]
+    assert [one for one in secrets if one.encode() in told] == []
 
 
 def test_a_power_cut_loses_nothing_and_the_page_goes_on(
@@ -219,46 +225,36 @@ def test_a_power_cut_loses_nothing_and_the_page_goes_on(
 
 
 def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
-    page: Page, tmp_path: Path
+    page: Page, server: Server, codes: dict[str, str]
 ) -> None:
-    engine = open_study(f"sqlite:///{tmp_path / 'hostile.db'}", create=True)
-    rows = [row(1, HOSTILE + "\x00end", context=HOSTILE, prompt=HOSTILE)]
-    codes = build(engine, rows, ["dr-brave"], rubric("accuracy"))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    with serving(str(engine.url)) as server:
-        sign_in(page, server, codes["dr-brave"])
-        page.wait_for_timeout(500)
-        # Control characters have no glyph: their Unicode pictures stand for them.
-        shown = HOSTILE.replace("\x07", "\u2407").replace("\x1b", "\u241b")
-        for name, text in (("response", shown + "\u2400end"), ("source", shown), ("task", shown)):
-            assert page.locator(f".mj-{name} .mj-text").evaluate("n => n.textContent") == text
-            assert page.locator(f".mj-{name} .mj-text > *").count() == 0
-        assert page.evaluate("window.broken") is None
-        foreign = [url for url in asked if not url.startswith((server.address, "data:", "blob:"))]
-        assert foreign == []
-    engine.dispose()
+    sign_in(page, server, codes["dr-brave"])
+    page.wait_for_timeout(500)
+    # Control characters have no glyph: their Unicode pictures stand for them.
+    shown = HOSTILE.replace("\x07", "\u2407").replace("\x1b", "\u241b")
+    for name, text in (("response", shown + "\u2400end"), ("source", shown), ("task", shown)):
+        pane = page.locator(f".mj-{name} .mj-text")
+        assert pane.evaluate("pane => pane.textContent") == text
+        assert pane.locator("*").count() == 0
+    assert page.evaluate("window.broken") is None
+    ours = (server.address, "data:", "blob:")
+    assert [url for url in asked if not url.startswith(ours)] == []
 
 
-@pytest.mark.parametrize(("low", "high"), [(-2, 2), (0, 10)])
+@pytest.mark.parametrize(("low", "high"), STEPPED)
 def test_a_scale_without_digits_is_stepped_and_seven_criteria_fit(
-    low: int, high: int, page: Page, tmp_path: Path
+    low: int, high: int, page: Page, server: Server, engine: Engine, codes: dict[str, str]
 ) -> None:
-    engine = open_study(f"sqlite:///{tmp_path / 'wide.db'}", create=True)
-    names = [f"criterion_{letter}" for letter in "abcdefg"]
-    scale = rubric(*names, low=low, high=high)
-    codes = build(engine, [row(1, "Short note.")], ["dr-wide"], scale)
-    with serving(str(engine.url)) as server:
-        sign_in(page, server, codes["dr-wide"])
-        expect(page.get_by_role("button", name="Submit and next")).to_be_in_viewport()
-        for _ in names:
-            page.keyboard.press("+")
-            page.keyboard.press("+")
-            page.keyboard.press("Enter")
-        page.keyboard.press("Control+Enter")
-        page.get_by_role("heading", name="Thank you").wait_for()
-    assert scores_of(engine, "dr-wide") == [(1, name, low + 1) for name in names]
-    engine.dispose()
+    sign_in(page, server, codes[f"dr-wide{low}"])
+    expect(page.get_by_role("button", name="Submit and next")).to_be_in_viewport()
+    for _ in SEVEN:
+        page.keyboard.press("+")
+        page.keyboard.press("+")
+        page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="Thank you").wait_for()
+    assert [s[1:] for s in scores_of(engine, f"dr-wide{low}")] == [(c, low + 1) for c in SEVEN]
 
 
 def test_the_serving_process_carries_no_pandas(server: Server) -> None:

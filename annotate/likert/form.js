@@ -31,7 +31,7 @@ class Life {
 
   receive(component) {
     this.tell = component.setStateValue;
-    const { data } = component;
+    const [data] = component.data;
     const isNew = this.entry?.code !== data.code;
     if (isNew) this.start(data);
     else if (reconcile(this.entry, data)) this.sendSoon();

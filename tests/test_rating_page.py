@@ -1,0 +1,266 @@
+"""The rating page without a browser: what it shows, takes in, and refuses."""
+
+import json
+import subprocess
+import sys
+import threading
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rating_server import build, codes_of, row, rubric, scores_of
+from sqlalchemy import Engine
+from streamlit.testing.v1 import AppTest
+
+from annotate import panes, replies, sessions
+from annotate.replies import Answer, form_data, take_in
+from annotate.server import settings
+from annotate.study import study
+from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
+from data import queries
+from data.card import Reply
+from data.errors import NotAllowed
+from data.queries import Person
+from data.store import submit
+
+ROOT = Path(__file__).parents[1]
+FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
+
+
+@pytest.fixture
+def codes(engine: Engine) -> dict[str, str]:
+    rows = [row(1, "No fever.", reference="The reference."), row(2, "Has fever.")]
+    return build(engine, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
+
+
+@pytest.fixture
+def me(engine: Engine, codes: dict[str, str]) -> Person:
+    person = queries.person_by_code(engine, codes["dr-a"])
+    assert person is not None
+    return person
+
+
+@pytest.fixture
+def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
+    """Return the rating screen of dr-a."""
+    monkeypatch.setenv("MEDJURY_DB", url)
+    script = (
+        "from annotate.screens.rate import show\n"
+        "from annotate.study import study\n"
+        "from data.queries import Person\n"
+        f"show(study(), Person({me.id}, 'dr-a'))\n"
+    )
+    yield AppTest.from_string(script, default_timeout=30)
+    study().dispose()
+
+
+def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:
+    """Return a message as the form sends it."""
+    entered = {"scores": FULL, "comment": "", "seconds": 3, "submit": False}
+    return {"code": code, "seq": seq, "attempt": 0, "by": "page1"} | entered | other
+
+
+def sent(app: AppTest) -> dict[str, Any]:
+    """Return the data that the form was sent."""
+    found: dict[str, Any] = json.loads(app.get("bidi_component")[0].proto.json)[0]
+    return found
+
+
+def shown(app: AppTest) -> str:
+    """Return everything that the page was sent, as text."""
+    return "\n".join(str(one.proto) for one in app.main)
+
+
+def test_the_first_response_is_shown_with_nothing_preset(screen: AppTest) -> None:
+    screen.run()
+    assert not screen.exception
+    assert "No fever." in shown(screen)
+    assert "0</b> of <b>2</b> rated" in shown(screen)
+    assert sent(screen)["scores"] == {}
+
+
+def test_a_message_in_the_page_is_saved_and_answered(
+    screen: AppTest, engine: Engine, me: Person
+) -> None:
+    screen.run()
+    code = codes_of(engine, "dr-a")[0]
+    screen.session_state["rating"] = {"message": message(code, scores={"clarity": 5})}
+    screen.run()
+    assert sent(screen)["scores"] == {"clarity": 5}
+    assert (sent(screen)["seq"], sent(screen)["by"]) == (1, "page1")
+    screen.session_state["rating"] = {"message": message(code, 2, submit=True)}
+    screen.run()
+    assert "Has fever." in shown(screen)
+    assert sent(screen)["scores"] == {}
+
+
+def test_when_all_is_rated_the_page_says_thank_you(
+    screen: AppTest, engine: Engine, me: Person
+) -> None:
+    for code in codes_of(engine, "dr-a"):
+        assert take_in(engine, me, message(code, submit=True)).error == ""
+    screen.run()
+    assert "Thank you" in shown(screen)
+    assert not screen.get("bidi_component")
+
+
+def test_a_clinician_without_assignments_is_told_so(
+    url: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEDJURY_DB", url)
+    app = AppTest.from_string(
+        "from annotate.screens.rate import show\nfrom annotate.study import study\n"
+        "from data.queries import Person\nshow(study(), Person(77, 'dr-new'))\n"
+    ).run(timeout=30)
+    assert "Nothing to rate yet" in shown(app)
+    study().dispose()
+
+
+def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in(
+    url: str, codes: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEDJURY_DB", url)
+    app = AppTest.from_file(str(ROOT / "annotate" / "app.py")).run(timeout=30)
+    assert "/login" in shown(app)
+    assert "fever" not in shown(app)
+    study().dispose()
+
+
+def test_the_reference_is_sent_only_once_it_is_opened(screen: AppTest) -> None:
+    screen.run()
+    assert "Show reference" in shown(screen)
+    assert "The reference." not in shown(screen)
+
+
+def test_what_the_page_is_sent_names_no_author(screen: AppTest) -> None:
+    told = shown(screen.run())
+    hidden = ["gpt-9", "llama", "resp-", "inst-", "bench_hidden", "rubric_hidden", "dr-b"]
+    assert [one for one in hidden if one in told] == []
+
+
+def test_an_older_message_never_overwrites_a_newer_one(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    take_in(engine, me, message(code, 5, scores={"clarity": 4}))
+    take_in(engine, me, message(code, 4, scores={"clarity": 1}))
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert task.draft["scores"] == {"clarity": 4}
+    assert form_data(task, None)["seconds"] == 3
+
+
+def test_the_same_submission_three_times_at_once_leaves_one_rating(
+    engine: Engine, me: Person
+) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    start = threading.Barrier(3)
+
+    def send(_: int) -> Answer:
+        start.wait()
+        return take_in(engine, me, message(code, submit=True))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert {one.error for one in pool.map(send, range(3))} == {""}
+    assert scores_of(engine, "dr-a") == [(1, name, score) for name, score in FULL.items()]
+
+
+def test_a_late_draft_does_not_reopen_what_is_submitted(engine: Engine, me: Person) -> None:
+    first, second = codes_of(engine, "dr-a")
+    take_in(engine, me, message(first, 2, submit=True))
+    take_in(engine, me, message(first, 9, scores={"clarity": 1}))
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert (task.card.code, task.draft) == (second, {})
+
+
+def test_another_raters_assignment_is_refused(engine: Engine, me: Person) -> None:
+    theirs = codes_of(engine, "dr-b")[0]
+    with pytest.raises(NotAllowed):
+        submit(engine, me.id, theirs, Reply(FULL), 1)
+    for final in (False, True):
+        assert take_in(engine, me, message(theirs, submit=final)).error == replies.FOREIGN
+    assert scores_of(engine, "dr-b") == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        (FULL | {"clarity": 6}, replies.OFF),
+        (FULL | {"charm": 3}, replies.OFF),
+        ({"clarity": 3}, "not rated yet: accuracy, completeness"),
+        (FULL | {"clarity": 2.5}, replies.GARBLED),
+        (FULL | {"clarity": True}, replies.GARBLED),
+        ("full marks", replies.GARBLED),
+    ],
+)
+def test_a_wrong_submission_writes_nothing_and_says_so_without_names(
+    engine: Engine, me: Person, scores: object, says: str
+) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    answer = take_in(engine, me, message(code, scores=scores, submit=True))
+    assert answer.error == says
+    assert "rubric_hidden" not in answer.error
+    assert scores_of(engine, "dr-a") == []
+
+
+@pytest.mark.parametrize("payload", ["nonsense", 7, {"code": 1}, {"code": ["x"], "seq": None}])
+def test_what_is_no_message_is_answered_once(engine: Engine, me: Person, payload: object) -> None:
+    assert take_in(engine, me, payload).error == replies.GARBLED
+
+
+def test_draft_scores_off_the_scale_are_not_shown(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    take_in(engine, me, message(code, scores={"clarity": 99, "accuracy": 2, "charm": 1}))
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert form_data(task, None)["scores"] == {"accuracy": 2}
+
+
+def test_a_session_is_ours_unforged_and_ends_with_the_access(engine: Engine, me: Person) -> None:
+    token = sessions.issue(engine, me)
+    assert sessions.owner(engine, token) == me
+    assert sessions.owner(engine, token[:-2] + "xx") is None
+    assert sessions.owner(engine, None) is None
+    assert sessions.MAX_AGE_SECONDS <= 12 * 3600
+
+
+def test_guessing_is_slowed_by_address_and_overall() -> None:
+    now = 0.0
+    throttle = Throttle(lambda: now)
+    for _ in range(PER_ADDRESS.burst):
+        assert throttle.allows("a")
+        throttle.failed("a")
+    assert not throttle.allows("a")
+    assert throttle.allows("b")
+    now = PER_ADDRESS.seconds_each
+    assert throttle.allows("a")
+    for number in range(OVERALL.burst):
+        throttle.failed(f"c{number}")
+    assert not throttle.allows("d")
+
+
+def test_a_dialogue_is_laid_out_without_losing_a_character() -> None:
+    text = "[doctor] hi , andrew .\n[patient]  hey\n\nDr. Smith: any <pain>?\n[patient] $5"
+    drawn = panes.pane(text, "Source", "source")
+    assert "mj-turn" in drawn
+    assert "any &lt;pain&gt;?" in drawn
+    assert "mj-turn" not in panes.pane("Note: stable.\nPlan follows\nhere and\nthere", "", "x")
+
+
+def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
+    root = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text("utf-8"))
+    flat = {f"{part}.{name}": v for part, keys in root.items() for name, v in keys.items()}
+    assert settings() == flat
+    assert settings()["runner.postScriptGC"] is False
+    assert settings()["browser.gatherUsageStats"] is False
+
+
+def test_the_rating_path_imports_no_table_or_statistics_library() -> None:
+    probe = (
+        "import sys, annotate.server, annotate.screens.rate;"
+        "print([m for m in ('pandas', 'scipy', 'altair', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,118 @@
+"""Signing in at the real server, and what its answers say to the browser."""
+
+import http.client
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from rating_server import Server, build, row, rubric, serving
+from sqlalchemy import Engine
+
+from annotate.server import serve
+from annotate.signin import SLOWER, WRONG
+from annotate.study import study
+from data.database import open_study
+from data.errors import BadInput, NoStudy
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('signin') / 'study.db'}", create=True)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def code(engine: Engine) -> str:
+    return build(engine, [row(1, "No fever.")], ["dr-a"], rubric())["dr-a"]
+
+
+@pytest.fixture(scope="module")
+def server(engine: Engine, code: str) -> Iterator[Server]:
+    with serving(str(engine.url)) as server:
+        yield server
+
+
+class Answer:
+    """An HTTP answer: status, headers, body."""
+
+    def __init__(self, answer: http.client.HTTPResponse) -> None:
+        self.status, self.headers, self.body = answer.status, answer.headers, answer.read().decode()
+
+
+def ask(server: Server, method: str, path: str, form: str = "", **headers: str) -> Answer:
+    """Ask the server, following no redirect."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+    sent = {name.replace("_", "-"): value for name, value in headers.items()}
+    connection.request(method, path, form, sent)
+    try:
+        return Answer(connection.getresponse())
+    finally:
+        connection.close()
+
+
+def post(server: Server, code: str, **headers: str) -> Answer:
+    """Post a code to the sign-in form."""
+    return ask(server, "POST", "/login", urlencode({"code": code}), **headers)
+
+
+def test_a_code_opens_a_session_that_only_http_can_read(server: Server, code: str) -> None:
+    answer = post(server, f" {code.lower()} ")
+    cookie = answer.headers["set-cookie"]
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert {"HttpOnly", "SameSite=lax", "Max-Age=43200"} <= set(cookie.split("; "))
+    assert "Secure" not in cookie
+    session = cookie.split(";")[0]
+    assert ask(server, "GET", "/", Cookie=session).status == 200
+    assert ask(server, "GET", "/login", Cookie=session).headers["location"] == "/"
+    assert 'medjury_session=""' in ask(server, "GET", "/logout").headers["set-cookie"]
+
+
+def test_behind_https_the_cookie_never_travels_in_clear(server: Server, code: str) -> None:
+    assert "Secure" in post(server, code, X_Forwarded_Proto="https").headers["set-cookie"]
+
+
+def test_without_a_session_the_page_leads_to_the_form(server: Server) -> None:
+    for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
+        answer = ask(server, "GET", "/", Cookie=cookie)
+        assert (answer.status, answer.headers["location"]) == (303, "/login")
+
+
+def test_every_answer_carries_the_security_headers(server: Server) -> None:
+    for path in ("/login", "/", "/_stcore/health"):
+        headers = ask(server, "GET", path).headers
+        assert "frame-ancestors 'none'" in headers["content-security-policy"]
+        assert "http" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_post_from_another_site_signs_nobody_in(server: Server, code: str) -> None:
+    answer = post(server, code, Sec_Fetch_Site="cross-site")
+    assert (answer.status, answer.headers["set-cookie"]) == (403, None)
+
+
+def test_wrong_codes_are_told_and_then_slowed(engine: Engine) -> None:
+    with serving(str(engine.url)) as server:
+        tried = ["", "AAAA-BBBB-CCCC-DDDD", "\0\ud83d\ude00" * 9, "x" * 9000, *["WRONG"] * 6]
+        for code in tried:
+            answer = post(server, code.encode("utf-16", "surrogatepass").decode("utf-16"))
+            assert (answer.status, WRONG in answer.body) == (401, True)
+        answer = post(server, "AAAA")
+        assert (answer.status, SLOWER in answer.body) == (429, True)
+
+
+def test_an_absent_study_or_a_taken_port_is_refused_before_serving(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEDJURY_DB", "")  # serve() sets it: put back what was there
+    with pytest.raises(NoStudy):
+        serve(f"sqlite:///{tmp_path / 'none.db'}")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(BadInput, match="choose another"):
+            serve(str(engine.url), taken.getsockname()[1])
+    study().dispose()
