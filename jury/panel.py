@@ -196,11 +196,12 @@ def _check_address(base_url: str) -> None:
 def _first(error: ValidationError, body: Mapping[str, Any]) -> str:
     """Return the first complaint in one line: juror, key, value, what is allowed."""
     problem = error.errors()[0]
-    steps = [step for step in problem["loc"] if step != "juror"]
+    steps = list(problem["loc"])
     said = str(problem["msg"]).removeprefix("Value error, ")
     place = ""
-    if steps and isinstance(steps[0], int):
-        place = f"juror {_called(body, steps.pop(0))}, "
+    if len(steps) > 1 and steps[0] == "juror":
+        place = f"juror {_called(body, steps[1])}, "
+        steps = steps[2:]
     if not steps:
         return f"{place}{said}"
     if problem["type"] == "extra_forbidden":

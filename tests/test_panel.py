@@ -1,0 +1,164 @@
+"""Panels: what a file may say, and what is told when it says something else."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data.errors import BadPanel
+from jury.panel import Juror, Panel, keys, read_panel, refuse_ended, shipped
+
+Write = Callable[[str, str], Path]
+JUROR = {
+    "name": "gpt",
+    "provider": "openai",
+    "model": "gpt-6.1-sol",
+    "family": "gpt",
+    "base_url": "https://api.openai.com/v1",
+}
+
+
+def toml(**settings: Any) -> str:
+    body = JUROR | settings
+    lines = [f"{key} = {value!r}" for key, value in body.items() if value is not None]
+    return 'name = "mine"\n[[juror]]\n' + "\n".join(lines)
+
+
+def juror(**settings: Any) -> Juror:
+    return Juror.model_validate(JUROR | settings)
+
+
+def test_the_shipped_panels_are_read_by_name() -> None:
+    assert shipped() == ["current", "local", "medhelm", "simulated"]
+    for name in shipped():
+        assert len(read_panel(name).juror) == 3
+
+
+def test_a_panel_file_is_read_by_its_path(write: Write) -> None:
+    panel = read_panel(write("mine.toml", toml(temperature=0, max_tokens=700, schema="text")))
+    one = panel.juror[0]
+    assert (panel.name, one.temperature, one.max_tokens, one.form) == ("mine", 0.0, 700, "text")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"temprature": 0}, "juror 'gpt', temprature: no such key; the keys are name, provider"),
+        ({"temperature": "hot"}, "juror 'gpt', temperature 'hot': "),
+        ({"temperature": 3}, "juror 'gpt', temperature 3: .*less than or equal to 2"),
+        ({"provider": "google"}, "provider 'google': .*'anthropic', 'openai' or 'simulated'"),
+        ({"schema": "yaml"}, "schema 'yaml': .*'json_object'"),
+        ({"effort": "huge"}, "effort 'huge': "),
+        ({"max_tokens": 0}, "max_tokens 0: "),
+        ({"max_tokens": 25000}, "max_tokens 25000: "),
+        ({"model": None}, "juror 'gpt', model: Field required"),
+        ({"family": ""}, "family '': "),
+        ({"base_url": None}, "juror 'gpt', base_url: '' is not an address; write the one"),
+        ({"base_url": "api.openai.com"}, "base_url: 'api.openai.com' is not an address"),
+        ({"base_url": "https://me:secret@host/v1"}, "base_url: holds a key"),
+        ({"usd_per_million_in": 1.0}, "give both or neither"),
+        ({"usd_per_million_in": -1.0, "usd_per_million_out": 0.0}, "usd_per_million_in -1.0"),
+        ({"name": "a b"}, "juror 'a b', name 'a b': "),
+    ],
+)
+def test_a_wrong_panel_is_told_by_file_juror_key_and_what_is_allowed(
+    write: Write, settings: dict[str, Any], said: str
+) -> None:
+    path = write("mine.toml", toml(**settings))
+    with pytest.raises(BadPanel, match=said) as caught:
+        read_panel(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name = ", "not TOML"),
+        ('name = "x"', "juror: Field required"),
+        ('name = "x"\njuror = []', "juror"),
+        ('name = "x"\njuror = 3', "juror"),
+        ('name = "x"\njuror = [3]', "juror 1"),
+        ('name = "x"\njury = 3', "no such key; the keys are name, rubric, juror|Field required"),
+    ],
+)
+def test_a_file_that_is_no_panel_is_told(write: Write, text: str, said: str) -> None:
+    with pytest.raises(BadPanel, match=said):
+        read_panel(write("mine.toml", text))
+
+
+def test_an_unknown_name_lists_the_panels_that_ship() -> None:
+    with pytest.raises(BadPanel, match="neither a file nor one of current, local, medhelm"):
+        read_panel("nobody")
+
+
+def test_two_jurors_of_one_name_are_refused(write: Write) -> None:
+    twice = toml() + toml().removeprefix('name = "mine"')
+    with pytest.raises(BadPanel, match="two jurors are named 'gpt'"):
+        read_panel(write("mine.toml", twice))
+
+
+def test_a_missing_key_names_the_juror_and_the_variable() -> None:
+    panel = Panel(name="p", juror=(juror(api_key_env="MY_KEY"),))
+    with pytest.raises(BadPanel, match="juror gpt: the environment variable MY_KEY is not set"):
+        keys(panel, {})
+    assert keys(panel, {"MY_KEY": "k"}) == {"gpt": "k"}
+    assert keys(Panel(name="p", juror=(juror(),)), {}) == {"gpt": "none"}
+
+
+def test_the_papers_jury_is_refused_with_its_end_and_what_to_do() -> None:
+    with pytest.raises(BadPanel, match=r"gpt-4o-2024-05-13 ended on 2026-10-23.*`current`"):
+        refuse_ended(read_panel("medhelm"), date(2026, 11, 21))
+
+
+def test_a_retiring_juror_is_announced_and_then_refused() -> None:
+    panel = Panel(name="p", juror=(juror(retires="2027-01-14"),))
+    assert panel.notices(date(2026, 9, 1)) == []
+    assert "ends on 2027-01-14" in panel.notices(date(2026, 11, 21))[0]
+    refuse_ended(panel, date(2027, 1, 13))
+    with pytest.raises(BadPanel, match="ended on 2027-01-14"):
+        refuse_ended(panel, date(2027, 1, 14))
+
+
+def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> None:
+    one = juror(api_key_env="MY_KEY", usd_per_million_in=1.0, usd_per_million_out=2.0)
+    assert one.profile() == {
+        "provider": "openai",
+        "model": "gpt-6.1-sol",
+        "host": "api.openai.com",
+        "temperature": None,
+        "effort": None,
+        "schema": "auto",
+    }
+    assert one.profile_sha256() == juror(max_tokens=9).profile_sha256()
+    assert one.profile_sha256() != juror(temperature=0.0).profile_sha256()
+    ports = [juror(base_url=f"http://127.0.0.1:{port}/v1").profile_sha256() for port in (1, 2)]
+    assert ports[0] == ports[1]
+
+
+def test_the_hosts_that_will_receive_texts_are_listed_once() -> None:
+    hosts = ["api.openai.com", "api.anthropic.com", "api.together.xyz"]
+    assert read_panel("current").hosts() == hosts
+    assert read_panel("local").hosts() == ["127.0.0.1"]
+    assert read_panel("simulated").hosts() == []
+
+
+def test_the_current_panel_names_models_the_sdks_know_and_do_not_end() -> None:
+    import anthropic.types
+    from anthropic.resources.messages.messages import DEPRECATED_MODELS
+    from openai.types import shared
+
+    gpt, claude, _ = read_panel("current").juror
+    assert gpt.model in str(shared.ChatModel)
+    assert claude.model in str(anthropic.types.Model)
+    assert claude.model not in DEPRECATED_MODELS
+
+
+def test_reading_a_panel_loads_no_sdk_and_no_database() -> None:
+    code = "import sys, jury.panel; print(*{'openai','anthropic','sqlalchemy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
