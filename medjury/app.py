@@ -1,6 +1,7 @@
 """The table of commands, and the one place where errors become messages."""
 
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 import typer
@@ -38,10 +39,10 @@ app.command("calibrate")(agreement.calibrate)
 app.add_typer(rubrics.rubric, name="rubric")
 
 
-def main() -> NoReturn:
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the user's errors end it with one message and exit code 2."""
     try:
-        app(standalone_mode=True)
+        app(args=None if arguments is None else list(arguments))
     except MedjuryError as error:
         print(f"medjury: {error}", file=sys.stderr)
         sys.exit(USER_ERROR)

@@ -13,7 +13,7 @@ from data.queries import benchmarks, design_items
 from data.rubric import read_rubric
 from data.samples import CLINICIANS, RESPONSES, clinicians_ratings
 from data.samples import benchmarks as sample_benchmarks
-from data.store import Slot, assign, import_ratings, import_responses, invite
+from data.store import Slot, assign, import_ratings, import_responses, invite, renew
 from data.store.responses import Place
 from jury.panel import read_panel
 from jury.run import run_panel
@@ -42,7 +42,7 @@ def demo(
     refuse_other_study(engine, url_of(context, db))
     fill(engine)
     print_agreement(engine)
-    codes = invite(engine, [GUEST])
+    codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
     assign(engine, _guests_slots(engine), SEED)
     say(
         "Everything above is simulated. Sign in as a guest clinician to rate some responses yourself."

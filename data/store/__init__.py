@@ -2,7 +2,7 @@
 
 from data.store.assignments import Slot, assign, save_draft, submit
 from data.store.attempts import AttemptRecord, add_jurors, record_attempt
-from data.store.people import Invitation, invite
+from data.store.people import Invitation, invite, renew
 from data.store.ratings import RatingsAdded, import_ratings
 from data.store.responses import ResponsesAdded, import_responses
 from data.store.rubrics import add_rubric
@@ -20,6 +20,7 @@ __all__ = [
     "import_responses",
     "invite",
     "record_attempt",
+    "renew",
     "save_draft",
     "submit",
 ]

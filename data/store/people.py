@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.database import transaction
-from data.errors import BadInput
-from data.schema import Access, Kind, Rater, Setting
+from data.errors import BadInput, Unknown
+from data.schema import Access, Kind, Rater, Setting, now
 from data.store.audit import log
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -44,6 +44,24 @@ def invite(
             for rater, handle in people
             if handle not in simulated and not _has_access(session, rater)
         ]
+
+
+def renew(engine: Engine, handle: str) -> Invitation:
+    """Give a clinician a new code; the old ones no longer sign in.
+
+    Raises
+    ------
+    Unknown
+        If the study has no clinician of that name.
+    """
+    with transaction(engine) as session:
+        person = session.exec(select(Rater).where(Rater.handle == handle)).first()
+        if person is None or person.kind != Kind.CLINICIAN or person.simulated:
+            raise Unknown(f"clinician {handle!r}: nobody of that name can sign in to this study")
+        for old in session.exec(select(Access).where(Access.rater == person.id)):
+            old.revoked = old.revoked or now()
+            session.add(old)
+        return Invitation(handle, _new_code(session, person))
 
 
 def signing_key(engine: Engine) -> str:

@@ -1,0 +1,192 @@
+"""The command line: the whole chain, and one message with exit code 2 for whatever is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import RESPONSES
+
+from medjury import main
+
+Run = Callable[..., tuple[int, str, str]]
+Write = Callable[[str, str], Path]
+ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
+ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman", "note"]
+
+
+@pytest.fixture
+def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run one command on the test's study and return its exit code, output and messages."""
+    monkeypatch.setenv("MEDJURY_DB", url)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        said = capsys.readouterr()
+        return int(str(ended.value.code or 0)), said.out, said.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Make the demo study as a user would, in a process and a folder of its own."""
+    folder = tmp_path_factory.mktemp("demo")
+    command = [sys.executable, "-m", "medjury", "demo", "--no-serve"]
+    environment = {key: value for key, value in os.environ.items() if key != "MEDJURY_DB"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / "medjury.db", done.stdout
+
+
+def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
+    code, out, err = run("calibrate", "--json", "-", "--reps", "50", *arguments)
+    assert code == 0, err
+    body = json.loads(out)
+    assert list(body) == ["method", "k", "reps", "seed", "rows"]
+    return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
+
+
+def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[Path, str]) -> None:
+    _, said = demo
+    assert "scored 225 of 225" in said
+    assert "rouge-l: scored 69 of 75 responses, 6 have no reference" in said
+    assert "combined: agreement with clinicians (method paper, simulated)" in said
+    assert "guest" in said
+
+
+def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[Path, str]) -> None:
+    rows = rows_of(run, "--db", f"sqlite:///{demo[0]}")
+    assert all(list(row) == ROWS for row in rows.values())
+    scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
+    assert {"jury", "clinicians", "like_for_like", "metric:rouge-l"} <= scorers
+    assert rows["combined", "jury"]["n_responses"] == 75
+    assert all("simulated" in row["note"] for row in rows.values())
+
+
+def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[Path, str]) -> None:
+    db = ("--db", f"sqlite:///{demo[0]}")
+    paper = rows_of(run, *db)["combined", "jury"]["icc"]
+    published = rows_of(run, *db, "--method", "published")["combined", "jury"]["icc"]
+    assert 0.3 < paper < 0.95
+    assert paper != published
+
+
+def test_the_demo_again_renews_the_guests_code_and_changes_nothing_else(
+    run: Run, demo: tuple[Path, str]
+) -> None:
+    code, out, _ = run("demo", "--no-serve", "--db", f"sqlite:///{demo[0]}")
+    assert code == 0
+    assert "guest" in out
+    assert "scored 225 of 225 (75 responses x 3 jurors), 0 calls" in out
+
+
+def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run: Run, write: Write) -> None:
+    responses = "".join(
+        f"i{n},visits,dialogue {n},write,reference {n},r{n},model-{n % 3},answer {n}\n"
+        for n in range(12)
+    )
+    path = write("responses.csv", RESPONSES.splitlines()[0] + "\n" + responses)
+    assert run("import", str(path))[0] == 0
+    code, out, _ = run("assign", "--raters", "3", "--repeats", "0", "--json", "-")
+    assert code == 0
+    body = json.loads(out)
+    assert (body["per_response"], sum(body["load"].values())) == (2, 24)
+    assert run("jury", "run", "simulated")[0] == 0
+    assert run("measure", "rouge-l")[0] == 0
+    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for n in range(12):
+        lines += [f"r{n},{who},clinician,{1 + n % 5},{1 + n % 4},4" for who in ("dr_a", "dr_b")]
+    assert run("ratings", str(write("ratings.csv", "\n".join(lines))))[0] == 0
+    clinicians = rows_of(run)["visits", "clinicians"]
+    assert clinicians["icc"] == pytest.approx(1)
+    assert clinicians["n_pairs"] == 1
+
+
+def test_jury_run_keeps_its_sums(run: Run, write: Write) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    code, out, _ = run("jury", "run", "simulated", "--json", "-")
+    body = json.loads(out)
+    assert code == 0
+    assert (body["rated"], body["missing"], body["calls"]) == (12, 0, 12)
+    assert body["rated"] + body["missing"] == body["responses"] * body["jurors"]
+    assert json.loads(run("jury", "run", "simulated", "--json", "-")[1])["calls"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["calibrate"], "there is no study at"),
+        (["import", "absent.csv"], "absent.csv: No such file"),
+        (["rubric", "show", "nonsense"], "generic"),
+        (["jury", "run", "nonsense"], "nonsense"),
+        (["measure", "meteor"], "rouge-l"),
+        (["calibrate", "--method", "best"], "neither paper nor published"),
+        (["calibrate", "--db", "nonsense://x"], "--db"),
+        (["frobnicate"], "No such command"),
+    ],
+)
+def test_wrong_input_ends_with_code_two_and_one_message(
+    run: Run, arguments: list[str], said: str
+) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_study_without_clinicians_says_what_to_do(run: Run, write: Write) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    code, _, err = run("calibrate")
+    assert code == 2
+    assert "no clinician has rated anything" in err
+
+
+def test_a_missing_key_is_named_before_anything_is_sent(
+    run: Run, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "TOGETHER_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    code, _, err = run("jury", "run", "current")
+    assert code == 2
+    assert "_API_KEY is not set" in err
+
+
+def test_a_plan_stores_nothing(run: Run, write: Write) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    code, out, _ = run("assign", "--raters", "2", "--plan")
+    assert code == 0
+    assert "code" not in out
+    assert "assignments stored" in run("assign", "--raters", "2")[1]
+
+
+def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, write: Write) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "prompt.txt").write_text("Rate {{response}}")
+    (tmp_path / "own" / "rubric.toml").write_text(
+        'name = "ward"\nversion = "1"\naudience = "nurses"\ngold = "never"\n[scale]\nmin = 0\n'
+        'max = 10\n[[criterion]]\nname = "kindness"\nquestion = "Kind?"\n'
+        'anchors = {"0" = "harsh", "10" = "kind"}\n'
+    )
+    assert run("rubric", "add", str(tmp_path / "own"))[0] == 0
+    path = write("responses.csv", RESPONSES)
+    assert run("import", str(path), "--rubric", "ward")[0] == 0
+    ratings = write("r.csv", "response_id,rater,kind,kindness\nr11,dr_a,clinician,10\n")
+    assert run("ratings", str(ratings))[0] == 0
+
+
+def test_every_command_is_in_the_readme_or_the_docs() -> None:
+    from medjury.app import app
+
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *(root / "docs").glob("*.md")]
+    said = "\n".join(page.read_text("utf-8") for page in pages)
+    for command in app.registered_commands:
+        assert f"medjury {command.name}" in said
