@@ -61,11 +61,14 @@ class Asked:
 
 def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None = None) -> None:
     """Compute the agreement table, print it, and write it as JSON where asked."""
+    from threadpoolctl import threadpool_limits
+
     from calibration.table import agreement_table, to_json
 
     method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
     scores = scores_of(engine)
-    with progress("resampling", 1.0) as at:
+    one_thread = threadpool_limits(1)  # many small products: BLAS threads only wait for each other
+    with one_thread, progress("resampling", 1.0) as at:
         table = agreement_table(
             scores,
             jurors=asked.jurors,

@@ -1,0 +1,152 @@
+"""Storing what clinicians do: drafts, submissions, codes, and the chain of events behind them."""
+
+import itertools
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlmodel import Session, select
+
+from data.card import Reply
+from data.errors import BadInput, NotAllowed, OffScale, Unknown
+from data.queries import next_task, person, person_by_code, progress
+from data.queries.frames import ratings_frame
+from data.schema import Event
+from data.store import Slot, assign, invite, renew, save_draft, submit
+from data.store.audit import GENESIS, event_hash
+
+FULL = Reply({"accuracy": 4, "completeness": 3, "clarity": 5}, comment="fine")
+
+
+@pytest.fixture
+def dr_a(small_study: Engine) -> int:
+    """Return a clinician with the first three responses to rate, and another with one."""
+    invite(small_study, ["dr_a", "dr_b"])
+    slots = [Slot("dr_a", response, place) for place, response in enumerate((3, 1, 2))]
+    assign(small_study, [*slots, Slot("dr_b", 4, 0)], seed=0)
+    with small_study.connect() as connection:
+        return int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_a'")) or 0)
+
+
+def ratings(engine: Engine) -> int:
+    return len(ratings_frame(engine))
+
+
+def test_the_next_response_follows_the_clinicians_own_order(small_study: Engine, dr_a: int) -> None:
+    seen = []
+    while task := next_task(small_study, dr_a):
+        seen.append(task.card.response)
+        assert submit(small_study, dr_a, task.card.code, FULL, 10)
+    assert seen == ["Mild pain.", "Patient denies fever.", "Patient has fever."]
+    assert (progress(small_study, dr_a).done, progress(small_study, dr_a).total) == (3, 3)
+
+
+def test_the_same_submission_again_leaves_one_rating(small_study: Engine, dr_a: int) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    assert submit(small_study, dr_a, task.card.code, FULL, 10)
+    assert not submit(small_study, dr_a, task.card.code, FULL, 12)
+    assert ratings(small_study) == 3
+
+
+def test_a_changed_mind_is_added_and_the_newest_counts(small_study: Engine, dr_a: int) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    submit(small_study, dr_a, task.card.code, FULL, 10)
+    assert submit(small_study, dr_a, task.card.code, Reply(dict(FULL.scores) | {"clarity": 1}), 5)
+    frame = ratings_frame(small_study)
+    assert list(frame.loc[frame["criterion"] == "clarity", "score"]) == [1]
+    with small_study.connect() as connection:
+        assert connection.scalar(text("SELECT COUNT(*) FROM rating")) == 6
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (Reply({"accuracy": 4}), BadInput),
+        (Reply(dict(FULL.scores) | {"clarity": 6}), OffScale),
+        (Reply(dict(FULL.scores) | {"charm": 3}), Unknown),
+    ],
+)
+def test_an_incomplete_or_impossible_reply_stores_nothing(
+    small_study: Engine, dr_a: int, reply: Reply, error: type[Exception]
+) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    with pytest.raises(error):
+        submit(small_study, dr_a, task.card.code, reply, 10)
+    assert ratings(small_study) == 0
+
+
+def test_nobody_rates_what_is_assigned_to_another(small_study: Engine, dr_a: int) -> None:
+    other = next_task(small_study, dr_a + 1)
+    assert other is not None
+    for code in (other.card.code, "made-up"):
+        with pytest.raises(NotAllowed):
+            submit(small_study, dr_a, code, FULL, 10)
+        with pytest.raises(NotAllowed):
+            save_draft(small_study, dr_a, code, 1, {"scores": {}}, 1)
+
+
+def test_a_late_draft_never_replaces_a_newer_one(small_study: Engine, dr_a: int) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    assert save_draft(small_study, dr_a, task.card.code, 2, {"scores": {"clarity": 4}}, 9)
+    assert not save_draft(small_study, dr_a, task.card.code, 1, {"scores": {}}, 3)
+    again = next_task(small_study, dr_a)
+    assert again is not None
+    assert again.draft == {"scores": {"clarity": 4}}
+
+
+def test_a_code_signs_in_its_owner_and_is_not_stored(small_study: Engine) -> None:
+    (invitation,) = invite(small_study, ["dr_c"])
+    found = person_by_code(small_study, invitation.code.lower())
+    assert found is not None
+    assert found.handle == "dr_c"
+    with small_study.connect() as connection:
+        stored = connection.execute(text("SELECT * FROM access")).fetchall()
+    assert invitation.code.replace("-", "")[4:] not in str(stored)
+
+
+@pytest.mark.parametrize("code", ["", "AAAA-BBBB-CCCC-DDDD", "x" * 500, "AAAA", "'; --"])
+def test_a_wrong_code_signs_nobody_in(small_study: Engine, code: str) -> None:
+    invite(small_study, ["dr_c"])
+    assert person_by_code(small_study, code) is None
+
+
+def test_a_renewed_code_ends_the_old_one(small_study: Engine) -> None:
+    (first,) = invite(small_study, ["dr_c"])
+    second = renew(small_study, "dr_c")
+    assert person_by_code(small_study, first.code) is None
+    found = person_by_code(small_study, second.code)
+    assert found is not None
+    assert person(small_study, found.id) == found
+    with pytest.raises(Unknown, match="nobody of that name"):
+        renew(small_study, "dr_z")
+
+
+def test_inviting_again_gives_no_second_code(small_study: Engine) -> None:
+    assert len(invite(small_study, ["dr_c"])) == 1
+    assert invite(small_study, ["dr_c"]) == []
+    with pytest.raises(BadInput, match="twice"):
+        invite(small_study, ["dr_d", "dr_d"])
+
+
+def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_a: int) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    submit(small_study, dr_a, task.card.code, FULL, 10)
+    with Session(small_study) as session:
+        events = session.exec(select(Event).order_by(Event.id)).all()  # type: ignore[arg-type]
+    assert [one.action for one in events][-1] == "rated"
+    assert events[0].previous == GENESIS
+    for before, after in itertools.pairwise(events):
+        assert after.previous == before.sha256 == event_hash(before)
+
+
+def test_nothing_that_serves_raters_reads_who_wrote_a_response() -> None:
+    import data.queries.cards
+    import data.queries.jury
+    import data.queries.rating_room
+
+    for module in (data.queries.cards, data.queries.jury, data.queries.rating_room):
+        assert not hasattr(module, "Authorship")
