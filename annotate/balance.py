@@ -1,0 +1,223 @@
+"""Who reads which response: a table dealt evenly, then made more even by exchanges.
+
+Raters and responses are numbers here. What counts, in this order: equal loads, equal
+overlaps of every pair of raters, then equal parts of each label (model, benchmark, instance).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+Labels = Sequence[Sequence[int]]
+
+
+@dataclass
+class Table:
+    """Which raters read each response, with the running counts that exchanges need.
+
+    Attributes
+    ----------
+    raters
+        How many there are.
+    labels
+        One list a label, most important first; the label's value, from 0, of each response.
+    held, free
+        Raters of each response who stay, and those who may be exchanged.
+    load, overlap, counts
+        Readings of each rater; readings shared by two raters; readings of each rater of
+        each value, one table a label.
+    """
+
+    raters: int
+    labels: Labels
+    held: list[list[int]]
+    free: list[list[int]]
+    load: list[int] = field(default_factory=list)
+    overlap: list[list[int]] = field(default_factory=list)
+    counts: list[list[list[int]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.load = [0] * self.raters
+        self.overlap = [[0] * self.raters for _ in range(self.raters)]
+        sizes = [max(values, default=-1) + 1 for values in self.labels]
+        self.counts = [[[0] * size for _ in range(self.raters)] for size in sizes]
+        for response, block in enumerate(self.all_readers()):
+            for place, rater in enumerate(block):
+                self._count(rater, response, block[:place], 1)
+
+    def readers(self, response: int) -> list[int]:
+        """Return all raters of a response."""
+        return self.held[response] + self.free[response]
+
+    def all_readers(self) -> list[list[int]]:
+        """Return the raters of every response."""
+        return [self.readers(response) for response in range(len(self.free))]
+
+    def place(self, rater: int, response: int) -> None:
+        """Give a response to a rater."""
+        self._count(rater, response, self.readers(response), 1)
+        self.free[response].append(rater)
+
+    def remove(self, rater: int, response: int) -> None:
+        """Take a response from a rater who does not hold it."""
+        self.free[response].remove(rater)
+        self._count(rater, response, self.readers(response), -1)
+
+    def exchange(self, first: int, leaving: list[int], second: int, coming: list[int]) -> None:
+        """Move `leaving` from the first response to the second, and `coming` the other way."""
+        for rater in leaving:
+            self.remove(rater, first)
+        for rater in coming:
+            self.remove(rater, second)
+            self.place(rater, first)
+        for rater in leaving:
+            self.place(rater, second)
+
+    def _count(self, rater: int, response: int, others: Sequence[int], by: int) -> None:
+        self.load[rater] += by
+        for other in others:
+            self.overlap[rater][other] += by
+            self.overlap[other][rater] += by
+        for values, counts in zip(self.labels, self.counts, strict=True):
+            counts[rater][values[response]] += by
+
+
+def deal(table: Table, per_response: int, raters: Sequence[int], order: Sequence[int]) -> None:
+    """Fill the responses up to `per_response`, in that order, each time with the best rater.
+
+    Responses of one model should follow each other: as loads stay equal all the way
+    through, each rater then gets their part of each model.
+    """
+    for response in order:
+        while len(readers := table.readers(response)) < per_response:
+            able = [rater for rater in raters if rater not in readers]
+            least = min(table.load[rater] for rater in able)
+            able = [rater for rater in able if table.load[rater] == least]
+            table.place(min(able, key=lambda one: _cost(table, one, response, readers)), response)
+
+
+def _cost(table: Table, rater: int, response: int, readers: list[int]) -> tuple[int, ...]:
+    """Return what a rater shares with the readers, and has seen of each of its labels."""
+    row = table.overlap[rater]
+    shared = sum([row[other] for other in readers])
+    seen = [
+        counts[rater][values[response]]
+        for values, counts in zip(table.labels, table.counts, strict=True)
+    ]
+    return (shared, *seen)
+
+
+def improve(table: Table, rng: Random, patience: int, *, whole: bool = False) -> None:
+    """Exchange raters between two responses at random, keeping what is not worse.
+
+    Loads never change. What is judged is `gaps`, the earlier ones before the later. Stops
+    when all are 0, or after `patience` tries in a row without gain in any but the last.
+
+    Parameters
+    ----------
+    whole
+        Only exchange all raters of two responses: overlaps then stay as they are.
+    """
+    left, tries = gaps(table), 0
+    while any(left) and tries < patience:
+        tries += 1
+        move = _propose(table, rng, whole)
+        change = _change(table, move) if move else None
+        if move and change:
+            table.exchange(*move)
+            left = [gap + by for gap, by in zip(left, change, strict=True)]
+            tries = 0 if any(change[:-1]) else tries
+
+
+def gaps(table: Table) -> list[int]:
+    """Return how uneven overlaps and then each label are, 0 being as even as can be.
+
+    Unevenness is a sum of squares less the least that whole numbers of that sum allow:
+    of the overlaps of each rater with the others, whose sum the load fixes; and of the
+    counts of each value over the raters. For some sizes no design reaches 0.
+    """
+    rows = [[*row[:one], *row[one + 1 :]] for one, row in enumerate(table.overlap)]
+    columns = [list(zip(*counts, strict=True)) for counts in table.counts]
+    return [_uneven(rows), *(_uneven(each) for each in columns)]
+
+
+def _uneven(groups: Sequence[Sequence[int]]) -> int:
+    found = 0
+    for values in groups:
+        each, over = divmod(sum(values), len(values) or 1)
+        least = over * (each + 1) ** 2 + (len(values) - over) * each**2
+        found += sum(value * value for value in values) - least
+    return found
+
+
+Move = tuple[int, list[int], int, list[int]]
+
+
+def _propose(table: Table, rng: Random, whole: bool) -> Move | None:
+    """Return two responses and the raters to exchange, or None if the draw allows nothing."""
+    size = len(table.free)
+    first, second = int(rng.random() * size), int(rng.random() * size)
+    ours, theirs = table.free[first], table.free[second]
+    kept_first, kept_second = table.held[first], table.held[second]
+    leaving = [one for one in ours if one not in theirs and one not in kept_second]
+    coming = [one for one in theirs if one not in ours and one not in kept_first]
+    if not leaving or not coming:
+        return None
+    if not kept_first and not kept_second and (whole or rng.random() < 0.5):
+        return (first, leaving, second, coming) if len(leaving) == len(coming) else None
+    if whole:
+        return None
+    one, other = (side[int(rng.random() * len(side))] for side in (leaving, coming))
+    return first, [one], second, [other]
+
+
+def _change(table: Table, move: Move) -> list[int] | None:
+    """Return by how much each gap grows, or None if that is for the worse."""
+    change = [_overlap_change(table, *move)]
+    if change[0] > 0:
+        return None
+    settled = change[0] < 0
+    for values, counts in zip(table.labels, table.counts, strict=True):
+        change.append(_label_change(values, counts, *move))
+        if not settled and change[-1] > 0:
+            return None
+        settled = settled or change[-1] < 0
+    return change
+
+
+def _label_change(
+    values: Sequence[int],
+    counts: list[list[int]],
+    first: int,
+    leaving: list[int],
+    second: int,
+    coming: list[int],
+) -> int:
+    here, there = values[first], values[second]
+    if here == there:
+        return 0
+    by = 0
+    for rater in leaving:
+        by += counts[rater][there] - counts[rater][here] + 1
+    for rater in coming:
+        by += counts[rater][here] - counts[rater][there] + 1
+    return 2 * by
+
+
+def _overlap_change(
+    table: Table, first: int, leaving: list[int], second: int, coming: list[int]
+) -> int:
+    """Return the change of both raters' rows and of the rows of those they read with."""
+    if len(leaving) > 1:
+        return 0  # two responses trade all their raters
+    (one,), (other,) = leaving, coming
+    here, there = table.readers(first), table.readers(second)
+    ours, theirs = table.overlap[one], table.overlap[other]
+    by = 0
+    for rater in here:
+        if rater != one and rater not in there:
+            by += theirs[rater] - ours[rater] + 1
+    for rater in there:
+        if rater != other and rater not in here:
+            by += ours[rater] - theirs[rater] + 1
+    return 4 * by

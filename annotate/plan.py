@@ -1,0 +1,230 @@
+"""A design, and what a coordinator should know of it before anyone is invited."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from annotate.order import GAP, Showing, adjacent
+from annotate.repair import groups
+from data.store.assignments import Slot
+
+ASSUMED_ICC = (
+    0.45  # about what clinicians of published studies reach; an assumption, not a forecast
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A response to be rated (primary key), the instance it answers, and its hidden author."""
+
+    response: int
+    instance: int
+    model: str
+    benchmark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """A slot that is stored already; `done` means that it must stay with this rater."""
+
+    rater: str
+    response: int
+    pass_: int = 0
+    done: bool = False
+    position: int = 0
+
+
+@dataclass(frozen=True)
+class Design:
+    """Who reads what, in which order.
+
+    Attributes
+    ----------
+    slots
+        What is to be stored; positions count from 0 in each rater's own order.
+    raters
+        Handles of those who can be given work, sorted.
+    responses
+        All that is to be rated, by primary key.
+    asked
+        The share of hidden repeats asked for.
+    kept, dropped
+        Of a design that was extended: the slots that stay, and the open ones to delete.
+    """
+
+    slots: tuple[Slot, ...]
+    raters: tuple[str, ...]
+    responses: tuple[Item, ...]
+    per_response: int
+    asked: float
+    seed: int
+    kept: tuple[Assigned, ...] = ()
+    dropped: tuple[Assigned, ...] = ()
+
+    @cached_property
+    def orders(self) -> dict[str, list[Showing]]:
+        """Everything each rater is shown, in order; those who left come last."""
+        instance = {item.response: item.instance for item in self.responses}
+        placed = sorted((one.position, one.rater, one.response, one.pass_) for one in self._all())
+        orders: dict[str, list[Showing]] = {rater: [] for rater in self.raters}
+        for _, rater, response, pass_ in placed:
+            orders.setdefault(rater, []).append(Showing(response, instance[response], pass_))
+        return orders
+
+    @cached_property
+    def readers(self) -> dict[int, list[str]]:
+        """The raters of each response, sorted; a repeat does not count."""
+        readers: dict[int, list[str]] = {item.response: [] for item in self.responses}
+        for one in sorted(self._all(), key=lambda one: one.rater):
+            if not one.pass_:
+                readers[one.response].append(one.rater)
+        return readers
+
+    @property
+    def load(self) -> dict[str, int]:
+        """First readings of each rater who can be given work."""
+        counts = Counter(rater for readers in self.readers.values() for rater in readers)
+        return {rater: counts[rater] for rater in self.raters}
+
+    @cached_property
+    def overlap(self) -> dict[str, int]:
+        """Responses shared by each pair of raters, keyed "a|b", also by those who left."""
+        known = sorted(self.orders)
+        shared = {f"{a}|{b}": 0 for place, a in enumerate(known) for b in known[place + 1 :]}
+        for readers in self.readers.values():
+            for place, a in enumerate(readers):
+                for b in readers[place + 1 :]:
+                    shared[f"{a}|{b}"] += 1
+        return shared
+
+    @property
+    def repeats(self) -> int:
+        """Hidden repeats of all raters."""
+        return sum(one.pass_ for one in self._all())
+
+    @cached_property
+    def connected(self) -> bool:
+        """Whether shared responses link every rater with every other."""
+        number = {rater: place for place, rater in enumerate(sorted(self.orders))}
+        blocks = ([number[rater] for rater in readers] for readers in self.readers.values())
+        return len(set(groups(blocks, len(number)))) == 1
+
+    @cached_property
+    def adjacent(self) -> int:
+        """How often one instance is shown twice in a row, at the rater where it is most often."""
+        return max((adjacent(line) for line in self.orders.values()), default=0)
+
+    @cached_property
+    def model_spread(self) -> int:
+        """The largest difference between two raters' counts of responses of one model."""
+        columns = self._model_counts().values()
+        return max((max(column) - min(column) for column in columns), default=0)
+
+    @cached_property
+    def short_of_repeats(self) -> dict[str, int]:
+        """How many hidden repeats fewer than asked each rater gets; only those with any."""
+        given = {rater: sum(one.pass_ for one in line) for rater, line in self.orders.items()}
+        short = {r: round(self.asked * load) - given[r] for r, load in self.load.items()}
+        return {rater: missing for rater, missing in short.items() if missing > 0}
+
+    def to_json(self, minutes_per_response: float = 2.0) -> dict[str, Any]:
+        """Return the design's figures as `medjury assign --json` writes them."""
+        return {
+            "seed": self.seed,
+            "per_response": self.per_response,
+            "load": self.load,
+            "overlap": self.overlap,
+            "repeats": self.repeats,
+            "plan": _plan(self, minutes_per_response),
+        }
+
+    def _all(self) -> Iterator[Slot | Assigned]:
+        yield from self.kept
+        yield from self.slots
+
+    def _model_counts(self) -> dict[str, list[int]]:
+        model = {item.response: item.model for item in self.responses}
+        counts = Counter(
+            (model[response], rater)
+            for response, readers in self.readers.items()
+            for rater in readers
+        )
+        return {
+            name: [counts[name, r] for r in self.raters] for name in sorted(set(model.values()))
+        }
+
+
+def _plan(design: Design, minutes_per_response: float) -> dict[str, Any]:
+    shared = [design.overlap["|".join(pair)] for pair in _pairs(design.raters)]
+    minutes = {r: len(design.orders[r]) * minutes_per_response for r in design.raters}
+    return {
+        "responses": len(design.responses),
+        "instances": len({item.instance for item in design.responses}),
+        "raters": len(design.raters),
+        "load_min": min(design.load.values()),
+        "load_max": max(design.load.values()),
+        "overlap_min": min(shared, default=0),
+        "overlap_max": max(shared, default=0),
+        "connected": design.connected,
+        "model_spread": design.model_spread,
+        "adjacent": design.adjacent,
+        "repeats_missing": sum(design.short_of_repeats.values()),
+        "minutes_per_response": minutes_per_response,
+        "minutes": minutes,
+        "minutes_total": sum(minutes.values()),
+        **_expected_interval(design),
+        "notes": _notes(design),
+    }
+
+
+def _pairs(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield every pair, each sorted as the keys of `overlap` are."""
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            yield one, other
+
+
+def _expected_interval(design: Design) -> dict[str, float | None]:
+    """Return the exact 95 % F interval of an ICC(C,2) that would come out as assumed.
+
+    Once with all responses taken as independent, the best case; and once with the
+    instances alone counted, as if the responses to one instance said all the same.
+    """
+    from calibration.f_interval import f_interval  # only a plan needs scipy, raters never do
+
+    best = f_interval(ASSUMED_ICC, len(design.responses))
+    least = f_interval(ASSUMED_ICC, len({item.instance for item in design.responses}))
+    ends = {
+        "icc_low": best.low,
+        "icc_high": best.high,
+        "icc_width": best.high - best.low,
+        "icc_width_by_instances": least.high - least.low,
+    }
+    finite = {name: round(end, 4) if math.isfinite(end) else None for name, end in ends.items()}
+    return {"icc_assumed": ASSUMED_ICC, **finite}
+
+
+def _notes(design: Design) -> list[str]:
+    """Say in words what the design could not give."""
+    short = design.short_of_repeats
+    said = {
+        f"fewer hidden repeats than asked for {', '.join(short)}: a repeat stands at least "
+        f"{GAP} places after its first showing, and the list is too short": bool(short),
+        "one reading a response: no two clinicians share any, so their agreement cannot be "
+        "computed": design.per_response == 1,
+        "not all clinicians are linked by shared responses: add responses or readings": (
+            not design.connected and design.per_response > 1
+        ),
+        "some pairs share fewer than 10 responses: their ICC is fragile": (
+            design.per_response > 1
+            and any(design.overlap["|".join(pair)] < 10 for pair in _pairs(design.raters))
+        ),
+        "one instance is shown twice in a row: a list holds too few other instances": (
+            design.adjacent > 0
+        ),
+        f"the interval assumes an ICC(C,2) of {ASSUMED_ICC}": True,
+    }
+    return [note for note, holds in said.items() if holds]
