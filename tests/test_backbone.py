@@ -48,7 +48,7 @@ def test_word_pieces_are_those_of_transformers(tmp_path: Path, vocabulary: str) 
     folder = tiny(tmp_path, "bert")
     for other in {"tokenizer.json", "vocab.txt"} - {vocabulary}:
         (folder / other).unlink()
-    pieces = read_wordpieces(folder, LONGEST)
+    pieces = read_wordpieces(folder, longest=LONGEST, known=19)
     for text, example in TINY["models"]["bert"].items():
         assert pieces.ids(text)[: LONGEST - 1] == example["ids"][: LONGEST - 1]
 
@@ -139,12 +139,39 @@ def test_half_precision_is_widened_without_loss(tmp_path: Path) -> None:
         ("model_type", "roberta"),
         ("hidden_act", "gelu_new"),
         ("position_embedding_type", "relative"),
+        ("is_decoder", True),
     ],
 )
 def test_what_cannot_be_computed_exactly_is_refused(
-    tmp_path: Path, setting: str, value: str
+    tmp_path: Path, setting: str, value: str | bool
 ) -> None:
     config = tiny(tmp_path, "bert") / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {setting: value}))
     with pytest.raises(BadFile, match="only"):
         load_backbone(config.parent)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"model": {"type": "BPE", "vocab": {}, "merges": []}}']
+)
+def test_a_tokenizer_that_is_none_of_bert_s_is_refused(tmp_path: Path, text: str) -> None:
+    folder = tiny(tmp_path, "bert")
+    (folder / "tokenizer.json").write_text(text)
+    with pytest.raises(BadFile, match=r"tokenizer\.json is no"):
+        read_wordpieces(folder, longest=LONGEST, known=19)
+
+
+def test_a_tokenizer_with_more_word_pieces_than_the_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="more word pieces than the model: 18"):
+        read_wordpieces(tiny(tmp_path, "bert"), longest=LONGEST, known=18)
+
+
+def test_a_name_with_two_owners_in_the_cache_is_not_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for owner in ("ward", "clinic"):
+        write_backbone(tmp_path / f"models--{owner}--tiny-bert" / "snapshots" / "abc", "bert")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(BadInput, match="clinic/tiny-bert, ward/tiny-bert"):
+        load_backbone("tiny-bert")
+    assert load_backbone("ward/tiny-bert").name == "tiny-bert"

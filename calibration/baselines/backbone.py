@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from calibration.baselines.transformer import Config, Transformer, build, read_config
+from calibration.baselines.transformer import Transformer, build, read_config
 from calibration.baselines.weights import read_weights
 from data.errors import BadFile, BadInput
 
@@ -50,15 +50,14 @@ class Backbone:
         The layer whose states are compared; 1 is the first.
     sha256
         Hash of model.safetensors.
-    config, transformer
-        Its shape, and its arrays up to that layer.
+    transformer
+        Its arrays up to that layer.
     """
 
     name: str
     folder: Path
     layer: int
     sha256: str
-    config: Config
     transformer: Transformer
 
 
@@ -91,7 +90,7 @@ def load_backbone(model: str | Path | None = None, layer: int | None = None) -> 
     if not (folder / "model.safetensors").is_file():
         raise BadFile(f"{folder} holds no model.safetensors, the only format of weights read here")
     weights = read_weights(folder / "model.safetensors")
-    return Backbone(name, folder, chosen, weights.sha256, config, build(weights, config, chosen))
+    return Backbone(name, folder, chosen, weights.sha256, build(weights, config, chosen))
 
 
 def _folder(model: str | Path | None) -> Path:
@@ -123,14 +122,13 @@ def _packaged_minilm() -> Path:
 
 def _cached(name: str) -> Path | None:
     """Return the snapshot of a model in the Hugging Face cache: its main one, or its only one."""
-    found = [
-        repository
-        for repository in (_cache().glob("models--*") if _cache().is_dir() else ())
-        if repository.name in (f"models--{name.replace('/', '--')}", f"models--{name}--{name}")
-        or ("/" not in name and repository.name.endswith(f"--{name}"))
-    ]
+    patterns = [f"models--{name.replace('/', '--')}"]
+    if "/" not in name:
+        patterns.append(f"models--*--{name}")
+    found = sorted({path for pattern in patterns for path in _cache().glob(pattern)})
     if len(found) > 1:
-        raise BadInput(f"{name} is ambiguous: {', '.join(sorted(path.name for path in found))}")
+        names = [path.name.removeprefix("models--").replace("--", "/") for path in found]
+        raise BadInput(f"{name} may be any of {', '.join(names)} in {_cache()}: name one")
     return _snapshot(found[0]) if found else None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +19,11 @@ from calibration.baselines.encoder import NumpyEncoder
 from calibration.baselines.transformer import Transformer
 from calibration.baselines.weights import Array32
 from calibration.baselines.wordpieces import WordPieces, read_wordpieces, windows
+from data.errors import BadInput
 
 Array = npt.NDArray[np.float64]
 Encode = Callable[[npt.NDArray[np.int64]], Array32]
+Engine = Literal["numpy", "onnx"]
 LongTexts = Literal["truncate", "windows"]
 
 _TEXTS_AT_ONCE = 64
@@ -68,7 +70,7 @@ def bert_score(
     pairs: Sequence[tuple[str, str]],
     model: str | Path | None = None,
     layer: int | None = None,
-    engine: Literal["numpy", "onnx"] = "numpy",
+    engine: Engine = "numpy",
     tick: Callable[[int, int], None] | None = None,
     *,
     long_texts: LongTexts = "truncate",
@@ -83,7 +85,8 @@ def bert_score(
     Parameters
     ----------
     pairs
-        Texts as they are; outer white space is ignored.
+        Texts as they are; outer white space is ignored. HELM also drops outer braces, which
+        count here: `helm.as_helm_reads` gives its texts.
     model
         None for the packaged all-MiniLM-L6-v2; the folder of a BERT or DistilBERT; or a name in
         the local Hugging Face cache. HELM and the MedHELM paper use "distilbert-base-uncased".
@@ -117,9 +120,15 @@ def bert_score(
     Zhang, Kishore, Wu, Weinberger & Artzi (2020), BERTScore: evaluating text generation with
     BERT, ICLR.
     """
+    for chosen, allowed in ((engine, get_args(Engine)), (long_texts, get_args(LongTexts))):
+        if chosen not in allowed:
+            raise BadInput(f"{chosen!r} is not one of {', '.join(allowed)}")
     backbone = load_backbone(model, layer)
-    pieces = read_wordpieces(backbone.folder, backbone.config.longest)
-    reader = _Reader(pieces, _engine(engine, backbone.transformer), long_texts)
+    tables = backbone.transformer
+    pieces = read_wordpieces(
+        backbone.folder, longest=len(tables.positions), known=len(tables.words)
+    )
+    reader = _Reader(pieces, _engine(engine, tables), long_texts)
     scores, truncated = np.zeros((len(pairs), 3)), np.zeros((len(pairs), 2), dtype=bool)
     done = 0
     for rows, values, cut in _scored_blocks(pairs, reader):
@@ -139,7 +148,7 @@ def bert_score(
     )
 
 
-def _engine(engine: Literal["numpy", "onnx"], transformer: Transformer) -> Encode:
+def _engine(engine: Engine, transformer: Transformer) -> Encode:
     """Return what turns ids into states; onnxruntime is loaded only if it is asked for."""
     if engine == "numpy":
         return NumpyEncoder(transformer)

@@ -30,8 +30,8 @@ def rouge_l(pairs: Sequence[tuple[str, str]]) -> Array:
     Parameters
     ----------
     pairs
-        Texts as they are. HELM strips a prediction and drops one outer brace on either side
-        before it scores; both are separators here and in rouge-score, so the value is HELM's too.
+        Texts as they are. HELM strips and drops outer braces first (`helm.as_helm_reads`); both
+        are separators here and in rouge-score, so the value is HELM's all the same.
 
     Returns
     -------

@@ -88,7 +88,6 @@ class Config:
     kind: str
     layers: int
     heads: int
-    longest: int
     epsilon: float
 
 
@@ -114,8 +113,10 @@ def _config(found: dict[str, Any], path: Path) -> Config:
     layers, heads = (
         ("num_hidden_layers", "num_attention_heads") if kind == "bert" else ("n_layers", "n_heads")
     )
+    if found.get("is_decoder"):
+        raise BadFile(f"{path}: only encoders can be computed; this is a decoder")
     epsilon = found.get("layer_norm_eps", 1e-12)
-    return Config(kind, found[layers], found[heads], found["max_position_embeddings"], epsilon)
+    return Config(kind, found[layers], found[heads], epsilon)
 
 
 def build(weights: Weights, config: Config, layer: int) -> Transformer:

@@ -37,10 +37,11 @@ class WordPieces:
         return list(self.tokenizer.encode(whole.strip()).ids)
 
 
-def read_wordpieces(folder: Path, longest: int) -> WordPieces:
+def read_wordpieces(folder: Path, *, longest: int, known: int) -> WordPieces:
     """Read tokenizer.json, or vocab.txt where there is none.
 
     `longest` is the model's number of positions; tokenizer_config.json may set a lower limit.
+    `known` is how many word pieces the model has embeddings for.
     """
     settings = _settings(folder / "tokenizer_config.json")
     tokenizer = _tokenizer(folder, settings)
@@ -49,6 +50,8 @@ def read_wordpieces(folder: Path, longest: int) -> WordPieces:
     ends = list(tokenizer.encode("").ids)
     if len(ends) != 2:
         raise BadFile(f"the tokenizer in {folder} does not put [CLS] and [SEP] around a text")
+    if tokenizer.get_vocab_size() > known:
+        raise BadFile(f"the tokenizer in {folder} has more word pieces than the model: {known}")
     start, end = ends
     return WordPieces(
         tokenizer, start, end, int(min(longest, settings.get("model_max_length", longest)))
@@ -82,14 +85,15 @@ def _tokenizer(folder: Path, settings: dict[str, Any]) -> Tokenizer:
 
 
 def _from_json(path: Path) -> Tokenizer:
-    """Read tokenizer.json; the library raises a bare Exception, so the JSON is tried first."""
+    """Read tokenizer.json."""
+    text = path.read_text(encoding="utf-8", errors="replace")
     try:
-        text = path.read_text(encoding="utf-8")
-        if json.loads(text)["model"]["type"] != "WordPiece":
-            raise BadFile(f"{path} is no WordPiece tokenizer, which BERT and DistilBERT use")
-        return Tokenizer.from_str(text)
-    except (KeyError, TypeError, ValueError) as error:
+        tokenizer = Tokenizer.from_str(text)
+    except Exception as error:  # the library raises nothing narrower
         raise BadFile(f"{path} is not a tokenizer's file: {error}") from error
+    if json.loads(text)["model"].get("type") != "WordPiece":
+        raise BadFile(f"{path} is no WordPiece tokenizer, which BERT and DistilBERT use")
+    return tokenizer
 
 
 @dataclass(frozen=True, slots=True)
