@@ -92,8 +92,10 @@ async def ask(desk: Desk, lane: Lane, job: Job) -> Status | None:
 async def _request(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
     """Make one request, store it, and return the seconds until the next; None if it was the last."""
     call = talk.call()
-    worst = worst_case(lane.juror, "".join(turn.text for turn in call.messages), now())
+    worst = _worst(lane, call) if desk.budget.capped else None
     async with desk.places:
+        if desk.stopping.is_set() or lane.stopped:
+            return 0.0
         if not await desk.budget.reserve(worst):
             reason = "the next request could pass the cap"
             talk.status = await _not_asked(desk, lane, talk.job, Status.BUDGET_STOPPED, reason)
@@ -103,13 +105,13 @@ async def _request(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
         seconds = time.perf_counter() - began
         cost = _cost(lane, answer)
         await desk.budget.settle(worst, cost.usd)
-    desk.called(cost.usd)
-    parsed = _parsed(answer, talk.job.rubric)
-    talk.number += 1
-    talk.status = parsed.status
-    record = _record(lane, talk, call, answer, parsed)
-    priced = replace(record, usd=cost.usd, price_source=cost.source, latency_seconds=seconds)
-    await desk.writer.write((priced, talk.job.rubric, parsed.reply))
+        desk.called(cost.usd)
+        parsed = _parsed(answer, talk.job.rubric)
+        talk.number, talk.status = talk.number + 1, parsed.status
+        record = _record(lane, talk, call, answer, parsed)
+        priced = replace(record, usd=cost.usd, price_source=cost.source, latency_seconds=seconds)
+        # The place is given up only once the call is stored: a kill loses no more than are open.
+        await desk.writer.write((priced, talk.job.rubric, parsed.reply))
     return _next(desk.patience, lane, talk, answer, parsed)
 
 
@@ -182,6 +184,12 @@ def _parsed(answer: Answer, rubric: Rubric) -> Parsed:
     if answer.status != Status.OK:
         return Parsed(answer.status, answer.reason)
     return parse(answer.text, rubric)
+
+
+def _worst(lane: Lane, call: Call) -> float | None:
+    """Return what a request can cost at most."""
+    texts = [turn.text for turn in call.messages]
+    return worst_case(lane.juror, "".join([*texts, json.dumps(call.schema)]), now())
 
 
 def _cost(lane: Lane, answer: Answer) -> Price:

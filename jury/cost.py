@@ -63,6 +63,7 @@ class Budget:
     """A cap in US dollars over all calls, those in flight counted at their worst."""
 
     def __init__(self, cap: float | None) -> None:
+        self.capped = cap is not None
         self._cap = cap
         self._held = 0.0
         self._in_flight = 0

@@ -35,6 +35,28 @@ class _Task:
     responses: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """All that is to be rated, and how many verdicts of each juror are wanted."""
+
+    tasks: tuple[_Task, ...]
+    replicates: int
+
+    @property
+    def responses(self) -> int:
+        """How many responses there are in all tasks."""
+        return sum(task.responses for task in self.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How many requests at a time, how much money, how much patience."""
+
+    concurrency: int
+    max_usd: float | None
+    patience: Patience
+
+
 def run_panel(
     engine: Engine,
     panel: Panel,
@@ -45,70 +67,46 @@ def run_panel(
     benchmarks: Sequence[str] | None = None,
     progress: Watch | None = None,
     providers: Mapping[str, Provider] | None = None,
-    patience: Patience | None = None,
-    waiting: Callable[[], None] = lambda: None,
+    patience: Patience = Patience(),  # noqa: B008 - frozen
 ) -> RunResult:
     """Put every response without a verdict before every juror of a panel.
 
     May be killed anywhere and run again: what is rated is not asked for again. Ctrl-C lets the
-    requests in flight finish and stores them; a second Ctrl-C drops them.
-
-    Parameters
-    ----------
-    concurrency
-        Requests in flight at a time, over all jurors.
-    max_usd
-        Cap on what this run may cost, checked before each request at its worst case.
-    replicates
-        Verdicts wanted of each juror on each response; more than one measures its own noise.
-    benchmarks
-        Names of the benchmarks to rate; all of the study by default.
-    progress
-        Told after every verdict.
-    providers
-        Juror name -> a line to use instead of the one its provider names.
-    patience
-        How to bear with failures that may pass.
-    waiting
-        Called once if another run holds the study; this one starts when that has ended.
+    requests in flight finish and stores them; a second one drops them. At most `concurrency`
+    requests are in flight over all jurors; what they cost together stays within `max_usd`, each
+    checked at its worst before it is sent; `replicates` verdicts of each juror measure its own
+    noise. `progress` is told after every verdict, and first if another run has to end before.
+    `providers` are lines to use, by juror, instead of the panel's.
 
     Raises
     ------
     BadPanel
-        Before anything is sent or stored: if a key is missing, a model has ended, a cap is asked
+        Before anything is sent or stored: a key is missing, a model has ended, a cap is asked
         for without a price, or the panel is for another rubric.
     Conflict
-        If the study knows a juror of the same name with other settings.
+        The study knows a juror of the same name with other settings.
     """
     lines = dict(providers or {})
     _refuse(panel, concurrency, replicates, max_usd, lines)
-    tasks = _tasks(engine, panel, benchmarks)
+    order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
+    tally = Tally(order.responses * len(panel.juror) * replicates, progress)
     secrets = {} if all(one.name in lines for one in panel.juror) else keys(panel)
-    with alone(engine, waiting):
-        for one in panel.juror:
-            if one.name not in lines:
-                lines[one.name] = open_provider(one, secrets[one.name])
-        raters = add_jurors(engine, [_record(one) for one in panel.juror])
-        lanes = [Lane(one, raters[one.name], lines[one.name]) for one in panel.juror]
-        total = sum(task.responses for task in tasks) * len(lanes) * replicates
-        tally = Tally(total, progress)
-        jobs = [_jobs(engine, tasks, lane.rater, replicates, _count(tally, lane)) for lane in lanes]
-        budget = Budget(max_usd)
-        asyncio.run(_run(engine, lanes, jobs, tally, budget, concurrency, patience or Patience()))
-    stopped = {lane.juror.name: lane.stopped[1] for lane in lanes if lane.stopped}
-    return tally.result(panel.name, sum(t.responses for t in tasks), len(lanes), stopped)
+    with alone(engine, tally.waits):
+        lanes = _open(engine, panel, lines, secrets)
+        asyncio.run(_run(engine, lanes, order, tally, _Limits(concurrency, max_usd, patience)))
+    return tally.result(panel.name, order.responses, lanes)
 
 
 def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
-    tasks = _tasks(engine, panel, benchmarks)
+    order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
     raters = known_jurors(engine, [_record(one) for one in panel.juror])
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for job in _jobs(engine, tasks, raters.get(juror.name, 0), replicates, lambda _: None):
+        for job in _jobs(engine, order, raters.get(juror.name, 0), lambda _: None):
             if job.card.response.strip():
                 prompt = job.rubric.render(job.card)
                 row = row.plus(juror, prompt, len(job.rubric.criteria), now())
@@ -116,30 +114,32 @@ def estimate(
     return rows
 
 
+def _open(
+    engine: Engine, panel: Panel, lines: Mapping[str, Provider], secrets: Mapping[str, str]
+) -> list[Lane]:
+    """Return the jurors with their lines open, each known to the study."""
+    opened = {
+        one.name: lines.get(one.name) or open_provider(one, secrets[one.name])
+        for one in panel.juror
+    }
+    raters = add_jurors(engine, [_record(one) for one in panel.juror])
+    return [Lane(one, raters[one.name], opened[one.name]) for one in panel.juror]
+
+
 async def _run(
-    engine: Engine,
-    lanes: list[Lane],
-    jobs: list[Iterator[Job]],
-    tally: Tally,
-    budget: Budget,
-    concurrency: int,
-    patience: Patience,
+    engine: Engine, lanes: list[Lane], order: _Order, tally: Tally, limits: _Limits
 ) -> None:
     """Let every juror's workers take that juror's jobs, all sharing the same places."""
     stopping = asyncio.Event()
-    desk = Desk(
-        budget=budget,
-        writer=Writer(engine),
-        places=asyncio.Semaphore(concurrency),
-        stopping=stopping,
-        patience=patience,
-        called=tally.called,
-    )
+    places = asyncio.Semaphore(limits.concurrency)
+    budget = Budget(limits.max_usd)
+    desk = Desk(budget, Writer(engine), places, stopping, limits.patience, tally.called)
     with _stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
-                for lane, queue in zip(lanes, jobs, strict=True):
-                    for _ in range(concurrency):
+                for lane in lanes:
+                    queue = _jobs(engine, order, lane.rater, _count(tally, lane))
+                    for _ in range(limits.concurrency):
                         group.create_task(_work(desk, lane, queue, tally))
         except* BaseException as failures:
             raise _first(failures) from None
@@ -156,17 +156,13 @@ async def _work(desk: Desk, lane: Lane, jobs: Iterator[Job], tally: Tally) -> No
 
 
 def _jobs(
-    engine: Engine,
-    tasks: list[_Task],
-    rater: int,
-    replicates: int,
-    rated: Callable[[Status], None],
+    engine: Engine, order: _Order, rater: int, rated: Callable[[Status], None]
 ) -> Iterator[Job]:
     """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
-    for task in tasks:
+    for task in order.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
         for shown in queries.juror_cards(engine, task.benchmark, task.rubric):
-            for replicate in range(replicates):
+            for replicate in range(order.replicates):
                 if (shown.response, replicate) in done:
                     rated(Status.OK)
                 else:

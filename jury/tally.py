@@ -1,11 +1,12 @@
 """What a run has come to: counted while it goes, and told when it ends."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from data.schema import Status
+from jury.lane import Lane
 
 INTERRUPTED = "interrupted"
 
@@ -59,7 +60,10 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: of `total` verdicts `done` have ended, as counted in `by_status`."""
+    """How far a run is: of `total` verdicts `done` have ended, as counted in `by_status`.
+
+    `waiting` is said once, where another run is at work on the study.
+    """
 
     total: int
     done: int
@@ -67,6 +71,7 @@ class Progress:
     calls: int
     usd: float
     usd_unknown: int
+    waiting: bool = False
 
 
 class Tally:
@@ -101,21 +106,24 @@ class Tally:
         counts = dict(self._status)
         return Progress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
 
-    def result(
-        self, panel: str, responses: int, jurors: int, stopped: Mapping[str, str]
-    ) -> RunResult:
+    def waits(self) -> None:
+        """Tell that another run has to end before this one begins."""
+        if self._tick is not None:
+            self._tick(replace(self.progress(), waiting=True))
+
+    def result(self, panel: str, responses: int, lanes: Sequence[Lane]) -> RunResult:
         """Return what the run has come to."""
         rated = self._status[str(Status.OK)]
         return RunResult(
             panel=panel,
             responses=responses,
-            jurors=jurors,
+            jurors=len(lanes),
             rated=rated,
             missing=self._total - rated,
-            by_status={name: self._status[name] for name in sorted(self._status) if name},
+            by_status={name: self._status[name] for name in sorted(self._status)},
             by_juror={name: dict(counts) for name, counts in self._done.items()},
             calls=self.calls,
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
-            stopped=stopped,
+            stopped={one.juror.name: one.stopped[1] for one in lanes if one.stopped},
         )

@@ -49,11 +49,8 @@ class AnthropicMessages:
         """Return how the call ended; json_object, which this API lacks, is asked for in words."""
         juror = self._juror
         asked: dict[str, Any] = {"model": juror.model, "max_tokens": juror.max_tokens}
-        if output := _output(juror, call):
-            asked["output_config"] = output
-        if juror.temperature is not None:
-            # The SDK has no such parameter any more; models that refuse it have none in the panel.
-            asked["extra_body"] = {"temperature": juror.temperature}
+        if extra := _extra(juror, call):
+            asked["extra_body"] = extra
         messages: Any = [{"role": turn.role, "content": turn.text} for turn in call.messages]
         return replace(await self._request(messages, asked), sent=_sent(juror, call))
 
@@ -77,14 +74,18 @@ class AnthropicMessages:
         return _read(await raw.text(), raw.headers)
 
 
-def _output(juror: Juror, call: Call) -> dict[str, Any]:
-    """Return the part of the request that asks for the form and the effort."""
+def _extra(juror: Juror, call: Call) -> dict[str, Any]:
+    """Return what the SDK is to send as it is: form and effort, which it would walk through.
+
+    And the temperature, which it has no parameter for any more.
+    """
     output: dict[str, Any] = {}
     if call.form == "json_schema":
         output["format"] = {"type": "json_schema", "schema": dict(call.schema)}
     if juror.effort is not None:
         output["effort"] = juror.effort
-    return output
+    extra = {"output_config": output or None, "temperature": juror.temperature}
+    return {name: value for name, value in extra.items() if value is not None}
 
 
 def _sent(juror: Juror, call: Call) -> dict[str, Any]:

@@ -82,13 +82,14 @@ def _settings(juror: Juror) -> dict[str, Any]:
 
 
 def _format(call: Call) -> dict[str, Any]:
-    """Return the part of the request that asks for the form of the answer."""
-    if call.form == "text":
-        return {}
-    if call.form == "json_object":
-        return {"response_format": {"type": "json_object"}}
-    verdict = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
-    return {"response_format": {"type": "json_schema", "json_schema": verdict}}
+    """Return the part of the request that asks for the form of the answer.
+
+    It goes by `extra_body`, which the SDK sends as it is; it would walk through the schema else.
+    """
+    wanted: dict[str, Any] = {"type": call.form}
+    if call.form == "json_schema":
+        wanted["json_schema"] = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
+    return {} if call.form == "text" else {"extra_body": {"response_format": wanted}}
 
 
 def _read(text: str, headers: Mapping[str, str]) -> Answer:

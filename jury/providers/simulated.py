@@ -34,8 +34,8 @@ class Character:
     """How a simulated juror departs from the planned quality, in points of a 1-5 scale."""
 
     severity: float
-    shared: float = 0.65
-    own: float = 0.9
+    shared: float = 0.8
+    own: float = 1.0
     repeat: float = 0.3
 
 
@@ -82,13 +82,13 @@ class Simulated:
     def _score(self, text: str, criterion: str, points: list[int], replicate: int) -> int:
         """Return the point nearest to what this juror makes of a text."""
         character = CHARACTERS[self._juror.model]
-        seeds = (text, criterion)
+        own = self._juror.name
         felt = (
             _quality(text, criterion)
             + character.severity
-            + character.shared * _normal("all", *seeds)
-            + character.own * _normal(self._juror.name, *seeds)
-            + character.repeat * _normal(self._juror.name, str(replicate), *seeds)
+            + character.shared * _noise(criterion, "all", text)
+            + character.own * _noise(criterion, own, text)
+            + character.repeat * _noise(criterion, own, text, str(replicate))
         )
         low, high = PLANNED_ON
         share = (felt - low) / (high - low)
@@ -129,6 +129,11 @@ def _planned() -> dict[tuple[str, str], float]:
             for row in csv.DictReader(file)
             if row["response_id"] in hashes
         }
+
+
+def _noise(criterion: str, *seeds: str) -> float:
+    """Return noise of variance 1, half of it common to all criteria of a response."""
+    return (_normal(*seeds) + _normal(criterion, *seeds)) / 2**0.5
 
 
 def _normal(*seeds: str) -> float:
