@@ -37,6 +37,7 @@ ARGUMENTS = [
 ]
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 START_SECONDS = 30
+FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
 
 
 def rubric(*criteria: str, low: int = 1, high: int = 5, name: str = "house_rubric") -> Rubric:
@@ -86,6 +87,12 @@ def build(
     slots = [Slot(who, keys[one.response_id], n) for who in raters for n, one in enumerate(rows)]
     assign(engine, slots, seed=0)
     return codes
+
+
+def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:
+    """Return a message as the form sends it."""
+    entered = {"scores": FULL, "comment": "", "seconds": 3, "submit": False}
+    return {"code": code, "seq": seq, "attempt": 0, "by": "page1"} | entered | other
 
 
 def codes_of(engine: Engine, rater: str) -> list[str]:
@@ -180,8 +187,9 @@ def chosen(page: Page) -> Mapping[str, int]:
 
 
 def wait_for_count(page: Page, done: int, total: int) -> None:
-    """Wait until the page says that so many are rated."""
+    """Wait until the page says that so many are rated and the next form takes keys."""
     page.locator(".mj-count", has_text=f"{done} of {total} rated").wait_for()
+    page.locator("form.likert:not([data-locked])").wait_for()
 
 
 def wait_saved(page: Page) -> None:

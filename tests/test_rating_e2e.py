@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Response, WebSocket, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from rating_server import (
     Server,
     build,
@@ -21,24 +21,13 @@ from rating_server import (
 from sqlalchemy import Engine
 
 from data.database import open_study
-from data.importers.rows import Origin, RatingRow
-from data.schema import Kind
-from data.store import import_ratings
 
 pytestmark = pytest.mark.e2e
 
-RATERS = ["dr-alpha", "dr-keys", "dr-fast", "dr-draft", "dr-two", "dr-mouse", "dr-scan", "dr-power"]
+RATERS = ["dr-alpha", "dr-keys", "dr-fast", "dr-draft", "dr-two", "dr-mouse", "dr-power"]
 CRITERIA = ("accuracy", "completeness", "clarity")
 SEVEN = [f"criterion_{letter}" for letter in "abcdefg"]
 STEPPED = [(-2, 2), (0, 10)]
-HOSTILE = (
-    "<script>window.broken = 1</script><img src=x onerror='window.broken = 2'>\n"
-    "![chart](http://198.51.100.7/leak.png) <img src='http://198.51.100.7/leak2.png'>\n"
-    "$5 to $10, $x^2$ and :red[red] :smile: A -> B >= C, *bold* __x__ `code` [l](http://a.example)\n"
-    "left \u202eoverride\u202c right \u2066isolate\u2069 \x07bell \x1b[31m\n"
-    "</div></div><style>*{display:none}</style><iframe src='http://198.51.100.7/'></iframe>\n"
-    "&lt;b&gt; &amp;amp; {{response}}\n" + "x" * 200_000
-)
 
 
 @pytest.fixture(scope="module")
@@ -58,16 +47,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 def codes(engine: Engine) -> dict[str, str]:
     rows = [row(n, f"Note {n}: no fever, mild knee pain.") for n in range(1, 7)]
     codes = build(engine, rows, RATERS, rubric(name="rubric_hidden"))
-    hostile = row(7, HOSTILE + "\x00end", context=HOSTILE, prompt=HOSTILE, benchmark="hostile")
-    codes |= build(engine, [hostile], ["dr-brave"], rubric("accuracy"))
-    for number, (low, high) in enumerate(STEPPED, 8):
+    for number, (low, high) in enumerate(STEPPED, 7):
         wide = row(number, "Short note.", benchmark=f"wide{number}")
         scale = rubric(*SEVEN, low=low, high=high, name=f"wide{number}")
         codes |= build(engine, [wide], [f"dr-wide{low}"], scale)
-    judged = RatingRow(
-        Origin("made up", 1), "resp-hidden-1", "juror-hidden", Kind.JUROR, "accuracy", "3.27182"
-    )
-    import_ratings(engine, [judged])
     return codes
 
 
@@ -191,24 +174,6 @@ def test_with_the_mouse_and_something_missing_nothing_is_sent(
     assert sorted(s[1:] for s in scores_of(engine, "dr-mouse")) == sorted(expected)
 
 
-def test_no_byte_tells_the_author_or_what_others_said(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
-    heard = _record(page)
-    sign_in(page, server, codes["dr-scan"])
-    for number in range(1, 4):
-        page.keyboard.type("345")
-        page.keyboard.press("Control+Enter")
-        wait_for_count(page, number, 6)
-        heard.append(page.content().encode())
-    told = b"\n".join(heard).lower()
-    assert b"mild knee pain" in told  # the recording works
-    assert b'"scores"' in told
-    secrets = ["gpt-9-secret", "llama-hidden", "resp-hidden", "inst-hidden", "bench_hidden"]
-    secrets += ["rubric_hidden", "juror-hidden", "3.27182", *(set(RATERS) - {"dr-scan"})]
-    assert [one for one in secrets if one.encode() in told] == []
-
-
 def test_a_power_cut_loses_nothing_and_the_page_goes_on(
     page: Page, server: Server, engine: Engine, codes: dict[str, str]
 ) -> None:
@@ -219,27 +184,9 @@ def test_a_power_cut_loses_nothing_and_the_page_goes_on(
     page.keyboard.type("35")
     page.keyboard.press("Control+Enter")
     server.start()
-    page.locator(".mj-count", has_text="1 of 6 rated").wait_for(timeout=25_000)
+    wait_for_count(page, 1, 6)
     scores = zip(CRITERIA, (4, 3, 5), strict=True)
     assert scores_of(engine, "dr-power") == [(1, c, s) for c, s in scores]
-
-
-def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
-    page: Page, server: Server, codes: dict[str, str]
-) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    sign_in(page, server, codes["dr-brave"])
-    page.wait_for_timeout(500)
-    # Control characters have no glyph: their Unicode pictures stand for them.
-    shown = HOSTILE.replace("\x07", "\u2407").replace("\x1b", "\u241b")
-    for name, text in (("response", shown + "\u2400end"), ("source", shown), ("task", shown)):
-        pane = page.locator(f".mj-{name} .mj-text")
-        assert pane.evaluate("pane => pane.textContent") == text
-        assert pane.locator("*").count() == 0
-    assert page.evaluate("window.broken") is None
-    ours = (server.address, "data:", "blob:")
-    assert [url for url in asked if not url.startswith(ours)] == []
 
 
 @pytest.mark.parametrize(("low", "high"), STEPPED)
@@ -263,24 +210,3 @@ def test_the_serving_process_carries_no_pandas(server: Server) -> None:
         pytest.skip("needs /proc")
     loaded = maps.read_text()
     assert [one for one in ("/pandas/", "/scipy/", "/pyarrow/") if one in loaded] == []
-
-
-def _record(page: Page) -> list[bytes]:
-    """Collect every byte that a page sends or gets from here on."""
-    heard: list[bytes] = []
-
-    def keep(payload: str | bytes) -> None:
-        heard.append(payload.encode() if isinstance(payload, str) else payload)
-
-    def keep_body(response: Response) -> None:
-        keep(response.url + str(response.all_headers()) + (response.request.post_data or ""))
-        if response.status < 300:
-            keep(response.body())
-
-    def listen(socket: WebSocket) -> None:
-        socket.on("framesent", keep)
-        socket.on("framereceived", keep)
-
-    page.on("websocket", listen)
-    page.on("requestfinished", lambda request: keep_body(request.response()))  # type: ignore[arg-type] # finished
-    return heard

@@ -3,31 +3,25 @@
 import json
 import subprocess
 import sys
-import threading
 import tomllib
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rating_server import build, codes_of, row, rubric, scores_of
+from rating_server import build, codes_of, message, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 
-from annotate import panes, replies, sessions
-from annotate.replies import Answer, form_data, take_in
+from annotate import panes, sessions
+from annotate.replies import take_in
 from annotate.server import settings
 from annotate.study import study
 from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
 from data import queries
-from data.card import Reply
-from data.errors import NotAllowed
 from data.queries import Person
-from data.store import submit
 
 ROOT = Path(__file__).parents[1]
-FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
 
 
 @pytest.fixture
@@ -55,12 +49,6 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
     )
     yield AppTest.from_string(script, default_timeout=30)
     study().dispose()
-
-
-def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:
-    """Return a message as the form sends it."""
-    entered = {"scores": FULL, "comment": "", "seconds": 3, "submit": False}
-    return {"code": code, "seq": seq, "attempt": 0, "by": "page1"} | entered | other
 
 
 def sent(app: AppTest) -> dict[str, Any]:
@@ -139,83 +127,6 @@ def test_what_the_page_is_sent_names_no_author(screen: AppTest) -> None:
     told = shown(screen.run())
     hidden = ["gpt-9", "llama", "resp-", "inst-", "bench_hidden", "rubric_hidden", "dr-b"]
     assert [one for one in hidden if one in told] == []
-
-
-def test_an_older_message_never_overwrites_a_newer_one(engine: Engine, me: Person) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    take_in(engine, me, message(code, 5, scores={"clarity": 4}))
-    take_in(engine, me, message(code, 4, scores={"clarity": 1}))
-    task = queries.next_task(engine, me.id)
-    assert task is not None
-    assert task.draft["scores"] == {"clarity": 4}
-    assert form_data(task, None)["seconds"] == 3
-
-
-def test_the_same_submission_three_times_at_once_leaves_one_rating(
-    engine: Engine, me: Person
-) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    start = threading.Barrier(3)
-
-    def send(_: int) -> Answer:
-        start.wait()
-        return take_in(engine, me, message(code, submit=True))
-
-    with ThreadPoolExecutor(3) as pool:
-        assert {one.error for one in pool.map(send, range(3))} == {""}
-    assert scores_of(engine, "dr-a") == [(1, name, score) for name, score in FULL.items()]
-
-
-def test_a_late_draft_does_not_reopen_what_is_submitted(engine: Engine, me: Person) -> None:
-    first, second = codes_of(engine, "dr-a")
-    take_in(engine, me, message(first, 2, submit=True))
-    take_in(engine, me, message(first, 9, scores={"clarity": 1}))
-    task = queries.next_task(engine, me.id)
-    assert task is not None
-    assert (task.card.code, task.draft) == (second, {})
-
-
-def test_another_raters_assignment_is_refused(engine: Engine, me: Person) -> None:
-    theirs = codes_of(engine, "dr-b")[0]
-    with pytest.raises(NotAllowed):
-        submit(engine, me.id, theirs, Reply(FULL), 1)
-    for final in (False, True):
-        assert take_in(engine, me, message(theirs, submit=final)).error == replies.FOREIGN
-    assert scores_of(engine, "dr-b") == []
-
-
-@pytest.mark.parametrize(
-    ("scores", "says"),
-    [
-        (FULL | {"clarity": 6}, replies.OFF),
-        (FULL | {"charm": 3}, replies.OFF),
-        ({"clarity": 3}, "not rated yet: accuracy, completeness"),
-        (FULL | {"clarity": 2.5}, replies.GARBLED),
-        (FULL | {"clarity": True}, replies.GARBLED),
-        ("full marks", replies.GARBLED),
-    ],
-)
-def test_a_wrong_submission_writes_nothing_and_says_so_without_names(
-    engine: Engine, me: Person, scores: object, says: str
-) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    answer = take_in(engine, me, message(code, scores=scores, submit=True))
-    assert answer.error == says
-    assert "rubric_hidden" not in answer.error
-    assert scores_of(engine, "dr-a") == []
-
-
-@pytest.mark.parametrize("payload", ["nonsense", 7, {"code": 1}, {"code": ["x"], "seq": None}])
-def test_what_is_no_message_is_answered_once(engine: Engine, me: Person, payload: object) -> None:
-    assert take_in(engine, me, payload).error == replies.GARBLED
-
-
-def test_draft_scores_off_the_scale_are_not_shown(engine: Engine, me: Person) -> None:
-    code = codes_of(engine, "dr-a")[0]
-    take_in(engine, me, message(code, scores={"clarity": 99, "accuracy": 2, "charm": 1}))
-    task = queries.next_task(engine, me.id)
-    assert task is not None
-    assert form_data(task, None)["scores"] == {"accuracy": 2}
 
 
 def test_a_session_is_ours_unforged_and_ends_with_the_access(engine: Engine, me: Person) -> None:

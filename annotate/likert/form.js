@@ -136,12 +136,15 @@ class Life {
 
   leave() { this.view.comment.blur(); }
 
-  // The focus follows the active criterion, but only from inside the form: a reader's stays put.
+  // The window follows the active criterion; so does the focus, but only from inside the form:
+  // that of someone reading stays put.
   follow() {
+    const block = this.view.blocks.find((one) => one.dataset.name === this.entry.active);
+    block?.scrollIntoView({ block: "nearest" });
     const within = this.root.getRootNode().activeElement;
     if (!within || !this.root.contains(within)) return;
-    const block = this.view.blocks.find((one) => one.dataset.name === this.entry.active);
-    (block?.querySelector("input:checked, input") ?? this.view.button).focus();
+    const target = block?.querySelector("input:checked") ?? block?.querySelector("input");
+    (target ?? this.view.button).focus({ preventScroll: true });
   }
 
   submit() {
@@ -151,6 +154,7 @@ class Life {
     if (missing.length > 0) {
       entry.error = `Not rated yet: ${missing.map((one) => one.label).join(", ")}`;
       entry.active = missing[0].name;
+      this.follow();
       this.refresh();
       return;
     }

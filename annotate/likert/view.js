@@ -71,11 +71,12 @@ function draw(root, entry) {
     status: node("p", { class: "status", role: "status" }),
     hovered: null,
   };
+  view.box = node("div", { class: "legendbox", "aria-hidden": "true" }, ...view.lists);
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
     ...view.blocks,
-    node("div", { class: "legendbox", "aria-hidden": "true" }, ...view.lists),
     node("div", { class: "foot" },
+      view.box,
       node("div", { class: "last" }, view.comment, view.button),
       node("div", { class: "below" }, view.alert, hints(entry.points), view.status)),
   );
@@ -118,10 +119,16 @@ function showAnchors(view, entry) {
   for (const list of view.lists) {
     const shown = list.dataset.name === name;
     list.toggleAttribute("data-shown", shown);
-    const lit = point ?? entry.scores[name];
-    for (const line of list.children) {
-      line.toggleAttribute("data-lit", shown && Number(line.dataset.point) === lit);
-    }
+    if (shown) lightUp(view.box, list, point ?? entry.scores[name]);
+  }
+}
+
+// A long list is cut to the window's height: the line in question is brought into view.
+function lightUp(box, list, point) {
+  for (const line of list.children) {
+    const lit = Number(line.dataset.point) === point;
+    line.toggleAttribute("data-lit", lit);
+    if (lit) box.scrollTop = line.offsetTop - (box.clientHeight - line.offsetHeight) / 2;
   }
 }
 

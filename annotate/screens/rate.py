@@ -81,7 +81,7 @@ def _show_source(card: Card) -> None:
     """Draw what the response was asked for, and whatever supports judging it."""
     if card.prompt:
         st.html(panes.heading("Task"))
-        st.html(panes.pane(card.prompt, "Task", "task"))
+        st.html(panes.pane(card.prompt, "Task", "task" if card.context else "source"))
     for name, text in (("reference", card.reference), ("checklist", card.checklist)):
         if text is not None:
             _show_on_request(name, text, card.code)

@@ -1,0 +1,102 @@
+"""Taking in what the rating form sends: saved once, in order, or refused in plain words."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from rating_server import FULL, build, codes_of, message, row, rubric, scores_of
+from sqlalchemy import Engine
+
+from annotate import replies
+from annotate.replies import Answer, form_data, take_in
+from data import queries
+from data.card import Reply
+from data.errors import NotAllowed
+from data.queries import Person
+from data.store import submit
+
+
+@pytest.fixture
+def me(engine: Engine) -> Person:
+    rows = [row(1, "No fever."), row(2, "Has fever.")]
+    codes = build(engine, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
+    person = queries.person_by_code(engine, codes["dr-a"])
+    assert person is not None
+    return person
+
+
+def test_an_older_message_never_overwrites_a_newer_one(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    take_in(engine, me, message(code, 5, scores={"clarity": 4}))
+    take_in(engine, me, message(code, 4, scores={"clarity": 1}))
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert task.draft["scores"] == {"clarity": 4}
+    assert form_data(task, None)["seconds"] == 3
+
+
+def test_the_same_submission_three_times_at_once_leaves_one_rating(
+    engine: Engine, me: Person
+) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    start = threading.Barrier(3)
+
+    def send(_: int) -> Answer:
+        start.wait()
+        return take_in(engine, me, message(code, submit=True))
+
+    with ThreadPoolExecutor(3) as pool:
+        assert {one.error for one in pool.map(send, range(3))} == {""}
+    assert scores_of(engine, "dr-a") == [(1, name, score) for name, score in FULL.items()]
+
+
+def test_a_late_draft_does_not_reopen_what_is_submitted(engine: Engine, me: Person) -> None:
+    first, second = codes_of(engine, "dr-a")
+    take_in(engine, me, message(first, 2, submit=True))
+    take_in(engine, me, message(first, 9, scores={"clarity": 1}))
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert (task.card.code, task.draft) == (second, {})
+
+
+def test_another_raters_assignment_is_refused(engine: Engine, me: Person) -> None:
+    theirs = codes_of(engine, "dr-b")[0]
+    with pytest.raises(NotAllowed):
+        submit(engine, me.id, theirs, Reply(FULL), 1)
+    for final in (False, True):
+        assert take_in(engine, me, message(theirs, submit=final)).error == replies.FOREIGN
+    assert scores_of(engine, "dr-b") == []
+
+
+@pytest.mark.parametrize(
+    ("scores", "says"),
+    [
+        (FULL | {"clarity": 6}, replies.OFF),
+        (FULL | {"charm": 3}, replies.OFF),
+        ({"clarity": 3}, "not rated yet: accuracy, completeness"),
+        (FULL | {"clarity": 2.5}, replies.GARBLED),
+        (FULL | {"clarity": True}, replies.GARBLED),
+        ("full marks", replies.GARBLED),
+    ],
+)
+def test_a_wrong_submission_writes_nothing_and_says_so_without_names(
+    engine: Engine, me: Person, scores: object, says: str
+) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    answer = take_in(engine, me, message(code, scores=scores, submit=True))
+    assert answer.error == says
+    assert "rubric_hidden" not in answer.error
+    assert scores_of(engine, "dr-a") == []
+
+
+@pytest.mark.parametrize("payload", ["nonsense", 7, {"code": 1}, {"code": ["x"], "seq": None}])
+def test_what_is_no_message_is_answered_once(engine: Engine, me: Person, payload: object) -> None:
+    assert take_in(engine, me, payload).error == replies.GARBLED
+
+
+def test_draft_scores_off_the_scale_are_not_shown(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    take_in(engine, me, message(code, scores={"clarity": 99, "accuracy": 2, "charm": 1}))
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert form_data(task, None)["scores"] == {"accuracy": 2}
