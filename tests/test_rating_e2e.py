@@ -81,11 +81,20 @@ def test_a_wrong_code_is_refused_in_words(page: Page, server: Server) -> None:
     assert page.url.endswith("/login")
 
 
+def test_signing_out_closes_the_page(page: Page, server: Server, codes: dict[str, str]) -> None:
+    sign_in(page, server, codes["dr-alpha"])
+    page.get_by_role("link", name="Sign out").click()
+    page.wait_for_url("**/login")
+    page.goto(server.address)
+    assert page.url.endswith("/login")
+
+
 def test_three_responses_are_rated_by_keyboard_alone(
     page: Page, server: Server, engine: Engine, codes: dict[str, str]
 ) -> None:
     page.goto(server.address)
-    page.keyboard.type(codes["dr-keys"])  # the field has the focus
+    expect(page.get_by_label("Your sign-in code")).to_be_focused()
+    page.keyboard.type(codes["dr-keys"])
     page.keyboard.press("Enter")
     page.locator("form.likert").wait_for()
     for number in range(3):

@@ -9,9 +9,10 @@ function node(tag, attributes, ...children) {
   return made;
 }
 
-// Up to the first stop, an anchor is short enough for a cell; the whole stands below.
+// Up to the first stop an anchor mostly fits a cell, which cuts the rest with dots; never at a comma,
+// where half a sentence may say the opposite. The whole stands below.
 function short(anchor) {
-  return anchor.split(/[:;,.(]/)[0].trim();
+  return anchor.split(/[:;.]/)[0].trim();
 }
 
 function digitKeys(points) {
