@@ -137,9 +137,10 @@ async def _run(
     with _stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
-                for lane in lanes:
-                    queue = _jobs(engine, order, lane.rater, _count(tally, lane))
-                    for _ in range(limits.concurrency):
+                queues = [_jobs(engine, order, lane.rater, _count(tally, lane)) for lane in lanes]
+                # In turn, so that all jurors are heard at once and none holds all the places.
+                for _ in range(limits.concurrency):
+                    for lane, queue in zip(lanes, queues, strict=True):
                         group.create_task(_work(desk, lane, queue, tally))
         except* BaseException as failures:
             raise _first(failures) from None

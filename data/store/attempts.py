@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, insert
 from sqlmodel import Session, select
 
 from data.card import Reply
 from data.database import reading, transaction
 from data.errors import Conflict
 from data.rubric import Rubric
-from data.schema import Attempt, Kind, Rater, Rating, Status
+from data.schema import Attempt, Kind, Rater, Rating, Status, now
 from data.store.audit import log
 from data.store.rubrics import keep_rubric
 
@@ -89,28 +89,41 @@ def record_attempts(
     engine: Engine, attempts: Iterable[tuple[AttemptRecord, Rubric, Reply | None]]
 ) -> None:
     """Store several calls, each with its rubric and its reply if any, in one transaction."""
+    entries = list(attempts)
+    if not entries:
+        return
+    calls = [_row(record, rubric) for record, rubric, _ in entries]
+    scores = [row for entry in entries for row in _scores(*entry)]
     with transaction(engine) as session:
-        for record, rubric, reply in attempts:
+        for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
             keep_rubric(session, rubric)
-            fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
-            sent = {"sent": dict(record.sent)}
-            session.add(Attempt(**fields | sent, rubric_sha256=rubric.sha256))
-            if reply is not None and record.status == Status.OK:
-                session.add_all(_ratings(record, rubric, reply))
+        session.execute(insert(Attempt), calls)
+        if scores:
+            session.execute(insert(Rating), scores)
 
 
-def _ratings(record: AttemptRecord, rubric: Rubric, reply: Reply) -> list[Rating]:
-    """Return the ratings that a call gave."""
+def _row(record: AttemptRecord, rubric: Rubric) -> dict[str, Any]:
+    """Return the columns of an attempt."""
+    fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
+    return fields | {"sent": dict(record.sent), "rubric_sha256": rubric.sha256, "at": now()}
+
+
+def _scores(record: AttemptRecord, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
+    """Return the columns of the ratings that a call gave: none unless it is OK."""
+    if reply is None or record.status != Status.OK:
+        return []
     return [
-        Rating(
-            response=record.response,
-            rater=record.rater,
-            criterion=name,
-            score=rubric.score(name, reply.scores[name], "juror", "response"),
-            rubric_sha256=rubric.sha256,
-            replicate=record.replicate,
-            comment=reply.comment_on(name),
-        )
+        {
+            "response": record.response,
+            "rater": record.rater,
+            "criterion": name,
+            "score": rubric.score(name, reply.scores[name], "juror", "response"),
+            "rubric_sha256": rubric.sha256,
+            "pass_": 0,
+            "replicate": record.replicate,
+            "comment": reply.comment_on(name),
+            "at": now(),
+        }
         for name in rubric.criteria
     ]
 
