@@ -115,8 +115,9 @@ def submit(engine: Engine, rater: int, code: str, reply: Reply, seconds: float) 
 
 
 def _own(session: Session, rater: int, code: str) -> Assignment:
-    """Return the rater's own assignment of that code."""
-    one = session.exec(select(Assignment).where(Assignment.code == code)).first()
+    """Return the rater's own assignment of that code, locked until the transaction ends."""
+    found = session.exec(select(Assignment).where(Assignment.code == code).with_for_update())
+    one = found.first()
     if one is None or one.rater != rater:
         raise NotAllowed("this response is not assigned to you")
     return one
