@@ -9,7 +9,7 @@ from annotate.plan import Assigned, Item
 from annotate.repair import connect, level
 
 STARTS = 6  # of a design that cannot at once be made as even as can be
-SMALL = 1000  # responses; more than that need one start only
+SMALL = 1000  # readings; more than that need one start only
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,20 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
 
 def most_even(start: Start, per_response: int, rng: Random) -> Table:
     """Return the most even of several tables, or the first that is as even as can be."""
-    found: list[tuple[list[int], Table]] = []
-    for _ in range(STARTS if len(start.items) <= SMALL else 1):
-        table = _staffed(start, per_response, rng)
-        _even_out(table, per_response, rng)
-        found.append((gaps(table)[:2], table))
-        if not any(found[-1][0]):
+    found: list[Table] = []
+    for _ in range(STARTS if len(start.items) * per_response <= SMALL else 1):
+        found.append(_staffed(start, per_response, rng))
+        _even_out(found[-1], per_response, rng)
+        if not any(gaps(found[-1])[:2]):
             break
-    return min(found, key=lambda one: one[0])[1]
+    return min(found, key=_unevenness)
+
+
+def _unevenness(table: Table) -> tuple[int, ...]:
+    """Return the gap of the overlaps, their range, and the gap of the models."""
+    shared = [table.overlap[one][other] for one in range(table.raters) for other in range(one)]
+    of_overlaps, of_models = gaps(table)[:2]
+    return of_overlaps, max(shared, default=0) - min(shared, default=0), of_models
 
 
 def _staffed(start: Start, per_response: int, rng: Random) -> Table:
