@@ -68,6 +68,7 @@ def run_panel(
     progress: Watch | None = None,
     providers: Mapping[str, Provider] | None = None,
     patience: Patience = Patience(),  # noqa: B008 - frozen
+    waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Put every response without a verdict before every juror of a panel.
 
@@ -75,7 +76,7 @@ def run_panel(
     requests in flight finish and stores them; a second one drops them. At most `concurrency`
     requests are in flight over all jurors; what they cost together stays within `max_usd`, each
     checked at its worst before it is sent; `replicates` verdicts of each juror measure its own
-    noise. `progress` is told after every verdict, and first if another run has to end before.
+    noise. `progress` is told after every verdict, `waiting` once if another run has to end before.
     `providers` are lines to use, by juror, instead of the panel's.
 
     Raises
@@ -91,7 +92,7 @@ def run_panel(
     order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
     tally = Tally(order.responses * len(panel.juror) * replicates, progress)
     secrets = {} if all(one.name in lines for one in panel.juror) else keys(panel)
-    with alone(engine, tally.waits):
+    with alone(engine, waiting):
         lanes = _open(engine, panel, lines, secrets)
         asyncio.run(_run(engine, lanes, order, tally, _Limits(concurrency, max_usd, patience)))
     return tally.result(panel.name, order.responses, lanes)

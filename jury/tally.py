@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from data.schema import Status
@@ -60,10 +60,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is: of `total` verdicts `done` have ended, as counted in `by_status`.
-
-    `waiting` is said once, where another run is at work on the study.
-    """
+    """How far a run is: of `total` verdicts `done` have ended, as counted in `by_status`."""
 
     total: int
     done: int
@@ -71,7 +68,6 @@ class Progress:
     calls: int
     usd: float
     usd_unknown: int
-    waiting: bool = False
 
 
 class Tally:
@@ -105,11 +101,6 @@ class Tally:
         done = self._status.total()
         counts = dict(self._status)
         return Progress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
-
-    def waits(self) -> None:
-        """Tell that another run has to end before this one begins."""
-        if self._tick is not None:
-            self._tick(replace(self.progress(), waiting=True))
 
     def result(self, panel: str, responses: int, lanes: Sequence[Lane]) -> RunResult:
         """Return what the run has come to."""

@@ -24,6 +24,7 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import Attempt, Rater, Rating, Response, Status
 from data.store import import_responses
+from jury.alone import alone
 from jury.lane import Patience
 from jury.panel import Panel
 from jury.run import RunResult, estimate, run_panel
@@ -532,3 +533,21 @@ def test_simulated_jurors_need_no_network_and_are_marked(small_study: Engine) ->
         assert [one.simulated for one in raters] == [True] * 3
     assert {row.price_source for row in attempts(small_study)} == {"simulated"}
     assert all("simulated" in row.comment for row in ratings(small_study))
+
+
+def test_a_run_that_has_to_wait_for_another_says_so_once(
+    url: str, small_study: Engine, stub: Stub
+) -> None:
+    told: list[str] = []
+    with alone(small_study):
+        thread = threading.Thread(
+            target=lambda: run(open_study(url), panel_at(stub), waiting=lambda: told.append("wait"))
+        )
+        thread.start()
+        for _ in range(500):
+            if told:
+                break
+            threading.Event().wait(0.01)
+        assert (told, stub.seen) == (["wait"], [])
+    thread.join()
+    assert (told, len(stub.seen)) == (["wait"], 4)
