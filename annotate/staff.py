@@ -9,7 +9,7 @@ from annotate.plan import Assigned, Item
 from annotate.repair import connect, level
 
 STARTS = 6  # of a design that cannot at once be made as even as can be
-SMALL = 1000  # readings; more than that need one start only
+ENOUGH = 6000  # readings dealt in all starts together; a large design gets one start
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ def _numbered(values: Sequence[Hashable]) -> list[int]:
 def most_even(start: Start, per_response: int, rng: Random) -> Table:
     """Return the most even of several tables, or the first that is as even as can be."""
     found: list[Table] = []
-    for _ in range(STARTS if len(start.items) * per_response <= SMALL else 1):
+    readings = len(start.items) * per_response
+    for _ in range(max(1, min(STARTS, ENOUGH // readings))):
         found.append(_staffed(start, per_response, rng))
         _even_out(found[-1], per_response, rng)
         if not any(gaps(found[-1])[:2]):

@@ -1,0 +1,162 @@
+"""A design that goes on: new responses, new clinicians, clinicians who left."""
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from annotate.assign import Assigned, Design, Item, design, top_up
+
+QUICK = settings(max_examples=60, deadline=None)
+
+
+def items(count: int, models: int = 3, benchmarks: int = 1) -> list[Item]:
+    """Return responses of every model to each of as many instances as are needed."""
+    return [
+        Item(one + 1, one // models, f"model {one % models}", f"b{one // models % benchmarks}")
+        for one in range(count)
+    ]
+
+
+def names(count: int) -> list[str]:
+    return [f"dr_{chr(97 + one)}" for one in range(count)]
+
+
+def spread(values: Sequence[int]) -> int:
+    return max(values, default=0) - min(values, default=0)
+
+
+def as_stored(plan: Design, done: set[tuple[str, int, int]]) -> list[Assigned]:
+    return [
+        Assigned(s.rater, s.response, s.pass_, (s.rater, s.response, s.pass_) in done, s.position)
+        for s in plan.slots
+    ]
+
+
+CHANGES = st.tuples(
+    st.integers(1, 40),  # responses at first
+    st.integers(0, 20),  # new ones
+    st.integers(2, 7),  # clinicians at first
+    st.integers(0, 2),  # who leave
+    st.integers(0, 2),  # who join
+    st.integers(1, 3),  # readings
+    st.randoms(use_true_random=False),
+)
+
+
+@QUICK
+@given(CHANGES)
+def test_a_top_up_keeps_what_is_done_and_completes_every_response(
+    change: tuple[int, int, int, int, int, int, Random],
+) -> None:
+    n, new, raters, leaving, joining, k, rng = change
+    old, staff = names(raters), names(raters + joining)[leaving:]
+    assume(staff)
+    k = min(k, raters, len(staff))
+    plan = design(items(n), old, k, repeats=0.2)
+    slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
+    stored = as_stored(plan, set(rng.sample(slots, rng.randint(0, len(slots)))))
+    more = top_up(stored, items(n + new), staff, k, seed=1, repeats=0.2)
+
+    assert all(one in more.kept for one in stored if one.done)
+    assert set(more.kept) | set(more.dropped) == set(stored)
+    assert not any(one.done for one in more.dropped)
+    assert all(len(set(them)) == len(them) == k for them in more.readers.values())
+    assert {one.rater for one in more.slots} <= set(staff)
+    assert not {(s.rater, s.response, s.pass_) for s in more.slots} & {
+        (one.rater, one.response, one.pass_) for one in more.kept
+    }
+    for one in more.slots:
+        line = [(shown.response, shown.pass_) for shown in more.orders[one.rater]]
+        if one.pass_:
+            assert line.index((one.response, 1)) >= line.index((one.response, 0)) + 10
+
+
+@QUICK
+@given(CHANGES)
+def test_a_top_up_makes_loads_as_equal_as_any_design_could(
+    change: tuple[int, int, int, int, int, int, Random],
+) -> None:
+    n, new, raters, leaving, joining, k, rng = change
+    old, staff = names(raters), names(raters + joining)[leaving:]
+    assume(staff)
+    k = min(k, raters, len(staff))
+    plan = design(items(n), old, k, repeats=0)
+    busy = rng.choice(old)
+    slots = [(s.rater, s.response, s.pass_) for s in plan.slots]
+    done = {slot for slot in slots if slot[0] == busy or rng.random() < 0.3}
+    more = top_up(as_stored(plan, done), items(n + new), staff, k, repeats=0)
+    assert sum(load**2 for load in more.load.values()) == least_squares(done, n + new, staff, k)
+
+
+def least_squares(
+    done: set[tuple[str, int, int]], responses: int, staff: Sequence[str], k: int
+) -> int:
+    """Return the least sum of squared loads, by levelling with one reading more at a time.
+
+    The greatest number of missing readings that loads up to a cap can take, minus what a
+    lower cap can take, is how many readings have to be at that height (max-flow by
+    augmenting paths, an independent way to the same figure).
+    """
+    by = {one: [s[0] for s in done if s[1] == one] for one in range(1, responses + 1)}
+    held = {name: sum(name in them for them in by.values()) for name in staff}
+    missing = [one for one, them in by.items() for _ in range(k - len(them))]
+    given_to: list[tuple[int, str]] = []
+    total, cap = sum(load**2 for load in held.values()), 0
+    while len(given_to) < len(missing):
+        cap += 1
+        while path := augment(given_to, missing, by, held, cap):
+            given_to = path
+            total += 2 * cap - 1
+    return total
+
+
+def augment(
+    given_to: list[tuple[int, str]],
+    missing: list[int],
+    by: dict[int, list[str]],
+    held: dict[str, int],
+    cap: int,
+) -> list[tuple[int, str]] | None:
+    """Return the readings given out, and one more, with no load above the cap; or None."""
+    load = Counter(name for _, name in given_to)
+    wanting = Counter(missing) - Counter(one for one, _ in given_to)
+    queue: list[tuple[int, list[tuple[int, str]]]] = [(one, given_to) for one in sorted(wanting)]
+    seen: set[str] = set()
+    for response, now in queue:
+        for name in held:
+            taken = name in by[response] or (response, name) in now
+            if name in seen or taken:
+                continue
+            seen.add(name)
+            if held[name] + load[name] < cap:
+                return [*now, (response, name)]
+            for other in [one for one, whose in now if whose == name]:
+                freed = [pair for pair in now if pair != (other, name)]
+                queue.append((other, [*freed, (response, name)]))
+    return None
+
+
+def test_a_finished_response_gets_no_more_and_its_open_work_is_dropped() -> None:
+    stored = [Assigned("a", 1, done=True), Assigned("b", 1, done=True), Assigned("c", 1)]
+    more = top_up(stored, items(1), ["a", "b", "c"], 2)
+    assert more.slots == ()
+    assert more.dropped == (Assigned("c", 1),)
+
+
+def test_a_top_up_of_a_complete_design_changes_nothing() -> None:
+    plan = design(items(40), names(5), 2, seed=4)
+    more = top_up(as_stored(plan, set()), items(40), names(5), 2, seed=9)
+    assert (more.slots, more.dropped) == ((), ())
+    assert more.overlap == plan.overlap
+
+
+def test_new_work_follows_on_what_a_clinician_has() -> None:
+    plan = design(items(40), names(4), 2)
+    more = top_up(as_stored(plan, set()), items(60), names(4), 2)
+    last = {name: len(line) - 1 for name, line in plan.orders.items()}
+    assert min(slot.position - last[slot.rater] for slot in more.slots) == 1
+    assert more.adjacent == 0
+    assert spread(list(more.load.values())) <= 1
