@@ -9,7 +9,7 @@ from small import RESPONSES
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown
-from data.frames import ratings_frame, responses_frame
+from data.queries.frames import ratings_frame, responses_frame
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # ships none
+from threadpoolctl import threadpool_limits
 
 from calibration.baselines.backbone import load_backbone
 from calibration.baselines.encoder import NumpyEncoder
@@ -95,7 +95,7 @@ def bert_score(
         None for bert-score's choice (distilbert-base-uncased: 5), and for models without one
         the last but one (MiniLM: 5 of 6).
     engine
-        "numpy", or "onnx" with the extra `medjury[onnx]`: faster, same values to 1e-6.
+        "numpy", or "onnx" with the extra `medjury[onnx]`: a little faster, same values to 1e-6.
     tick
         Called as tick(pairs done, pairs in all) every few seconds.
     long_texts
