@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from annotate.assign import Design, Item, design
+from annotate.assign import Assigned, Design, Item, top_up
 from data.errors import BadFile, BadInput
-from data.queries import design_items
+from data.queries import assigned, design_items
 from data.store import Invitation, invite
 from data.store import assign as store_assignments
 from medjury.options import Db, Json, Seed, study_of, url_of
@@ -27,14 +27,20 @@ def assign(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Give every response to its clinicians, and each new clinician a code to sign in with."""
+    """Give every response to its clinicians, and each new clinician a code to sign in with.
+
+    Run it again with other raters or more responses: what has been begun stays, the rest moves.
+    """
     engine = study_of(context, db)
     found = designed(engine, names(raters), per_response, repeats, seed)
     _show(found, json_to)
     if not plan:
         invitations = invite(engine, list(found.load))
-        new = store_assignments(engine, found.slots, seed)
+        dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
+        new = store_assignments(engine, found.slots, seed, dropped)
         say(f"{new} assignments stored" if new else "nothing changed", json_to)
+        if dropped:
+            say(f"{len(dropped)} unopened assignments taken back", json_to)
         print_codes(invitations, json_to)
     write_json(found.to_json(), json_to)
 
@@ -54,13 +60,17 @@ def serve(
 def designed(
     engine: Engine, raters: list[str], per_response: int, repeats: float, seed: int
 ) -> Design:
-    """Return the design for every response of the study."""
+    """Return the design for every response of the study, begun work staying where it is."""
     items = [
         Item(one.response, one.instance, one.model, one.benchmark) for one in design_items(engine)
     ]
     if not items:
         raise BadInput("the study has no responses yet: `medjury import FILE` brings them in")
-    return design(items, raters, per_response, repeats, seed)
+    existing = [
+        Assigned(one.rater, one.response, one.pass_, one.begun, one.position)
+        for one in assigned(engine)
+    ]
+    return top_up(existing, items, raters, per_response, seed, repeats=repeats)
 
 
 def names(raters: str) -> list[str]:

@@ -4,13 +4,19 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from small import RESPONSES
+from sqlalchemy import Engine, text
 
+from data.card import Reply
+from data.database import open_study
+from data.queries import assigned, next_task
+from data.store import submit
 from medjury import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -190,3 +196,33 @@ def test_every_command_is_in_the_readme_or_the_docs() -> None:
     said = "\n".join(page.read_text("utf-8") for page in pages)
     for command in app.registered_commands:
         assert f"medjury {command.name}" in said
+
+
+def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(
+    run: Run, url: str, write: Write
+) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    names = write("raters.txt", "dr_a\ndr_b\ndr_c\n")
+    run("assign", "--raters", str(names), "--repeats", "0")
+    engine = open_study(url)
+    people = {one.rater: one for one in assigned(engine)}
+    assert set(people) == {"dr_a", "dr_b", "dr_c"}
+    task = next_task(engine, rater_named(engine, "dr_c"))
+    assert task is not None
+    scores = dict.fromkeys(task.rubric.criteria, 3)
+    submit(engine, rater_named(engine, "dr_c"), task.card.code, Reply(scores), 5)
+    code, out, _ = run(
+        "assign", "--raters", str(write("two.txt", "dr_a\ndr_b\n")), "--repeats", "0"
+    )
+    assert code == 0
+    assert "taken back" in out
+    now = assigned(engine)
+    assert [one.begun for one in now if one.rater == "dr_c"] == [True]
+    assert Counter(one.response for one in now) == dict.fromkeys(range(1, 5), 2)
+    engine.dispose()
+
+
+def rater_named(engine: Engine, handle: str) -> int:
+    with engine.connect() as connection:
+        query = text("SELECT id FROM rater WHERE handle = :handle")
+        return int(connection.scalar(query, {"handle": handle}) or 0)

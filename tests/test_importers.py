@@ -9,11 +9,11 @@ from small import RESPONSES
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile, BadRow, Conflict, MedjuryError, OffScale, Unknown
-from data.queries.frames import ratings_frame, responses_frame
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.queries import benchmarks, juror_cards
+from data.queries.frames import ratings_frame, responses_frame
 from data.rubric import read_rubric
 from data.store import import_ratings, import_responses
 

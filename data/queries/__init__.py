@@ -4,9 +4,11 @@ from data.queries.jury import JurorCard, complete_ratings, juror_cards
 from data.queries.people import Person, person, person_by_code
 from data.queries.rating_room import Progress, Task, next_task, progress
 from data.queries.study import (
+    AssignedView,
     BenchmarkView,
     DesignItem,
     Pair,
+    assigned,
     benchmarks,
     design_items,
     pairs,
@@ -15,6 +17,7 @@ from data.queries.study import (
 )
 
 __all__ = [
+    "AssignedView",
     "BenchmarkView",
     "DesignItem",
     "JurorCard",
@@ -22,6 +25,7 @@ __all__ = [
     "Person",
     "Progress",
     "Task",
+    "assigned",
     "benchmarks",
     "complete_ratings",
     "design_items",

@@ -9,7 +9,16 @@ from sqlmodel import col, desc, select
 
 from data.database import reading
 from data.rubric import Rubric
-from data.schema import Authorship, Benchmark, Instance, Rater, Response, RubricText
+from data.schema import (
+    Assignment,
+    Authorship,
+    Benchmark,
+    Instance,
+    Rater,
+    Response,
+    RubricText,
+    State,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +107,33 @@ def pairs(engine: Engine) -> Iterator[Pair]:
     with reading(engine) as session:
         for key, name, text, reference in session.exec(query).yield_per(200):
             yield Pair(key or 0, name, text, reference)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedView:
+    """An assignment as the design needs it; `begun` ones stay with their clinician."""
+
+    rater: str
+    response: int
+    pass_: int
+    position: int
+    begun: bool
+
+
+def assigned(engine: Engine) -> list[AssignedView]:
+    """Return every assignment of the study."""
+    query = select(Rater.handle, Assignment).join(Rater, col(Rater.id) == col(Assignment.rater))
+    with reading(engine) as session:
+        return [
+            AssignedView(
+                handle,
+                one.response,
+                one.pass_,
+                one.position,
+                one.state == State.DONE or one.draft_seq > 0,
+            )
+            for handle, one in session.exec(query)
+        ]
 
 
 def design_items(engine: Engine) -> list[DesignItem]:

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, desc, select
 
 from data.card import Reply
 from data.database import transaction
-from data.errors import BadInput, NotAllowed
+from data.errors import BadInput, Conflict, NotAllowed
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -25,6 +25,8 @@ from data.schema import (
 )
 from data.store.audit import log
 
+Key = tuple[str, int, int]
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:
@@ -36,21 +38,28 @@ class Slot:
     pass_: int = 0
 
 
-def assign(engine: Engine, slots: Iterable[Slot], seed: int) -> int:
-    """Store a design; slots that exist already stay as they are. Returns how many are new."""
+def assign(engine: Engine, slots: Iterable[Slot], seed: int, dropped: Iterable[Key] = ()) -> int:
+    """Store a design and return how many of its slots are new; those there already stay.
+
+    Parameters
+    ----------
+    dropped
+        Slots to take back, as (rater, response, pass); nobody may have begun them.
+
+    Raises
+    ------
+    Conflict
+        If a clinician has begun a slot that was to be taken back. Nothing is changed.
+    """
     with transaction(engine) as session:
         raters = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
         existing = {
-            (one.rater, one.response, one.pass_) for one in session.exec(select(Assignment))
+            (one.rater, one.response, one.pass_): one for one in session.exec(select(Assignment))
         }
+        for rater, response, pass_ in dropped:
+            _take_back(session, existing.pop((raters[rater], response, pass_)))
         new = [
-            Assignment(
-                code=secrets.token_urlsafe(9),
-                rater=raters[slot.rater],
-                response=slot.response,
-                position=slot.position,
-                pass_=slot.pass_,
-            )
+            _assignment(slot, raters[slot.rater])
             for slot in slots
             if (raters[slot.rater], slot.response, slot.pass_) not in existing
         ]
@@ -59,6 +68,26 @@ def assign(engine: Engine, slots: Iterable[Slot], seed: int) -> int:
         if new:
             log(session, "coordinator", "responses assigned", {"slots": len(new), "seed": seed})
         return len(new)
+
+
+def _take_back(session: Session, one: Assignment) -> None:
+    """Delete an assignment that nobody has begun."""
+    if one.state == State.DONE or one.draft_seq:
+        raise Conflict("a clinician began this work meanwhile; run `medjury assign` again")
+    session.delete(one)
+    session.flush()
+    detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
+    log(session, "coordinator", "assignment taken back", detail)
+
+
+def _assignment(slot: Slot, rater: int) -> Assignment:
+    return Assignment(
+        code=secrets.token_urlsafe(9),
+        rater=rater,
+        response=slot.response,
+        position=slot.position,
+        pass_=slot.pass_,
+    )
 
 
 def save_draft(
