@@ -69,18 +69,10 @@ def top_up(
     no longer among `raters`, the response has its readings already, or the loads can only
     be made equal by passing it on. New slots come after all that a clinician has.
 
-    Parameters
-    ----------
-    existing
-        All that is assigned so far. Mark as `done` whatever must not move, such as work
-        that has been opened.
-    responses, raters
-        All responses, old and new; all clinicians who can be given work.
-
-    Returns
-    -------
-    Design
-        `slots` are the new ones, `dropped` the open ones to delete, `kept` all others.
+    `existing` is all that is assigned so far; mark as `done` whatever must not move, such
+    as work that has been opened. `responses` are all, old and new; `raters` those who can
+    be given work. Of the result, `slots` are new, `dropped` the open ones to delete, and
+    `kept` all others. Models are balanced among new slots only.
     """
     _check(existing, responses, raters, per_response, repeats)
     staff, items = sorted(raters), sorted(responses, key=lambda item: item.response)
