@@ -1,0 +1,36 @@
+"""A study's settings: checked when set, recorded, and with defaults."""
+
+import pytest
+from data.queries.record import acts
+from sqlalchemy import Engine
+
+from data.errors import BadInput, Unknown
+from data.queries.settings import settings
+from data.settings import Settings
+from data.store.settings import set_setting
+
+
+def test_what_was_never_set_is_the_default(engine: Engine) -> None:
+    assert settings(engine) == Settings("on_request", 25, True, 1.0)
+
+
+def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
+    for name, value in Settings("hidden", 0, False, 0.5).as_text().items():
+        set_setting(engine, name, value)
+    assert settings(engine) == Settings("hidden", 0, False, 0.5)
+    assert len(acts(engine, "setting changed")) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("reference", "always"), ("ask_why", "1"), ("pause_minutes", "-1"), ("training_gap", "nan")],
+)
+def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value: str) -> None:
+    with pytest.raises(BadInput, match=name):
+        set_setting(engine, name, value)
+    assert settings(engine) == Settings()
+
+
+def test_an_unknown_setting_is_answered_with_the_known_ones(engine: Engine) -> None:
+    with pytest.raises(Unknown, match="pause_minutes"):
+        set_setting(engine, "signing_key", "mine")
