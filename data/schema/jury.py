@@ -1,0 +1,59 @@
+"""Calls to jurors."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, Column, Index
+from sqlmodel import AutoString, Field
+
+from data.schema.base import Table, now
+
+
+class Status(StrEnum):
+    """How a call to a juror ended; only OK makes ratings."""
+
+    OK = "ok"
+    INVALID_JSON = "invalid_json"
+    MISSING_CRITERION = "missing_criterion"
+    OUT_OF_RANGE = "out_of_range"
+    TRUNCATED = "truncated"
+    REFUSED = "refused"
+    CONTENT_FILTER = "content_filter"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    AUTH = "auth"
+    QUOTA = "quota"
+    BUDGET_STOPPED = "budget_stopped"
+    EMPTY_RESPONSE = "empty_response"
+    REQUEST_FAILED = "request_failed"
+
+
+class Attempt(Table, table=True):
+    """One call to a juror: what was sent, what came back and what it cost.
+
+    `usd` is None where no price is known: unknown is not free.
+    """
+
+    __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
+    id: int | None = Field(default=None, primary_key=True)
+    rater: int = Field(foreign_key="rater.id")
+    response: int = Field(foreign_key="response.id", index=True)
+    rubric_sha256: str = Field(foreign_key="rubric.sha256")
+    replicate: int = 0
+    number: int = 1
+    request_sha256: str = Field(max_length=64, index=True)
+    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    raw: str = ""
+    status: Status = Field(sa_type=AutoString)
+    reason: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
+    usd: float | None = None
+    price_source: str = ""
+    latency_seconds: float = 0.0
+    request_id: str = ""
+    returned_model: str = ""
+    at: datetime = Field(default_factory=now)
