@@ -103,9 +103,11 @@ def _save(engine: Engine, person: Person, message: Message) -> str:
     try:
         if message.submit:
             reply = Reply(message.scores, comment=message.comment)
-            store.submit(engine, person.id, message.code, reply, message.seconds)
+            store.submit(engine, person.rater or 0, message.code, reply, message.seconds)
         else:
-            store.save_draft(engine, person.id, message.code, message.seq, draft, message.seconds)
+            store.save_draft(
+                engine, person.rater or 0, message.code, message.seq, draft, message.seconds
+            )
     except MedjuryError as error:
         return _plainly(error)
     return ""

@@ -23,10 +23,10 @@ def owner(engine: Engine, token: str | None) -> Person | None:
     if not token:
         return None
     try:
-        rater = _serializer(engine).loads(token, max_age=MAX_AGE_SECONDS)
+        account = _serializer(engine).loads(token, max_age=MAX_AGE_SECONDS)
     except BadSignature:
         return None
-    return queries.person(engine, rater) if isinstance(rater, int) else None
+    return queries.person(engine, account) if isinstance(account, int) else None
 
 
 @lru_cache(maxsize=4)

@@ -2,6 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
+
+Error = Literal["wrong", "missing", "unsupported"]
+Flag = Literal["flag", "not_enough_context", "names_author"]
+NOT_ENOUGH_CONTEXT: Flag = "not_enough_context"
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +18,8 @@ class Card:
     code
         Opaque handle of this showing; says nothing about the author or the order.
     context, prompt, response
-        Verbatim texts; context and prompt may be empty.
+        Verbatim texts, but for masks where the response named its author; context and
+        prompt may be empty.
     reference, checklist
         Verbatim, or None where the instance has none.
     """
@@ -24,6 +30,17 @@ class Card:
     response: str
     reference: str | None = None
     checklist: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A stretch of the response as shown, in characters, and the error a rater sees there."""
+
+    criterion: str
+    start: int
+    end: int
+    error: Error
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +55,18 @@ class Reply:
         Criterion name -> free text.
     comment
         Free text on the response as a whole; stored with each criterion that has no own one.
+    spans
+        Stretches of the response that hold an error.
+    flags
+        What else is to be said of it. With "not_enough_context" a rater may leave out scores:
+        the response then counts as one they could not rate.
     """
 
     scores: Mapping[str, float]
     comments: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
+    spans: tuple[Marked, ...] = ()
+    flags: tuple[Flag, ...] = ()
 
     def comment_on(self, criterion: str) -> str:
         """Return what was said of a criterion, or else of the whole."""

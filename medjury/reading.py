@@ -37,7 +37,7 @@ def assign(
     if not plan:
         invitations = invite(engine, list(found.load))
         dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
-        new = store_assignments(engine, found.slots, seed, dropped)
+        new = store_assignments(engine, found.slots, seed, dropped, per_response)
         say(f"{new} assignments stored" if new else "nothing changed", json_to)
         if dropped:
             say(f"{len(dropped)} unopened assignments taken back", json_to)

@@ -101,7 +101,7 @@ def test_a_code_signs_in_its_owner_and_is_not_stored(small_study: Engine) -> Non
     (invitation,) = invite(small_study, ["dr_c"])
     found = person_by_code(small_study, invitation.code.lower())
     assert found is not None
-    assert found.handle == "dr_c"
+    assert found.name == "dr_c"
     with small_study.connect() as connection:
         stored = connection.execute(text("SELECT * FROM access")).fetchall()
     assert invitation.code.replace("-", "")[4:] not in str(stored)

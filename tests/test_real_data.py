@@ -301,10 +301,12 @@ def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
     person = person_by_code(engine, codes[0].code)
     assert person is not None
     seen = set()
-    while task := next_task(engine, person.id):
+    while task := next_task(engine, person.rater):
         assert (task.rubric.name, task.card.context) == ("aci_bench", longest)
         seen.add(task.card.response)
-        submit(engine, person.id, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 60)
+        submit(
+            engine, person.rater, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 60
+        )
     assert seen == notes
 
 

@@ -23,18 +23,20 @@ def page() -> None:
         person = sessions.owner(engine, st.context.cookies.get(sessions.COOKIE))
         if person is None:
             _ask_to_sign_in()
+        elif person.rater is None:
+            st.html(panes.note("Nothing to rate", "You are signed in, but not as a clinician."))
         else:
-            show(engine, person)
+            show(engine, person, person.rater)
     except MedjuryError:
         st.html(panes.note("Not reachable", UNREACHABLE))
 
 
-def show(engine: Engine, person: Person) -> None:
+def show(engine: Engine, person: Person, rater: int) -> None:
     """Take in what the form sent, then show a clinician's next response or that all is done."""
     _take_in(engine, person, likert.waiting())
-    task = queries.next_task(engine, person.id)
-    progress = queries.progress(engine, person.id)
-    st.html(panes.top(progress.done, progress.total, person.handle))
+    task = queries.next_task(engine, rater)
+    progress = queries.progress(engine, rater)
+    st.html(panes.top(progress.done, progress.total, person.name))
     if task is None:
         _show_end(progress)
         return

@@ -2,7 +2,7 @@
 
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
 from data.queries.people import Person, person, person_by_code
-from data.queries.rating_room import Progress, Task, next_task, progress
+from data.queries.rating_room import Progress, Task, next_task, progress, rated_codes, task
 from data.queries.study import (
     AssignedView,
     BenchmarkView,
@@ -35,6 +35,8 @@ __all__ = [
     "person",
     "person_by_code",
     "progress",
+    "rated_codes",
     "simulated_raters",
     "stored_rubric",
+    "task",
 ]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, func, select
 from sqlmodel import col
 
 from data.card import Card
@@ -14,10 +14,11 @@ Columns = Select[*tuple[Any, ...]]
 
 def shown(*also: Any) -> Columns:
     """Select what a card shows of a response, and what else is asked for; never its author."""
-    texts = (Instance.context, Instance.prompt, Response.text)
-    support = (Instance.reference, Instance.checklist)
+    text = func.coalesce(col(Response.shown), col(Response.text))
+    before = (col(Instance.context), col(Instance.prompt))
+    after = (col(Instance.reference), col(Instance.checklist))
     query: Columns = (
-        select(*(col(one) for one in (*texts, *support)), *(col(one) for one in also))
+        select(*before, text, *after, *(col(one) for one in also))
         .select_from(Response)
         .join(Instance, col(Instance.id) == col(Response.instance))
     )

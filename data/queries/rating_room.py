@@ -9,14 +9,16 @@ from sqlmodel import col, select
 
 from data.card import Card
 from data.database import reading
-from data.queries.cards import card, shown
+from data.queries.cards import Columns, card, shown
 from data.rubric import Rubric
 from data.schema import Assignment, Benchmark, Instance, Response, RubricText, State
+
+ENDED = (State.DONE, State.UNRATED)
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How many of a clinician's assignments are done."""
+    """How many of a clinician's assignments are done; those given back do not count."""
 
     done: int
     total: int
@@ -24,46 +26,102 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The response a clinician is at: its card, rubric, draft so far and the draft's number."""
+    """A response a clinician is at, with what they have entered so far.
+
+    Attributes
+    ----------
+    draft, draft_seq
+        The newest state of the form, and its number.
+    state, revision
+        Whether it is rated, and how often it was submitted.
+    opened
+        Whether it has been shown before.
+    reference_opened
+        Whether its reference has been opened.
+    """
 
     card: Card
     rubric: Rubric
     draft: Mapping[str, Any]
     draft_seq: int
     seconds_active: float
+    state: State = State.OPEN
+    revision: int = 0
+    opened: bool = False
+    reference_opened: bool = False
 
 
 def progress(engine: Engine, rater: int) -> Progress:
     """Return how far a clinician has come."""
-    done = func.count(col(Assignment.done_at))
+    done = func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED))
     with reading(engine) as session:
         row = session.exec(
-            select(done, func.count(col(Assignment.id))).where(Assignment.rater == rater)
+            select(done, func.count(col(Assignment.id))).where(
+                Assignment.rater == rater, Assignment.state != State.RECUSED
+            )
         ).one()
     return Progress(*row)
 
 
 def next_task(engine: Engine, rater: int) -> Task | None:
     """Return the first open response in a clinician's own order, or None when all is done."""
+    query = _tasks(rater).where(col(Assignment.state) == State.OPEN)
+    return _first(engine, query.order_by(col(Assignment.position)).limit(1))
+
+
+def task(engine: Engine, rater: int, code: str) -> Task | None:
+    """Return a clinician's own response by its code, rated or not; None if it is not theirs."""
+    return _first(engine, _tasks(rater).where(col(Assignment.code) == code))
+
+
+def rated_codes(engine: Engine, rater: int) -> list[str]:
+    """Return the codes of what a clinician has rated, in the order it was first submitted."""
     query = (
+        select(Assignment.code)
+        .where(Assignment.rater == rater, col(Assignment.state).in_(ENDED))
+        .order_by(col(Assignment.done_at), col(Assignment.position))
+    )
+    with reading(engine) as session:
+        return list(session.exec(query))
+
+
+def _tasks(rater: int) -> Columns:
+    """Select a clinician's assignments with all that the page needs."""
+    return (
         shown(
             Assignment.code,
             RubricText.body,
             Assignment.draft,
             Assignment.draft_seq,
             Assignment.seconds_active,
+            Assignment.state,
+            Assignment.revision,
+            Assignment.opened_at,
+            Assignment.reference_opened_at,
         )
         .join(Assignment, col(Assignment.response) == col(Response.id))
         .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
         .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
-        .where(col(Assignment.rater) == rater, col(Assignment.state) == State.OPEN)
-        .order_by(col(Assignment.position))
-        .limit(1)
+        .where(col(Assignment.rater) == rater, col(Assignment.state) != State.RECUSED)
     )
+
+
+def _first(engine: Engine, query: Columns) -> Task | None:
+    """Return the one task a query finds."""
     with reading(engine) as session:
         row = session.execute(query).first()
     if row is None:
         return None
-    *texts, code, body, draft, seq, seconds = row
+    *texts, code, body, draft, seq, seconds, state, revision, opened, reference = row
     rubric = Rubric.from_json(body)
-    return Task(card(code, texts, rubric), rubric, draft, seq, seconds)
+    return Task(
+        card=card(code, texts, rubric),
+        rubric=rubric,
+        draft=draft,
+        draft_seq=seq,
+        seconds_active=seconds,
+        state=State(state),
+        revision=revision,
+        opened=opened is not None,
+        reference_opened=reference is not None,
+    )

@@ -121,8 +121,12 @@ class AssignedView:
 
 
 def assigned(engine: Engine) -> list[AssignedView]:
-    """Return every assignment of the study."""
-    query = select(Rater.handle, Assignment).join(Rater, col(Rater.id) == col(Assignment.rater))
+    """Return every assignment of the study but those given back."""
+    query = (
+        select(Rater.handle, Assignment)
+        .join(Rater, col(Rater.id) == col(Assignment.rater))
+        .where(Assignment.state != State.RECUSED)
+    )
     with reading(engine) as session:
         return [
             AssignedView(
@@ -130,7 +134,7 @@ def assigned(engine: Engine) -> list[AssignedView]:
                 one.response,
                 one.pass_,
                 one.position,
-                one.state == State.DONE or one.draft_seq > 0,
+                one.state != State.OPEN or one.draft_seq > 0 or one.opened_at is not None,
             )
             for handle, one in session.exec(query)
         ]

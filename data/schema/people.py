@@ -58,7 +58,7 @@ class Account(Table, table=True):
 class Access(Table, table=True):
     """A way in: a code's public half, and the hash of its secret half.
 
-    One with `once` signs in a single time and is then revoked.
+    One with `once` signs in a single time. `expires` ends signing in, `revoked` sessions too.
     """
 
     lookup: str = Field(primary_key=True)
@@ -67,4 +67,5 @@ class Access(Table, table=True):
     once: bool = False
     created: datetime = Field(default_factory=now)
     expires: datetime | None = None
+    used: datetime | None = None
     revoked: datetime | None = None

@@ -49,7 +49,7 @@ class Assignment(Table, table=True):
     """A response a clinician is to rate, its place in their order, and the draft so far.
 
     `code` is random: it is the only name of the response that reaches a browser.
-    `revision` counts submissions; `previous` is the composite that the clinician gave to
+    `revision` counts submissions, `submitted_seq` is the draft's number at the last; `previous` is the composite that the clinician gave to
     the response before this one, when this one was first submitted.
     """
 
@@ -71,6 +71,7 @@ class Assignment(Table, table=True):
     reference_opened_at: datetime | None = None
     done_at: datetime | None = None
     revision: int = 0
+    submitted_seq: int = 0
     previous: float | None = None
 
 
@@ -86,6 +87,7 @@ class Remark(Table, table=True):
     text: str = ""
     revision: int = 0
     at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
 
 
 class Span(Table, table=True):
@@ -104,6 +106,7 @@ class Span(Table, table=True):
     note: str = ""
     revision: int = 0
     at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
 
 
 class Expert(Table, table=True):

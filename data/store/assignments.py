@@ -1,31 +1,19 @@
-"""Who rates what, the draft so far, and the submitted rating."""
+"""Who rates what: the design, work taken back, recusals, and places that became free."""
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Engine
-from sqlmodel import Session, col, desc, select
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
 
-from data.card import Reply
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed
-from data.rubric import Rubric
-from data.schema import (
-    Assignment,
-    Benchmark,
-    Instance,
-    Rater,
-    Rating,
-    Response,
-    RubricText,
-    State,
-    now,
-)
-from data.store.audit import log
+from data.schema import Assignment, Rater, Remark, Setting, State, now
+from data.store.audit import log, refuse_locked
 
 Key = tuple[str, int, int]
+PER_RESPONSE = "per_response"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +26,22 @@ class Slot:
     pass_: int = 0
 
 
-def assign(engine: Engine, slots: Iterable[Slot], seed: int, dropped: Iterable[Key] = ()) -> int:
+def assign(
+    engine: Engine,
+    slots: Iterable[Slot],
+    seed: int,
+    dropped: Iterable[Key] = (),
+    per_response: int | None = None,
+) -> int:
     """Store a design and return how many of its slots are new; those there already stay.
 
     Parameters
     ----------
     dropped
         Slots to take back, as (rater, response, pass); nobody may have begun them.
+    per_response
+        How many clinicians the design gives each response; places that become free are
+        given away up to this number.
 
     Raises
     ------
@@ -52,6 +49,7 @@ def assign(engine: Engine, slots: Iterable[Slot], seed: int, dropped: Iterable[K
         If a clinician has begun a slot that was to be taken back. Nothing is changed.
     """
     with transaction(engine) as session:
+        refuse_locked(session)
         raters = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
         existing = {
             (one.rater, one.response, one.pass_): one for one in session.exec(select(Assignment))
@@ -64,15 +62,107 @@ def assign(engine: Engine, slots: Iterable[Slot], seed: int, dropped: Iterable[K
             if (raters[slot.rater], slot.response, slot.pass_) not in existing
         ]
         session.add_all(new)
+        if per_response is not None:
+            session.merge(Setting(key=PER_RESPONSE, value=str(per_response)))
         session.flush()
         if new:
             log(session, "coordinator", "responses assigned", {"slots": len(new), "seed": seed})
         return len(new)
 
 
+def claim(engine: Engine, rater: int) -> bool:
+    """Give a clinician one place that has become free, at the end of their order, if there is one.
+
+    A place is free where a response of the design has fewer readers than the design wants,
+    those who recused themselves not counted. However many ask at once, no response ever
+    gets more readers than wanted.
+    """
+    with transaction(engine) as session:
+        wanted = session.exec(
+            select(Setting).where(Setting.key == PER_RESPONSE).with_for_update()
+        ).first()
+        response = _free(session, rater, int(wanted.value)) if wanted else None
+        if response is None:
+            return False
+        refuse_locked(session)
+        last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
+        position = session.exec(last).one()
+        new = Assignment(
+            code=secrets.token_urlsafe(9),
+            rater=rater,
+            response=response,
+            position=0 if position is None else position + 1,
+        )
+        session.add(new)
+        session.flush()
+        log(session, f"rater {rater}", "free place taken", {"assignment": new.id})
+    return True
+
+
+def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
+    """Give an open assignment back with a reason; the place is free for another clinician.
+
+    Raises
+    ------
+    NotAllowed
+        If the assignment is not this rater's, or is rated already.
+    BadInput
+        If no reason is given.
+    """
+    if not reason.strip():
+        raise BadInput("say why you recuse yourself")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        one = own(session, rater, code)
+        if one.state == State.RECUSED:
+            return False
+        if one.state != State.OPEN:
+            raise NotAllowed("this response is rated already; change the rating instead")
+        one.state, one.done_at = State.RECUSED, now()
+        session.add(one)
+        session.add(Remark(assignment=one.id or 0, kind="recused", text=reason.strip()))
+        log(session, f"rater {rater}", "recused", {"assignment": one.id})
+    return True
+
+
+def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> None:
+    """Record when a clinician first saw a response, or its reference; later times are ignored."""
+    with transaction(engine) as session:
+        one = own(session, rater, code)
+        if reference and one.reference_opened_at is None:
+            one.reference_opened_at = now()
+            log(session, f"rater {rater}", "reference opened", {"assignment": one.id})
+        one.opened_at = one.opened_at or now()
+        session.add(one)
+
+
+def own(session: Session, rater: int, code: str) -> Assignment:
+    """Return the rater's own assignment of that code, locked until the transaction ends."""
+    found = session.exec(select(Assignment).where(Assignment.code == code).with_for_update())
+    one = found.first()
+    if one is None or one.rater != rater:
+        raise NotAllowed("this response is not assigned to you")
+    return one
+
+
+def _free(session: Session, rater: int, wanted: int) -> int | None:
+    """Return the response with most places free that this clinician has never been given."""
+    readers = func.count(col(Assignment.id)).filter(col(Assignment.state) != State.RECUSED)
+    mine = select(Assignment.response).where(Assignment.rater == rater)
+    query = (
+        select(Assignment.response)
+        .where(Assignment.pass_ == 0)
+        .group_by(col(Assignment.response))
+        .having(readers < wanted, col(Assignment.response).not_in(mine))
+        .order_by(readers, col(Assignment.response))
+        .limit(1)
+    )
+    return session.exec(query).first()
+
+
 def _take_back(session: Session, one: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
-    if one.state == State.DONE or one.draft_seq:
+    if one.state != State.OPEN or one.draft_seq or one.opened_at:
         raise Conflict("a clinician began this work meanwhile; run `medjury assign` again")
     session.delete(one)
     session.flush()
@@ -88,106 +178,3 @@ def _assignment(slot: Slot, rater: int) -> Assignment:
         position=slot.position,
         pass_=slot.pass_,
     )
-
-
-def save_draft(
-    engine: Engine, rater: int, code: str, seq: int, draft: Mapping[str, Any], seconds: float
-) -> bool:
-    """Keep a draft; one that is older than what is stored is ignored and gives False."""
-    with transaction(engine) as session:
-        one = _own(session, rater, code)
-        if one.state == State.DONE or seq <= one.draft_seq:
-            return False
-        one.draft, one.draft_seq = dict(draft), seq
-        one.seconds_active = max(one.seconds_active, seconds)
-        session.add(one)
-    return True
-
-
-def submit(engine: Engine, rater: int, code: str, reply: Reply, seconds: float) -> bool:
-    """Turn a complete reply into ratings; the same reply again changes nothing and gives False.
-
-    Raises
-    ------
-    NotAllowed
-        If the assignment is not this rater's.
-    BadInput
-        If a criterion is missing, unknown, or off the scale.
-    """
-    with transaction(engine) as session:
-        one = _own(session, rater, code)
-        rubric = _rubric(session, one.response)
-        scores = _complete(rubric, reply)
-        if one.state == State.DONE and _said(session, one, rubric) == {
-            name: (score, reply.comment_on(name)) for name, score in scores.items()
-        }:
-            return False
-        session.add_all(
-            Rating(
-                response=one.response,
-                rater=rater,
-                criterion=name,
-                score=score,
-                rubric_sha256=rubric.sha256,
-                pass_=one.pass_,
-                comment=reply.comment_on(name),
-            )
-            for name, score in scores.items()
-        )
-        if one.state != State.DONE:
-            one.done_at = now()
-        one.state = State.DONE
-        one.seconds_active = max(one.seconds_active, seconds)
-        session.add(one)
-        log(session, f"rater {rater}", "rated", {"assignment": one.id, "scores": scores})
-    return True
-
-
-def _own(session: Session, rater: int, code: str) -> Assignment:
-    """Return the rater's own assignment of that code, locked until the transaction ends."""
-    found = session.exec(select(Assignment).where(Assignment.code == code).with_for_update())
-    one = found.first()
-    if one is None or one.rater != rater:
-        raise NotAllowed("this response is not assigned to you")
-    return one
-
-
-def _rubric(session: Session, response: int) -> Rubric:
-    """Return the rubric a response is rated on."""
-    body = session.exec(
-        select(RubricText.body)
-        .join(Benchmark, col(Benchmark.rubric_sha256) == col(RubricText.sha256))
-        .join(Instance, col(Instance.benchmark) == col(Benchmark.name))
-        .join(Response, col(Response.instance) == col(Instance.id))
-        .where(Response.id == response)
-    ).one()
-    return Rubric.from_json(body)
-
-
-def _complete(rubric: Rubric, reply: Reply) -> dict[str, float]:
-    """Return a whole-point score for every criterion, or say what is wrong."""
-    missing = [name for name in rubric.criteria if name not in reply.scores]
-    if missing:
-        raise BadInput("not rated yet: " + ", ".join(missing))
-    return {
-        name: rubric.score(name, value, "you", "this response")
-        for name, value in reply.scores.items()
-    }
-
-
-def _said(session: Session, one: Assignment, rubric: Rubric) -> dict[str, tuple[float, str]]:
-    """Return what the rater's latest ratings for this assignment say."""
-    rows = session.exec(
-        select(Rating)
-        .where(
-            Rating.response == one.response,
-            Rating.rater == one.rater,
-            Rating.pass_ == one.pass_,
-            Rating.rubric_sha256 == rubric.sha256,
-        )
-        .order_by(desc(Rating.id))
-    )
-    said: dict[str, tuple[float, str]] = {}
-    for row in rows:
-        said.setdefault(row.criterion, (row.score, row.comment))
-    return said

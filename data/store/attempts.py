@@ -12,7 +12,7 @@ from data.database import reading, transaction
 from data.errors import Conflict
 from data.rubric import Rubric
 from data.schema import Attempt, Kind, Rater, Rating, Status, now
-from data.store.audit import log
+from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric
 
 
@@ -62,6 +62,7 @@ def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
         If a juror of that name with another profile has rated here: its ratings would mix.
     """
     with transaction(engine) as session:
+        refuse_locked(session)
         return {one.handle: _keep(session, one) for one in jurors}
 
 
@@ -93,13 +94,17 @@ def record_attempts(
     if not entries:
         return
     calls = [_row(record, rubric) for record, rubric, _ in entries]
-    scores = [row for entry in entries for row in _scores(*entry)]
+    written = Batch("rating")
+    scores = [row | {"batch": written.token} for entry in entries for row in _scores(*entry)]
     with transaction(engine) as session:
+        refuse_locked(session)
         for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
             keep_rubric(session, rubric)
         session.execute(insert(Attempt), calls)
         if scores:
             session.execute(insert(Rating), scores)
+            written.add(scores)
+            log(session, "jury", "jurors rated", written.detail())
 
 
 def _row(record: AttemptRecord, rubric: Rubric) -> dict[str, Any]:

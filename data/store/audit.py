@@ -1,15 +1,70 @@
-"""The audit chain: each event carries the hash of the one before."""
+"""The audit chain: each event carries the hash of the one before, and digests of what it wrote."""
 
 import hashlib
 import json
-from collections.abc import Mapping
+import secrets
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlmodel import Session, desc, select
 
-from data.schema import Event, now
+from data.errors import NotAllowed
+from data.schema import Event, Setting, now
 
 GENESIS = "0" * 64
+LOCKED = "locked"
+RATING = (
+    "response",
+    "rater",
+    "criterion",
+    "score",
+    "rubric_sha256",
+    "pass_",
+    "replicate",
+    "comment",
+    "at",
+)
+INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "checklist")
+RESPONSE = ("response_id", "text", "model", *INSTANCE)
+REMARK = ("assignment", "kind", "text", "revision", "at")
+SPAN = ("assignment", "criterion", "start", "end", "text", "error", "note", "revision", "at")
+COLUMNS = {"rating": RATING, "response": RESPONSE, "remark": REMARK, "span": SPAN}
+
+
+class Batch:
+    """Rows of one table that one act writes, and their digest in the order they are written.
+
+    Attributes
+    ----------
+    token
+        Random; stands in the `batch` column of every row and in the act's event.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.table, self.token, self.rows = table, secrets.token_hex(8), 0
+        self._hash = hashlib.sha256()
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Count rows and take them into the digest."""
+        for row in rows:
+            self.rows += 1
+            self._hash.update(canonical(row, COLUMNS[self.table]))
+
+    def detail(self) -> dict[str, Any]:
+        """Return what the act's event says of the rows."""
+        return {
+            "table": self.table,
+            "batch": self.token,
+            "rows": self.rows,
+            "sha256": self._hash.hexdigest(),
+        }
+
+
+def canonical(row: Mapping[str, Any], columns: Iterable[str]) -> bytes:
+    """Return a row's content as bytes that are the same before and after storage."""
+    values = [_plain(row[name]) for name in columns]
+    return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
 
 
 def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
@@ -32,3 +87,26 @@ def event_hash(event: Event) -> str:
     """Return the SHA-256 over an event's content and its predecessor's hash."""
     body = [event.at.isoformat(), event.actor, event.action, event.detail, event.previous]
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def refuse_locked(session: Session) -> None:
+    """Raise NotAllowed if the study is locked: nothing may be written then.
+
+    Raises
+    ------
+    NotAllowed
+        Says since when, and what a coordinator can do.
+    """
+    lock = session.get(Setting, LOCKED)
+    if lock is not None:
+        raise NotAllowed(
+            f"the study is locked since {lock.value}; a coordinator can reopen it with "
+            '`medjury lock --reopen --reason "..."`, which is recorded'
+        )
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it: times in UTC, whole numbers and text as they are."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return value

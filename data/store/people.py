@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from argon2 import PasswordHasher
 from sqlalchemy import Engine
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Unknown
-from data.schema import Access, Kind, Rater, Setting, now
-from data.store.audit import log
+from data.schema import Access, Account, Kind, Rater, Role, Setting, now
+from data.store.audit import log, refuse_locked
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
@@ -38,11 +38,12 @@ def invite(
     if repeated or "" in handles:
         raise BadInput(f"raters: {repeated[0] if repeated else 'an empty name'!r} stands twice")
     with transaction(engine) as session:
+        refuse_locked(session)
         people = [(_keep(session, one, one in simulated), one) for one in handles]
         return [
-            Invitation(handle, _new_code(session, rater))
+            Invitation(handle, _new_code(session, _account(session, rater)))
             for rater, handle in people
-            if handle not in simulated and not _has_access(session, rater)
+            if handle not in simulated and not _has_access(session, _account(session, rater))
         ]
 
 
@@ -58,10 +59,11 @@ def renew(engine: Engine, handle: str) -> Invitation:
         person = session.exec(select(Rater).where(Rater.handle == handle)).first()
         if person is None or person.kind != Kind.CLINICIAN or person.simulated:
             raise Unknown(f"clinician {handle!r}: nobody of that name can sign in to this study")
-        for old in session.exec(select(Access).where(Access.rater == person.id)):
+        account = _account(session, person)
+        for old in session.exec(select(Access).where(Access.account == account.id)):
             old.revoked = old.revoked or now()
             session.add(old)
-        return Invitation(handle, _new_code(session, person))
+        return Invitation(handle, _new_code(session, account))
 
 
 def signing_key(engine: Engine) -> str:
@@ -87,20 +89,30 @@ def _keep(session: Session, handle: str, simulated: bool) -> Rater:
     return known
 
 
-def _has_access(session: Session, rater: Rater) -> bool:
-    valid = select(Access).where(Access.rater == rater.id, Access.revoked == None)  # noqa: E711 SQL
+def _account(session: Session, rater: Rater) -> Account:
+    """Return a clinician's account, made if new."""
+    known = session.exec(select(Account).where(Account.rater == rater.id)).first()
+    if known is None:
+        known = Account(name=rater.handle, role=Role.CLINICIAN, rater=rater.id)
+        session.add(known)
+        session.flush()
+    return known
+
+
+def _has_access(session: Session, account: Account) -> bool:
+    valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
     return session.exec(valid).first() is not None
 
 
-def _new_code(session: Session, rater: Rater) -> str:
+def _new_code(session: Session, account: Account) -> str:
     """Store a new code's hash and return the code: its first group finds it, the rest proves it."""
     groups = ["".join(secrets.choice(ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS)]
     while session.get(Access, groups[0]) is not None:
         groups[0] = "".join(secrets.choice(ALPHABET) for _ in range(GROUP))
     secret = "".join(groups[1:])
     session.add(
-        Access(lookup=groups[0], rater=rater.id or 0, secret_hash=PasswordHasher().hash(secret))
+        Access(lookup=groups[0], account=account.id or 0, secret_hash=PasswordHasher().hash(secret))
     )
     session.flush()
-    log(session, "coordinator", "code issued", {"rater": rater.id, "lookup": groups[0]})
+    log(session, "coordinator", "code issued", {"account": account.id, "lookup": groups[0]})
     return "-".join(groups)

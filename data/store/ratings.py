@@ -14,7 +14,7 @@ from data.importers.batches import batches
 from data.importers.rows import Origin, RatingRow, Tick
 from data.rubric import Rubric
 from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText, now
-from data.store.audit import log
+from data.store.audit import Batch, log, refuse_locked
 from data.store.responses import move_to_rubric
 from data.store.rubrics import keep_rubric
 
@@ -54,6 +54,7 @@ class _Import:
     def __init__(self, session: Session, rubric: Rubric | None, simulated: bool) -> None:
         self.session, self.rubric, self.simulated = session, rubric, simulated
         self.result = RatingsAdded()
+        self.written = Batch("rating")
         self.seen: dict[Key, Origin] = {}
         self.raters = {one.handle: one for one in session.exec(select(Rater))}
         self.rubrics: dict[str, Rubric] = {}
@@ -99,6 +100,7 @@ class _Import:
             "score": _number(row) if metric else _score(row, target.rubric),
             "comment": row.comment,
             "at": row.rated_at or now(),
+            "batch": self.written.token,
         }
         self._refuse_repeat(rating, row)
         return rating
@@ -141,6 +143,7 @@ class _Import:
             new.append(rating)
         if new:
             self.session.execute(insert(Rating), new)
+            self.written.add(new)
 
 
 def import_ratings(
@@ -169,6 +172,7 @@ def import_ratings(
         twice in the file, or a rater changes kind. Nothing is stored.
     """
     with transaction(engine) as session:
+        refuse_locked(session)
         work = _Import(session, rubric, simulated)
         for batch in batches(rows):
             targets = work.targets(batch)
@@ -176,7 +180,7 @@ def import_ratings(
             tick(len(batch))
         result = work.result
         if result.added or result.revised:
-            detail = {"added": result.added, "revised": result.revised}
+            detail = {"revised": result.revised} | work.written.detail()
             log(session, "researcher", "ratings imported", detail)
     return result
 

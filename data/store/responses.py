@@ -1,7 +1,7 @@
 """Storing instances and responses from rows; importing the same file twice changes nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
@@ -12,7 +12,7 @@ from data.importers.batches import batches
 from data.importers.rows import Origin, ResponseRow, Tick
 from data.rubric import Rubric
 from data.schema import Authorship, Benchmark, Instance, Rating, Response
-from data.store.audit import log
+from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric
 
 Key = tuple[str, str]
@@ -72,7 +72,9 @@ def import_responses(
     added = ResponsesAdded()
     seen: dict[str, Origin] = {}
     known: set[str] = set()
+    written = Batch("response")
     with transaction(engine) as session:
+        refuse_locked(session)
         for batch in batches(rows):
             _refuse_repeats(batch, seen)
             for name in dict.fromkeys(row.benchmark for row in batch):
@@ -83,11 +85,11 @@ def import_responses(
                     if chosen and not move_to_rubric(session, name, chosen):
                         raise _rated_already(name, chosen)
             instances = _keep_instances(session, batch, added)
-            _keep_responses(session, batch, instances, added)
+            _keep_responses(session, batch, instances, added, written)
             session.expunge_all()
             tick(len(batch))
         if added.responses or added.instances:
-            detail = {"responses": added.responses, "instances": added.instances}
+            detail = {"instances": added.instances} | written.detail()
             log(session, "researcher", "responses imported", detail)
     return added
 
@@ -175,7 +177,11 @@ def _refuse_change(row: ResponseRow, stored: Instance) -> None:
 
 
 def _keep_responses(
-    session: Session, batch: list[ResponseRow], instances: dict[Key, int], added: ResponsesAdded
+    session: Session,
+    batch: list[ResponseRow],
+    instances: dict[Key, int],
+    added: ResponsesAdded,
+    written: Batch,
 ) -> None:
     """Store the batch's new responses and their authors; refuse changed ones."""
     found = session.exec(
@@ -184,12 +190,11 @@ def _keep_responses(
         .where(col(Response.response_id).in_([row.response_id for row in batch]))
     )
     stored = {one.response_id: (one.instance, one.text, model) for one, model in found}
-    new: list[tuple[Response, str]] = []
+    new: list[tuple[Response, ResponseRow]] = []
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
         if row.response_id not in stored:
-            text = Response(response_id=row.response_id, instance=instance, text=row.response)
-            new.append((text, row.model))
+            new.append((_response(row, instance, written.token), row))
         elif stored[row.response_id] == (instance, row.response, row.model):
             added.unchanged += 1
         else:
@@ -201,9 +206,14 @@ def _keep_responses(
             )
     session.add_all([one for one, _ in new])
     session.flush()
-    session.add_all([Authorship(response=one.id or 0, model=model) for one, model in new])
+    session.add_all([Authorship(response=one.id or 0, model=row.model) for one, row in new])
     session.flush()
+    written.add(asdict(row) | {"text": row.response} for _, row in new)
     added.responses += len(new)
+
+
+def _response(row: ResponseRow, instance: int, batch: str) -> Response:
+    return Response(response_id=row.response_id, instance=instance, text=row.response, batch=batch)
 
 
 def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:

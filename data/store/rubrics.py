@@ -6,12 +6,13 @@ from sqlmodel import Session
 from data.database import transaction
 from data.rubric import Rubric
 from data.schema import RubricText
-from data.store.audit import log
+from data.store.audit import log, refuse_locked
 
 
 def add_rubric(engine: Engine, rubric: Rubric) -> str:
     """Store a rubric in the study and return its SHA-256; one that is there already is kept."""
     with transaction(engine) as session:
+        refuse_locked(session)
         return keep_rubric(session, rubric)
 
 

@@ -83,6 +83,7 @@ def upgrade() -> None:
         sa.Column("text", sqlmodel.AutoString(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("at", sqlmodel.UTCDateTime(), nullable=False),
+        sa.Column("batch", sqlmodel.AutoString(), nullable=True),
         sa.ForeignKeyConstraint(
             ["assignment"], ["assignment.id"], name=op.f("fk_remark_assignment_assignment")
         ),
@@ -90,6 +91,7 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("remark", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_remark_assignment"), ["assignment"], unique=False)
+        batch_op.create_index(batch_op.f("ix_remark_batch"), ["batch"], unique=False)
 
     op.create_table(
         "span",
@@ -103,6 +105,7 @@ def upgrade() -> None:
         sa.Column("note", sqlmodel.AutoString(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("at", sqlmodel.UTCDateTime(), nullable=False),
+        sa.Column("batch", sqlmodel.AutoString(), nullable=True),
         sa.ForeignKeyConstraint(
             ["assignment"], ["assignment.id"], name=op.f("fk_span_assignment_assignment")
         ),
@@ -110,6 +113,7 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("span", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_span_assignment"), ["assignment"], unique=False)
+        batch_op.create_index(batch_op.f("ix_span_batch"), ["batch"], unique=False)
 
     op.execute(
         "INSERT INTO account (name, role, rater, created) "
@@ -122,6 +126,7 @@ def upgrade() -> None:
             sa.Column("once", sa.Boolean(), nullable=False, server_default=sa.false())
         )
         access.add_column(sa.Column("expires", sqlmodel.UTCDateTime(), nullable=True))
+        access.add_column(sa.Column("used", sqlmodel.UTCDateTime(), nullable=True))
     op.execute(
         "UPDATE access SET account = (SELECT id FROM account WHERE account.rater = access.rater)"
     )
@@ -137,10 +142,11 @@ def upgrade() -> None:
         sa.Column("opened_at", sqlmodel.UTCDateTime(), nullable=True),
         sa.Column("reference_opened_at", sqlmodel.UTCDateTime(), nullable=True),
         sa.Column("revision", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("submitted_seq", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("previous", sa.Float(), nullable=True),
     ):
         op.add_column("assignment", column)
-    op.execute("UPDATE assignment SET revision = 1 WHERE state = 'done'")
+    op.execute("UPDATE assignment SET revision = 1, submitted_seq = draft_seq WHERE state = 'done'")
     op.add_column("rating", sa.Column("batch", sqlmodel.AutoString(), nullable=True))
     op.create_index("ix_rating_batch", "rating", ["batch"])
     op.add_column("response", sa.Column("shown", sqlmodel.AutoString(), nullable=True))
@@ -154,7 +160,10 @@ def downgrade() -> None:
     for table, columns in (
         ("response", ("batch", "shown")),
         ("rating", ("batch",)),
-        ("assignment", ("previous", "revision", "reference_opened_at", "opened_at")),
+        (
+            "assignment",
+            ("previous", "submitted_seq", "revision", "reference_opened_at", "opened_at"),
+        ),
     ):
         for column in columns:
             op.drop_column(table, column)
@@ -170,7 +179,7 @@ def downgrade() -> None:
         access.create_index("ix_access_rater", ["rater"])
         access.drop_constraint("fk_access_account_account", type_="foreignkey")
         access.create_foreign_key("fk_access_rater_rater", "rater", ["rater"], ["id"])
-        for column in ("expires", "once", "account"):
+        for column in ("used", "expires", "once", "account"):
             access.drop_column(column)
     for table in ("span", "remark", "mask", "expert", "drill", "account"):
         op.drop_table(table)
