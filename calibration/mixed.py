@@ -2,16 +2,22 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from calibration.f_interval import spearman_brown
 from calibration.grid import Grid
 from calibration.scores import Array, Integers
 from calibration.zscore import FLAT
 
-SOLVERS = ["bfgs", "lbfgs", "powell"]  # the last, without gradients, finds a variance of 0
-MOST_RATINGS = 1000  # the general solver's time grows with the cube: some 3 seconds here
+MOST_RESPONSES = 800  # time grows with their square: some 2 seconds here
+NO_RESIDUAL = 1e4  # times the residual's variance: the search ends there when nothing is left over
+ONLY_ONE = "the mixed model needs two clinicians"
+START = (1.0, 0.25)  # variance of responses and of raters, as multiples of the residual's
+RATIOS = (1e-8, 1e6)  # a variance of 0, and a residual of 0: both are answers
+NO_COVARIANCES = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
@@ -40,22 +46,26 @@ class MixedModel:
         return spearman_brown(_share(self.response, self.rater + self.residual), k)
 
 
-def clinicians_mixed_model(grid: Grid, most_ratings: int = MOST_RATINGS) -> MixedModel:
+def clinicians_mixed_model(grid: Grid, most_responses: int = MOST_RESPONSES) -> MixedModel:
     """Fit raw composites of all clinicians: crossed random responses and raters.
 
-    Every rating counts, also of clinicians who share no response with each other. Fitted
-    by statsmodels; a fit that does not converge is undefined, with the reason.
+    Every reading counts, also of clinicians who share no response with each other. The
+    restricted likelihood is statsmodels', on sparse designs, and scipy searches it over
+    the two variances relative to the residual's. `MixedLM.fit` searches over standard
+    deviations, whose slope is 0 where a variance is 0, so that it may stop short of the
+    best; its exact slopes and standard errors take most of its time. A search that does
+    not converge is undefined, with the reason.
 
     Parameters
     ----------
     grid : Grid
-    most_ratings : int
-        Above this the model is not fitted, and says so.
+    most_responses : int
+        With more of them the model is not fitted, and says so.
     """
     table = grid.composites[:, grid.of_kind("clinician")]
     response, rater = np.nonzero(~np.isnan(table))
     composite = table[response, rater]
-    if reason := _unfit(composite, response, rater, most_ratings):
+    if reason := _unfit(composite, response, rater, most_responses):
         return MixedModel(reason=reason)
     try:
         return _fit(composite, response, rater)
@@ -63,33 +73,59 @@ def clinicians_mixed_model(grid: Grid, most_ratings: int = MOST_RATINGS) -> Mixe
         return MixedModel(reason=f"the mixed model could not be solved ({error})")
 
 
-def _unfit(composite: Array, response: Integers, rater: Integers, most_ratings: int) -> str:
-    if len(composite) > most_ratings:
-        return f"the mixed model is not fitted to more than {most_ratings} ratings"
+def _unfit(composite: Array, response: Integers, rater: Integers, most_responses: int) -> str:
+    if len(np.unique(rater)) == 1:
+        return ONLY_ONE
     if (np.bincount(response) > 1).sum() < 3:
         return "the mixed model needs 3 responses that two clinicians rated"
     if np.ptp(composite) <= FLAT * np.abs(composite).max():
         return "the mixed model needs composites that differ"
+    if len(np.unique(response)) > most_responses:
+        return (
+            f"the mixed model is not fitted to more than {most_responses} responses: its time "
+            "grows with their square"
+        )
     return ""
 
 
 def _fit(composite: Array, response: Integers, rater: Integers) -> MixedModel:
-    import pandas as pd
-    from statsmodels.formula.api import mixedlm
+    from scipy.optimize import Bounds, minimize
 
-    table = pd.DataFrame({"composite": composite, "response": response, "rater": rater})
-    parts = {"response": "0 + C(response)", "rater": "0 + C(rater)"}
+    model = _crossed(composite, response, rater)
+
+    def unlikelihood(ratios: Array) -> float:
+        return -float(model.loglike(np.sqrt(ratios)))
+
     with warnings.catch_warnings():
-        # A variance of 0 is on the boundary and is an answer; convergence is checked below.
+        # A sparse solver tells how it would be faster; convergence is checked below.
         warnings.simplefilter("ignore")
-        model = mixedlm(
-            "composite ~ 1", table, groups=np.ones(len(table)), re_formula="0", vc_formula=parts
-        )
-        fitted = model.fit(reml=True, method=SOLVERS)
-    if not fitted.converged:
-        return MixedModel(reason="the mixed model did not converge")
-    variance = dict(zip(model.exog_vc.names, map(float, fitted.vcomp), strict=True))
-    return MixedModel(variance["response"], variance["rater"], float(fitted.scale))
+        found = minimize(unlikelihood, np.array(START), method="L-BFGS-B", bounds=Bounds(*RATIOS))
+        if not (found.success and found.x.max() < NO_RESIDUAL):
+            return MixedModel(reason="the mixed model did not converge")
+        mean, _ = model.get_fe_params(NO_COVARIANCES, found.x)
+        residual = float(model.get_scale(mean, NO_COVARIANCES, found.x))
+    of_response, of_rater = map(float, residual * found.x)
+    return MixedModel(of_response, of_rater, residual)
+
+
+def _crossed(composite: Array, response: Integers, rater: Integers) -> Any:
+    """Return statsmodels' model of all ratings as one group with two variance components."""
+    from statsmodels.regression.mixed_linear_model import MixedLM, VCSpec
+
+    members = [_membership(response), _membership(rater)]
+    names = [[[str(place) for place in range(one.shape[1])]] for one in members]
+    parts = VCSpec(["response", "rater"], names, [[one] for one in members])
+    everywhere = np.ones(len(composite))
+    model = MixedLM(composite, everywhere[:, None], groups=everywhere, exog_vc=parts)
+    model.cov_pen = None  # `fit` sets it, which we do not call; REML is the default
+    return model
+
+
+def _membership(of: Integers) -> sparse.csr_array:
+    """Return which level each rating is of: one row a rating, one column a level, a single 1."""
+    levels, column = np.unique(of, return_inverse=True)
+    places = (np.arange(len(of)), column)
+    return sparse.csr_array((np.ones(len(of)), places), shape=(len(of), len(levels)))
 
 
 def _share(signal: float, noise: float) -> float:
