@@ -102,13 +102,19 @@ def why_undefined(
     nothing by it), or one column that mirrors the other (the formula divides by 0).
     """
     if len(x) < least:
-        return f"undefined: {len(x)} responses have the scores it takes, and {least} are needed"
+        return f"undefined: {_have(len(x))} the scores it takes, and {least} are needed"
     for name, column in zip(names, (x, y), strict=True):
         if _flat(column):
             return f"undefined: {name} gave all these responses the same score"
     if np.ptp(x + y) <= FLAT * (np.ptp(x) + np.ptp(y)):
         return "undefined: one column is the mirror of the other"
     return ""
+
+
+def _have(responses: int) -> str:
+    if responses == 0:
+        return "no response has"
+    return "1 response has" if responses == 1 else f"{responses} responses have"
 
 
 def _flat(column: Array) -> bool:

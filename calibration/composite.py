@@ -13,7 +13,7 @@ RATING = [*RESPONSE, "pass_", "replicate"]
 
 @dataclass(frozen=True, eq=False)
 class Composites:
-    """Composites, and how many ratings were too incomplete to have one.
+    """Composites, and how many readings were too incomplete to have one.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Composites:
         response_id, instance_id, benchmark, rater, kind, composite: at most one row a
         rater and response.
     incomplete : DataFrame
-        benchmark, rater, ratings: readings that lack a criterion of the rubric.
+        benchmark, rater, readings: how many lack a criterion of the rubric.
     """
 
     values: pd.DataFrame
@@ -29,7 +29,7 @@ class Composites:
 
 
 def composites(scores: Scores, criterion: str | None = None) -> Composites:
-    """Average each rating over the rubric's criteria, then a rater's repeats of a response.
+    """Average each reading over the rubric's criteria, then a rater's repeats of a response.
 
     c[r, i] is the mean over the criteria of the benchmark's rubric. A reading that lacks
     one of them has no composite and is counted instead. Hidden repeats and replicates are
@@ -82,4 +82,4 @@ def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> 
 
 def _incomplete(readings: pd.DataFrame) -> pd.DataFrame:
     short = readings[~readings["complete"]]
-    return short.groupby(["benchmark", "rater"]).size().reset_index(name="ratings")
+    return short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")

@@ -9,6 +9,7 @@ from calibration.mixed import MixedModel
 from calibration.pairs import Pair, Pairs
 from calibration.scores import Array
 
+LEAST_PAIRS = 6  # resamples of fewer pairs say little more than their least and greatest ICC
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
 
 
@@ -23,6 +24,21 @@ def coverage(scored: int, analysed: int, scored_in_study: int, in_study: int) ->
     if in_study == analysed:
         return note
     return f"{note} responses that clinicians rated, {scored_in_study} of all {in_study}"
+
+
+def analysed(analysed: int, in_study: int) -> str:
+    """Say how many responses of the study enter no number of a benchmark, and why."""
+    if in_study == analysed:
+        return ""
+    return (
+        f"{analysed} of {counted(in_study, 'response')} are analysed: the others have no complete "
+        "reading by a clinician"
+    )
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with its noun, in the plural where it is not 1."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def few_instances(instances: int) -> str:
@@ -42,9 +58,22 @@ def shared_instances(responses: int, instances: int) -> str:
     )
 
 
-def negative(icc: float) -> str:
-    """Say what an ICC below 0 means."""
-    return "below 0: no agreement beyond chance" if icc < 0 else ""
+def negative(icc: float, high: float, spearman: float) -> str:
+    """Say what a scorer's ICC below 0 means: nothing in common, or the opposite order."""
+    if not icc < 0:
+        return ""
+    if high < 0 and spearman < 0:
+        return "below 0 with its whole interval: it ranks against the clinicians"
+    return "below 0: no agreement beyond chance"
+
+
+def negative_pairs(icc: float, high: float) -> str:
+    """Say what a mean ICC of pairs below 0 means."""
+    if not icc < 0:
+        return ""
+    if high < 0:
+        return "below 0 with its whole interval: clinicians rank against one another"
+    return "below 0: no agreement beyond chance"
 
 
 def no_variance(names: Sequence[str]) -> str:
@@ -52,9 +81,11 @@ def no_variance(names: Sequence[str]) -> str:
     return f"left out, no variance: {', '.join(names)}" if names else ""
 
 
-def incomplete(ratings: int) -> str:
-    """Count the ratings without a composite."""
-    return f"{ratings} ratings lack a criterion and have no composite" if ratings else ""
+def incomplete(readings: int) -> str:
+    """Count the readings without a composite."""
+    if readings == 1:
+        return "1 reading lacks a criterion and has no composite"
+    return f"{readings} readings lack a criterion and have no composite" if readings else ""
 
 
 def undefined_resamples(values: Array) -> str:
@@ -67,7 +98,7 @@ def bca(interval: Interval) -> str:
     """Give the bias-corrected interval beside the percentile one, when it is defined."""
     if not np.isfinite(interval.low):
         return ""
-    return f"BCa bootstrap {interval.low:.3f} to {interval.high:.3f}"
+    return f"BCa bootstrap {interval.low:z.3f} to {interval.high:z.3f}"
 
 
 def simulated(names: Iterable[str]) -> str:
@@ -79,15 +110,22 @@ def simulated(names: Iterable[str]) -> str:
 def pairs(found: Pairs, min_shared: int, interval: Interval) -> Iterable[str]:
     """Say what the mean over pairs rests on."""
     if not found.defined:
-        yield "undefined: no pair of clinicians has an ICC"
+        yield _no_pair(found, min_shared)
     if fragile := sum(pair.fragile for pair in found.defined):
-        yield f"fragile: {fragile} of {len(found.defined)} pairs share fewer than 10 responses"
+        of = counted(len(found.defined), "pair")
+        yield f"fragile: {fragile} of {of} {_verb(fragile, 'share')} fewer than 10 responses"
     if found.undefined:
         yield f"pairs left out as undefined: {', '.join(map(_why, found.undefined))}"
     if found.too_few:
-        yield f"{found.too_few} pairs left out for sharing fewer than {min_shared} responses"
-    if np.isfinite(interval.low):
-        yield f"bootstrap over pairs {interval.low:.3f} to {interval.high:.3f}"
+        left = counted(found.too_few, "pair")
+        yield f"{left} left out for sharing fewer than {min_shared} responses"
+    if len(found.defined) >= LEAST_PAIRS and np.isfinite(interval.low):
+        yield f"bootstrap over pairs {interval.low:z.3f} to {interval.high:z.3f}"
+
+
+def only_clinician(name: str) -> str:
+    """Say why clinicians cannot be compared where there is one."""
+    return f"undefined: {name} is the only clinician here, and there is no other to compare with"
 
 
 def mixed_model(model: MixedModel) -> str:
@@ -95,9 +133,19 @@ def mixed_model(model: MixedModel) -> str:
     if model.reason:
         return model.reason
     return (
-        f"crossed mixed model of all ratings: ICC(C,1) {model.consistency():.3f}, "
-        f"ICC(C,2) {model.consistency(2):.3f}, ICC(A,1) {model.agreement():.3f}"
+        f"crossed mixed model of all readings: ICC(C,1) {model.consistency():z.3f}, "
+        f"ICC(C,2) {model.consistency(2):z.3f}, ICC(A,1) {model.agreement():z.3f}"
     )
+
+
+def _no_pair(found: Pairs, min_shared: int) -> str:
+    if found.undefined:
+        return "undefined: no pair of clinicians has an ICC"
+    return f"undefined: no two clinicians share {min_shared} responses"
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{verb}s" if number == 1 else verb
 
 
 def _why(pair: Pair) -> str:

@@ -18,7 +18,7 @@ from calibration.bootstrap import bca_interval, percentile_interval
 from calibration.f_interval import UNDEFINED, f_interval
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.mixed import clinicians_mixed_model
-from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
+from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Flags
 
@@ -41,12 +41,15 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
     pair = columns(scope.grid, panel, scope.asked.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
-    icc, reason = column_icc(x, y, scope.asked.method), why_undefined(x, y)
+    icc = column_icc(x, y, scope.asked.method)
+    reason = _unscored(scope, scorer, panel) or why_undefined(x, y)
     exact = f_interval(icc, len(x))
     boot = UNDEFINED if reason else percentile_interval(drawn)
     clinicians = _contributing(scope, both)
     resamples = "" if reason else notes.undefined_resamples(drawn)
     corrected = _jury_bca(scope, drawn) if scorer == "jury" and not reason else ""
+    spearman = NAN if reason else float(stats.spearmanr(x, y).statistic)
+    high = boot.high if np.isfinite(boot.high) else exact.high
     return Row(
         benchmark=scope.name,
         scorer=scorer,
@@ -59,14 +62,25 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
         n_instances=scope.grid.instances(both),
         n_clinicians=len(clinicians),
         n_missing=int((~panel.present(scope.grid)).sum()),
-        spearman=NAN if reason else float(stats.spearmanr(x, y).statistic),
+        spearman=spearman,
         note=notes.joined(
             [
                 *_scorer_notes(scope, panel, both, clinicians),
-                *(reason, notes.negative(icc), resamples, corrected),
+                *(reason, notes.negative(icc, high, spearman), resamples, corrected),
             ]
         ),
     )
+
+
+def _unscored(scope: Scope, scorer: str, panel: Panel) -> str:
+    """Say that a scorer has no score at all on the analysed responses, if so."""
+    if panel.present(scope.grid).any():
+        return ""
+    if scorer == "jury":
+        return f"undefined: no response here has the scores of {panel.needed} of the jurors"
+    kind, name = scorer.split(":", 1)
+    why = " (no reference, or not measured)" if kind == "metric" else ""
+    return f"undefined: no response here has a {name} score{why}"
 
 
 def _jury_bca(scope: Scope, drawn: Array) -> str:
@@ -81,6 +95,7 @@ def _scorer_notes(
     scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...]
 ) -> Iterator[str]:
     yield _coverage(scope, panel)
+    yield scope.analysed_note
     if panel.needed < len(panel.members):
         yield f"mean of at least {panel.needed} of {len(panel.members)} jurors"
     if scope.asked.method == "paper":
@@ -116,7 +131,6 @@ def _clinicians_row(scope: Scope) -> Row:
     found = clinician_pairs(grid, scope.asked.min_shared)
     drawn = scope.resample(pair_replicates(grid, found)) if found.defined else np.empty(0)
     boot = percentile_interval(drawn)
-    across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
     return Row(
         benchmark=scope.name,
@@ -126,20 +140,29 @@ def _clinicians_row(scope: Scope) -> Row:
         boot_high=boot.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
-        n_clinicians=len(found.clinicians),
+        n_clinicians=len(found.clinicians or scope.clinicians),
         n_pairs=len(found.defined),
         note=notes.joined(
             [
-                *notes.pairs(found, scope.asked.min_shared, across),
+                *_pair_notes(scope, found),
+                scope.analysed_note,
                 notes.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
                 notes.few_instances(grid.instances(rows)),
-                notes.negative(found.icc),
+                notes.negative_pairs(found.icc, boot.high),
                 notes.undefined_resamples(drawn),
-                notes.mixed_model(clinicians_mixed_model(grid)),
                 notes.simulated(scope.simulated & set(scope.clinicians)),
             ]
         ),
     )
+
+
+def _pair_notes(scope: Scope, found: Pairs) -> Iterator[str]:
+    if len(scope.clinicians) == 1:
+        yield notes.only_clinician(scope.clinicians[0])
+        return
+    across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
+    yield from notes.pairs(found, scope.asked.min_shared, across)
+    yield notes.mixed_model(clinicians_mixed_model(scope.grid))
 
 
 def _like_for_like_row(scope: Scope, jury: Panel) -> Row:
@@ -157,11 +180,12 @@ def _like_for_like_row(scope: Scope, jury: Panel) -> Row:
         boot_high=boot.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
-        n_clinicians=len(found.defined),
-        n_missing=int((~jury.present(grid)).sum()),
+        n_clinicians=len(found.defined) or len(scope.clinicians),
+        n_missing=int((~rows).sum()),
         note=notes.joined(
             [
-                *_held_notes(found),
+                *_held_notes(scope, found),
+                scope.analysed_note,
                 notes.few_instances(grid.instances(rows)),
                 notes.undefined_resamples(drawn),
                 notes.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
@@ -170,13 +194,19 @@ def _like_for_like_row(scope: Scope, jury: Panel) -> Row:
     )
 
 
-def _held_notes(found: LikeForLike) -> Iterator[str]:
+def _held_notes(scope: Scope, found: LikeForLike) -> Iterator[str]:
+    if len(scope.clinicians) == 1:
+        yield notes.only_clinician(scope.clinicians[0])
+        return
     if not found.defined:
         yield "undefined: no clinician can be compared with the mean of others"
     else:
         jury = np.mean([held.jury_icc for held in found.defined])
         own = np.mean([held.clinician_icc for held in found.defined])
-        yield f"with the other clinicians: jury {jury:.3f}, a clinician {own:.3f}"
+        yield f"with the other clinicians: jury {jury:z.3f}, a clinician {own:z.3f}"
     if found.undefined:
-        left = ", ".join(f"{held.clinician} ({held.reason})" for held in found.undefined)
+        left = ", ".join(
+            f"{held.clinician} ({held.reason.removeprefix('undefined: ')})"
+            for held in found.undefined
+        )
         yield f"not compared: {left}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from calibration import notes
 from calibration.agreement import Panel, one
 from calibration.bootstrap import Resampling, Statistic, replicates
 from calibration.grid import Grid
@@ -54,7 +55,7 @@ class Scope:
     grid : its analysed set
     given : DataFrame, every composite in scope, analysed or not
     in_study : int, every response in scope
-    incomplete : ratings without a composite, by rater
+    incomplete : readings without a composite, by rater
     jury : None when there are no jurors
     jurors, metrics, simulated : handles
     """
@@ -82,6 +83,11 @@ class Scope:
     def clinicians(self) -> tuple[str, ...]:
         """Return the clinicians of the analysed set."""
         return tuple(self.grid.raters[column] for column in self.grid.of_kind("clinician"))
+
+    @property
+    def analysed_note(self) -> str:
+        """Return how many responses in scope are analysed, unless all are."""
+        return notes.analysed(len(self.grid.responses), self.in_study)
 
     def resample(self, statistic: Statistic) -> Array:
         """Return the replicates of a statistic over the scope's instances."""

@@ -60,7 +60,8 @@ def agreement_table(
         boot_low, boot_high : percentile 95 % interval over instances with everything
             recomputed in each resample; the jury's note has the BCa interval too
         n_responses, n_instances, n_clinicians, n_pairs : what the number rests on
-        n_missing : responses of the analysed set without this scorer's composite
+        n_missing : responses of the analysed set without this scorer's composite; for
+            like_for_like those that no comparison uses
         spearman : rank correlation of the two columns
         note : what was left out, and why a number is undefined
 
@@ -167,7 +168,7 @@ def _scope(
         given=found.values[found.values["benchmark"].isin(members)],
         in_study=int(scores.responses["benchmark"].isin(members).sum()),
         incomplete={
-            str(name): int(n) for name, n in short.groupby("rater")["ratings"].sum().items()
+            str(name): int(n) for name, n in short.groupby("rater")["readings"].sum().items()
         },
         jury=jury,
         jurors=jurors,

@@ -44,26 +44,26 @@ def test_a_composite_is_the_mean_over_the_rubrics_criteria():
     assert found.incomplete.empty
 
 
-def test_a_rating_that_lacks_a_criterion_has_no_composite_and_is_counted():
+def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted():
     found = composites(
         study(rate("aci-1", "a", {"accuracy": 5, "clarity": 4}), rate("aci-2", "a", THREE))
     )
 
     assert values(found) == {("aci-2", "a"): 4.0}
-    assert found.incomplete.to_dict("records") == [{"benchmark": "aci", "rater": "a", "ratings": 1}]
+    assert found.incomplete.to_dict("records") == [{"benchmark": "aci", "rater": "a", "readings": 1}]
 
 
 def test_an_empty_score_is_a_missing_criterion():
     found = composites(study(rate("aci-1", "a", THREE | {"clarity": float("nan")})))
 
     assert values(found) == {}
-    assert found.incomplete["ratings"].tolist() == [1]
+    assert found.incomplete["readings"].tolist() == [1]
 
 
-def test_a_rating_with_none_of_the_criteria_is_counted_too():
+def test_a_reading_with_none_of_the_criteria_is_counted_too():
     found = composites(study(rate("aci-1", "a", {"empathy": 5}), rate("aci-2", "a", THREE)))
 
-    assert found.incomplete["ratings"].tolist() == [1]
+    assert found.incomplete["readings"].tolist() == [1]
 
 
 def test_a_criterion_off_the_rubric_does_not_enter_the_mean():
@@ -84,7 +84,7 @@ def test_repeats_and_replicates_are_averaged_and_an_incomplete_one_left_out():
     )
 
     assert values(found) == {("aci-1", "a"): 3.5, ("aci-1", "j"): 2.5}
-    assert found.incomplete["ratings"].tolist() == [1]
+    assert found.incomplete["readings"].tolist() == [1]
 
 
 def test_one_criterion_alone_leaves_out_the_benchmarks_without_it():

@@ -156,7 +156,7 @@ def test_a_missing_score_is_missing_and_never_a_zero():
         row = rows["aci", scorer]
         assert (row.n_missing, row.n_responses) == (7, 23)
         assert row.note.startswith("scored 23 of 30")
-        assert "7 ratings lack a criterion" in row.note
+        assert "7 readings lack a criterion" in row.note
     assert rows["aci", "juror:claude"].n_missing == 0
     assert relaxed["aci", "jury"].n_missing == 0
     assert "at least 2 of 3 jurors" in relaxed["aci", "jury"].note
@@ -288,8 +288,98 @@ def test_fragile_pairs_and_the_mixed_model_are_said():
 
     assert "fragile" in row.note
     assert "bootstrap over pairs" in row.note
-    assert "crossed mixed model of all ratings: ICC(C,1)" in row.note
+    assert "crossed mixed model of all readings: ICC(C,1)" in row.note
     assert 0 < row.n_pairs <= 10
+
+
+def test_few_pairs_are_not_resampled():
+    few = study(n=60)
+    three = few.ratings["rater"].isin(["dr0", "dr1", "dr2"])
+    row = rows_of(agreement_table(without(few, ~three), jurors=[], reps=60))["aci", "clinicians"]
+
+    assert row.n_pairs == 3
+    assert "bootstrap over pairs" not in row.note
+
+
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_one_clinician_has_nobody_to_be_compared_with_and_is_counted(method):
+    scores = study()
+    others = scores.ratings["rater"].isin([name for name in DOCTORS if name != "dr0"])
+    alone = rows_of(agreement_table(without(scores, others), method=method, reps=60))
+
+    analysed = alone["aci", "jury"].n_responses
+    for scorer in ("clinicians", "like_for_like"):
+        row = alone["aci", scorer]
+        assert math.isnan(row.icc)
+        assert row.note.startswith("undefined: dr0 is the only clinician here")
+        assert "mixed model" not in row.note
+        assert (row.n_responses, row.n_clinicians) == (0, 1)
+    assert alone["aci", "like_for_like"].n_missing == analysed
+
+
+def test_like_for_like_counts_as_missing_what_no_comparison_uses():
+    scores = study(n=40, seed=2)
+    one = scores.ratings["response_id"].isin(["aci-r0", "aci-r1"])
+    single = one & scores.ratings["kind"].eq("clinician")
+    single &= scores.ratings.duplicated(["response_id", "kind", "criterion"])
+
+    row = rows_of(agreement_table(without(scores, single), reps=60))["aci", "like_for_like"]
+
+    assert (row.n_responses, row.n_missing) == (38, 2)
+
+
+def test_clinicians_who_share_nothing_are_told_so():
+    scores = study()
+    clinical = scores.ratings["kind"].eq("clinician")
+    second = clinical & scores.ratings.duplicated(["response_id", "kind", "criterion"])
+
+    rows = rows_of(agreement_table(without(scores, second), reps=60))
+
+    assert "undefined: no two clinicians share 2 responses" in rows["aci", "clinicians"].note
+    assert "(no response has the scores it takes" in rows["aci", "like_for_like"].note
+    assert rows["aci", "clinicians"].n_clinicians == 5
+
+
+def test_a_metric_without_values_here_says_that_there_are_none():
+    scores = study(("aci", "chw"))
+    lost = scores.ratings["rater"].eq("rouge-l") & scores.ratings["benchmark"].eq("chw")
+
+    rows = rows_of(agreement_table(without(scores, lost), reps=60))
+
+    said = "undefined: no response here has a rouge-l score (no reference, or not measured)"
+    assert said in rows["chw", "metric:rouge-l"].note
+    assert not math.isnan(rows["combined", "metric:rouge-l"].icc)
+
+
+def test_a_scorer_that_ranks_against_the_clinicians_is_told_from_one_that_knows_nothing():
+    scores = study(n=80, seed=1)
+    ratings = scores.ratings.copy()
+    metric = ratings["rater"] == "rouge-l"
+    ratings.loc[metric, "score"] *= -1
+    against = Scores(ratings, scores.responses, scores.rubrics)
+    ratings = ratings.copy()
+    ratings.loc[metric, "score"] = np.random.default_rng(0).normal(size=metric.sum())
+    unrelated = Scores(ratings, scores.responses, scores.rubrics)
+
+    opposite = rows_of(agreement_table(against, reps=60))["aci", "metric:rouge-l"]
+    neither = rows_of(agreement_table(unrelated, reps=60))["aci", "metric:rouge-l"]
+
+    assert opposite.boot_high < 0
+    assert opposite.spearman < 0
+    assert "it ranks against the clinicians" in opposite.note
+    assert neither.boot_high > 0 > neither.icc
+    assert "below 0: no agreement beyond chance" in neither.note
+
+
+def test_every_row_says_how_many_responses_of_the_study_are_analysed():
+    scores = study()
+    unrated = scores.ratings["kind"].eq("clinician") & scores.ratings["response_id"].eq("aci-r0")
+
+    notes = agreement_table(without(scores, unrated), reps=60)["note"]
+
+    said = "29 of 30 responses are analysed: the others have no complete reading by a clinician"
+    assert notes.str.contains(said).all()
+    assert not agreement_table(scores, reps=60)["note"].str.contains("are analysed").any()
 
 
 def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
