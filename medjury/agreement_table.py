@@ -1,19 +1,22 @@
 """The agreement table on the screen: a table a benchmark, and what was left out below it."""
 
+import re
 from collections.abc import Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medjury.output import say, show
+from medjury.output import counted, room, say, show, width
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Row = Mapping[str, Any]
-COLUMNS = ("scorer", "ICC(C,2)", "F 95 %", "bootstrap 95 %", "rho", "scored")
+WIDE = ("scorer", "ICC(C,2)", "bootstrap 95 %", "F 95 %", "scored", "rho")
+NARROW = ("scorer", "ICC(C,2)", "bootstrap 95 %\nF 95 %", "scored", "rho")
 SIMULATED = "simulated raters: "
 SCORED = "scored "
+SEVERAL = re.compile(r"(\d+) responses from (\d+) instances: (.+)")
 NAMES = {"like_for_like": "like for like", "clinicians": "clinicians, by pairs"}
 CONSISTENCY = (
     "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. "
@@ -27,26 +30,72 @@ def print_table(table: "pd.DataFrame", method: str, json_to: Path | None = None)
     rows: list[Row] = [
         {str(key): value for key, value in one.items()} for one in table.to_dict("records")
     ]
+    narrow = not fits(rows, room(json_to))
     for benchmark, group in groupby(rows, key=lambda row: str(row["benchmark"])):
         found = list(group)
         simulated = ", simulated" if any(SIMULATED in row["note"] for row in found) else ""
         title = f"{benchmark}: agreement with clinicians (method {method}{simulated})"
-        show(title, COLUMNS, [_cells(row) for row in found], json_to)
-        for line in _notes(found):
+        show(title, *laid_out(found, narrow=narrow), json_to)
+        for line in told(found):
             say(f"  {line}", json_to)
         say("", json_to)
     say(CONSISTENCY, json_to)
 
 
+def fits(rows: list[Row], room: int) -> bool:
+    """Tell whether a line of the screen holds a row with both its intervals."""
+    return width(WIDE, [_cells(row) for row in rows]) <= room
+
+
+def laid_out(rows: list[Row], *, narrow: bool) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Return headings and cells, a row in one line or, where it is narrow, in two."""
+    cells = [_cells(row) for row in rows]
+    return (NARROW, [_narrow(*row) for row in cells]) if narrow else (WIDE, cells)
+
+
+def told(rows: list[Row]) -> list[str]:
+    """Return each note once, with the scorers it holds for; what the columns say is left out."""
+    holds: dict[str, list[str]] = {}
+    simulated: dict[str, None] = {}
+    for row in rows:
+        for note in filter(None, row["note"].split("; ")):
+            if note.startswith(SIMULATED):
+                simulated |= dict.fromkeys(note.removeprefix(SIMULATED).split(", "))
+            elif not note.startswith(SCORED) and not SEVERAL.fullmatch(note):
+                holds.setdefault(note, []).append(_scorer(row["scorer"]))
+    lines = [
+        note if len(who) == len(rows) else f"{', '.join(who)}: {note}"
+        for note, who in holds.items()
+    ]
+    return [*_several(rows), *lines, *([SIMULATED + ", ".join(simulated)] if simulated else [])]
+
+
+def _several(rows: list[Row]) -> list[str]:
+    """Say once that instances have several responses, with the greatest of the rows' counts."""
+    notes = [note for row in rows for note in row["note"].split("; ")]
+    found = [match.groups() for match in map(SEVERAL.fullmatch, notes) if match]
+    if not found:
+        return []
+    responses, instances, means = max(found, key=lambda one: (int(one[0]), int(one[1])))
+    up_to = "up to " if len(set(found)) > 1 else ""
+    return [f"{up_to}{responses} responses from {instances} instances: {means}"]
+
+
 def _cells(row: Row) -> list[str]:
     return [
         _scorer(row["scorer"]),
-        "undefined" if _none(row["icc"]) else f"{row['icc']:.3f}",
-        _interval(row["f_low"], row["f_high"]),
+        "undefined" if _none(row["icc"]) else f"{row['icc']:z.3f}",
         _interval(row["boot_low"], row["boot_high"]),
-        "" if _none(row["spearman"]) else f"{row['spearman']:.2f}",
+        _interval(row["f_low"], row["f_high"]),
         _scored(row),
+        "" if _none(row["spearman"]) else f"{row['spearman']:z.2f}",
     ]
+
+
+def _narrow(scorer: str, icc: str, boot: str, exact: str, scored: str, rho: str) -> list[str]:
+    """Return a row with F's interval below the bootstrap's, and shared responses below pairs."""
+    intervals = f"{boot}\n{exact}" if exact else boot
+    return [scorer, icc, intervals, scored.replace(", ", ",\n"), rho]
 
 
 def _scorer(name: str) -> str:
@@ -55,28 +104,13 @@ def _scorer(name: str) -> str:
 
 
 def _scored(row: Row) -> str:
-    """Return how many responses the number rests on, of how many."""
+    """Return how many responses the number rests on, and of how many where that says something."""
     if row["scorer"] == "clinicians":
-        return f"{row['n_pairs']} pairs"
+        return f"{counted(row['n_pairs'], 'pair')}, {row['n_responses']} shared"
+    if row["scorer"] == "like_for_like" and _none(row["icc"]):
+        return ""
     total = row["n_responses"] + (0 if _none(row["n_missing"]) else row["n_missing"])
     return f"{row['n_responses']} of {total}"
-
-
-def _notes(rows: list[Row]) -> list[str]:
-    """Return each note once, with the scorers it holds for; what the columns say is left out."""
-    holds: dict[str, list[str]] = {}
-    simulated: dict[str, None] = {}
-    for row in rows:
-        for note in filter(None, row["note"].split("; ")):
-            if note.startswith(SIMULATED):
-                simulated |= dict.fromkeys(note.removeprefix(SIMULATED).split(", "))
-            elif not note.startswith(SCORED):
-                holds.setdefault(note, []).append(_scorer(row["scorer"]))
-    lines = [
-        note if len(who) == len(rows) else f"{', '.join(who)}: {note}"
-        for note, who in holds.items()
-    ]
-    return lines + ([SIMULATED + ", ".join(simulated)] if simulated else [])
 
 
 def _none(value: Any) -> bool:
@@ -85,4 +119,4 @@ def _none(value: Any) -> bool:
 
 
 def _interval(low: Any, high: Any) -> str:
-    return "" if _none(low) or _none(high) else f"{low:.2f} to {high:.2f}"
+    return "" if _none(low) or _none(high) else f"{low:z.2f} to {high:z.2f}"

@@ -17,6 +17,7 @@ from data.errors import BadFile
 words = Console(highlight=False, markup=False, soft_wrap=True)
 progress_console = Console(stderr=True)
 STANDARD_OUTPUT = Path("-")
+GAP = 3  # blanks between the columns of a table
 
 
 def say(text: str, json_to: Path | None = None) -> None:
@@ -31,7 +32,9 @@ def show(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None
 ) -> None:
     """Print a table; to stderr where standard output is taken by JSON. No column is cut."""
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
     for number, name in enumerate(columns):
         first = number == 0
         table.add_column(
@@ -39,8 +42,28 @@ def show(
         )
     for row in rows:
         table.add_row(*row)
-    console = progress_console if json_to == STANDARD_OUTPUT else words
-    console.print(table)
+    _console(json_to).print(table)
+
+
+def room(json_to: Path | None = None) -> int:
+    """Return how many characters a line of the screen holds."""
+    return _console(json_to).width
+
+
+def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return how wide `show` would print a table if it had the room."""
+    cells = zip(columns, *rows, strict=True)
+    longest = [max(len(line) for cell in one for line in cell.split("\n")) for one in cells]
+    return sum(longest) + GAP * (len(columns) - 1)
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with its noun, in the plural where it is not 1."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _console(json_to: Path | None) -> Console:
+    return progress_console if json_to == STANDARD_OUTPUT else words
 
 
 def write_json(body: Mapping[str, Any], to: Path | None) -> None:
@@ -66,7 +89,7 @@ class At(Protocol):
 
 @contextmanager
 def progress(what: str, total: float | None) -> Iterator[At]:
-    """Show a bar on stderr while the block runs; yields the function that moves it."""
+    """Show a bar while the block runs if stderr is a terminal; yields what moves it."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -74,7 +97,8 @@ def progress(what: str, total: float | None) -> Iterator[At]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=progress_console, transient=True) as bar:
+    nobody_looks = not progress_console.is_terminal
+    with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
         task = bar.add_task(what, total=total, words="")
 
         def at(done: float, total: float | None = total, words: str = "") -> None:
