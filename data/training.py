@@ -1,0 +1,121 @@
+"""The training round in plain values: orders, codes, distances, and where a clinician stands."""
+
+import base64
+import hmac
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from data.errors import Conflict
+
+SECRET = "training_key"  # noqa: S105 - the name of a setting
+MOST_ROUNDS = 2
+PASSED, LET_THROUGH, RATED_BEFORE = "passed", "let through", "rated before"
+NEARLY = 1e-9
+
+Scores = Mapping[str, float]
+
+
+class Outcome(BaseModel):
+    """How a finished round went: mean distance from the experts and what was allowed, in points."""
+
+    model_config = ConfigDict(frozen=True)
+    distance: float
+    gap: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the distance is not above what is allowed."""
+        return self.distance <= self.gap + NEARLY
+
+
+class Standing(BaseModel):
+    """Where a clinician stands in training, as the study keeps it.
+
+    Attributes
+    ----------
+    ended
+        Why training is over: passed, let through, or rated before there was any; "" if it is not.
+    rounds
+        Outcomes of finished rounds; the next round has their number.
+    seen, told
+        The last answer (primary key) whose feedback, and the number of rounds whose outcome
+        the clinician has read and left.
+    draft
+        What is entered for the response they are at: its code, and the newest state of the form.
+    said
+        Answer (primary key) -> what was sent with it besides scores, such as a comment.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    ended: str = ""
+    rounds: tuple[Outcome, ...] = ()
+    seen: int = 0
+    told: int = 0
+    draft: dict[str, Any] = {}
+    said: dict[str, Any] = {}
+
+    @property
+    def over(self) -> bool:
+        """Whether the real work may begin: training ended, and a passed round's outcome read."""
+        return bool(self.ended) and (self.ended != PASSED or self.told >= len(self.rounds))
+
+    @property
+    def halted(self) -> bool:
+        """Whether only a coordinator can help."""
+        return not self.ended and len(self.rounds) >= MOST_ROUNDS
+
+
+def standing_key(rater: int) -> str:
+    """Return the name of the setting that keeps a clinician's standing."""
+    return f"training:{rater}"
+
+
+def code(secret: str, rater: int, response: int, round_: int) -> str:
+    """Return the only name of a training response that reaches a browser; it says nothing."""
+    return base64.urlsafe_b64encode(_mac(secret, "code", rater, response, round_)[:9]).decode()
+
+
+def order(secret: str, rater: int, responses: Sequence[int], round_: int) -> list[int]:
+    """Return a clinician's own order in a round; never that of the round before."""
+    found = sorted(responses, key=lambda one: _mac(secret, "order", rater, one, round_))
+    if round_ and found == order(secret, rater, responses, round_ - 1):
+        return [*found[1:], *found[:1]]
+    return found
+
+
+def distance(answers: Mapping[int, Scores], experts: Mapping[int, Scores]) -> float:
+    """Return the mean absolute distance, in points, over all responses and criteria.
+
+    Parameters
+    ----------
+    answers, experts
+        Response (primary key) -> criterion -> score.
+
+    Raises
+    ------
+    Conflict
+        If they have no criterion in common: the rubric was changed after the experts scored.
+    """
+    gaps = [abs(gap) for one in differences(answers, experts).values() for gap in one]
+    if not gaps:
+        raise Conflict("the experts scored on another rubric; import their scores on this one")
+    return sum(gaps) / len(gaps)
+
+
+def differences(
+    answers: Mapping[int, Scores], experts: Mapping[int, Scores]
+) -> dict[str, list[float]]:
+    """Return criterion -> own score minus the expert's, for each response."""
+    found: dict[str, list[float]] = {}
+    for response, scores in answers.items():
+        for name, score in experts[response].items():
+            if name in scores:
+                found.setdefault(name, []).append(scores[name] - score)
+    return found
+
+
+def _mac(secret: str, *parts: object) -> bytes:
+    """Return a keyed hash: without the key neither response nor rater can be told from it."""
+    return hmac.digest(secret.encode(), "|".join(map(str, parts)).encode(), "sha256")
