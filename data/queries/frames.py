@@ -22,6 +22,7 @@ WHERE (p.kind = 'metric' OR g.rubric_sha256 = b.rubric_sha256)
     SELECT MAX(id) FROM rating
     GROUP BY response, rater, criterion, rubric_sha256, pass_, replicate
   )
+  AND r.id NOT IN (SELECT response FROM expert)
 ORDER BY g.id
 """
 RESPONSES = """
@@ -29,6 +30,7 @@ SELECT r.response_id, b.name || '/' || i.instance_id AS instance_id, b.name AS b
 FROM response r
 JOIN instance i ON i.id = r.instance
 JOIN benchmark b ON b.name = i.benchmark
+WHERE r.id NOT IN (SELECT response FROM expert)
 ORDER BY r.id
 """
 
@@ -41,13 +43,13 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     Columns response_id, instance_id (benchmark/instance, unique in the study), benchmark,
     rater, kind, criterion, score, pass_ (1 for a hidden repeat), replicate. Only the newest
     of several scores by one rater for one thing; clinicians' and jurors' only where they
-    were made on the benchmark's present rubric. No author.
+    were made on the benchmark's present rubric. No author, and nothing of training responses.
     """
     return _frame(engine, RATINGS)
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
-    """Return every response of the study: response_id, instance_id, benchmark. No author."""
+    """Return all but training responses: response_id, instance_id, benchmark. No author."""
     return _frame(engine, RESPONSES)
 
 

@@ -13,6 +13,7 @@ from data.schema import (
     Assignment,
     Authorship,
     Benchmark,
+    Expert,
     Instance,
     Rater,
     Response,
@@ -141,7 +142,7 @@ def assigned(engine: Engine) -> list[AssignedView]:
 
 
 def design_items(engine: Engine) -> list[DesignItem]:
-    """Return every response with its instance and author, so that designs can balance both."""
+    """Return every response that is not for training, with its instance and author to balance."""
     query = (
         select_columns(
             col(Response.id),
@@ -152,6 +153,7 @@ def design_items(engine: Engine) -> list[DesignItem]:
         )
         .join(Authorship, col(Authorship.response) == col(Response.id))
         .join(Instance, col(Instance.id) == col(Response.instance))
+        .where(col(Response.id).not_in(select(Expert.response)))
         .order_by(col(Response.id))
     )
     with reading(engine) as session:
