@@ -1,8 +1,29 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
-from data.queries.people import Person, person, person_by_code
-from data.queries.rating_room import Progress, Task, next_task, progress, rated_codes, task
+from data.queries.people import (
+    Checked,
+    Outcome,
+    Person,
+    PersonView,
+    check_code,
+    has_coordinator,
+    people,
+    person,
+    person_by_access,
+    person_by_code,
+    person_by_email,
+)
+from data.queries.rating_room import (
+    House,
+    Progress,
+    Task,
+    house,
+    next_task,
+    progress,
+    rated_codes,
+    task,
+)
 from data.queries.study import (
     AssignedView,
     BenchmarkView,
@@ -19,21 +40,31 @@ from data.queries.study import (
 __all__ = [
     "AssignedView",
     "BenchmarkView",
+    "Checked",
     "DesignItem",
+    "House",
     "JurorCard",
+    "Outcome",
     "Pair",
     "Person",
+    "PersonView",
     "Progress",
     "Task",
     "assigned",
     "benchmarks",
+    "check_code",
     "complete_ratings",
     "design_items",
+    "has_coordinator",
+    "house",
     "juror_cards",
     "next_task",
     "pairs",
+    "people",
     "person",
+    "person_by_access",
     "person_by_code",
+    "person_by_email",
     "progress",
     "rated_codes",
     "simulated_raters",

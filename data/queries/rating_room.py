@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine, func
@@ -11,9 +12,20 @@ from data.card import Card
 from data.database import reading
 from data.queries.cards import Columns, card, shown
 from data.rubric import Rubric
-from data.schema import Assignment, Benchmark, Instance, Response, RubricText, State
+from data.schema import Assignment, Benchmark, Instance, Response, RubricText, Setting, State
+from data.settings import Settings, read_settings
 
 ENDED = (State.DONE, State.UNRATED)
+LOCKED = "locked"
+TEXTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """What holds for every clinician of a study: its settings, and whether it is locked."""
+
+    settings: Settings
+    locked: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +50,8 @@ class Task:
         Whether it has been shown before.
     reference_opened
         Whether its reference has been opened.
+    submitted_seq, done_at
+        The draft's number at the last submission, and when the first one was made.
     """
 
     card: Card
@@ -49,6 +63,20 @@ class Task:
     revision: int = 0
     opened: bool = False
     reference_opened: bool = False
+    submitted_seq: int = 0
+    done_at: datetime | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether this response was submitted, rated or as one that cannot be rated."""
+        return self.state in ENDED
+
+
+def house(engine: Engine) -> House:
+    """Return what holds for every clinician, in one reading."""
+    with reading(engine) as session:
+        stored = {one.key: one.value for one in session.exec(select(Setting))}
+    return House(read_settings(stored), LOCKED in stored)
 
 
 def progress(engine: Engine, rater: int) -> Progress:
@@ -98,6 +126,8 @@ def _tasks(rater: int) -> Columns:
             Assignment.revision,
             Assignment.opened_at,
             Assignment.reference_opened_at,
+            Assignment.submitted_seq,
+            Assignment.done_at,
         )
         .join(Assignment, col(Assignment.response) == col(Response.id))
         .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
@@ -112,8 +142,9 @@ def _first(engine: Engine, query: Columns) -> Task | None:
         row = session.execute(query).first()
     if row is None:
         return None
-    *texts, code, body, draft, seq, seconds, state, revision, opened, reference = row
+    texts, (code, body, *entered) = list(row[:TEXTS]), row[TEXTS:]
     rubric = Rubric.from_json(body)
+    draft, seq, seconds, state, revision, opened, reference, submitted, done = entered
     return Task(
         card=card(code, texts, rubric),
         rubric=rubric,
@@ -124,4 +155,6 @@ def _first(engine: Engine, query: Columns) -> Task | None:
         revision=revision,
         opened=opened is not None,
         reference_opened=reference is not None,
+        submitted_seq=submitted,
+        done_at=done,
     )

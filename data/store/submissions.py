@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import Engine, insert
-from sqlmodel import Session, col, desc, select
+from sqlmodel import Session, col, select
 
 from data.card import NOT_ENOUGH_CONTEXT, Reply
 from data.database import transaction
@@ -24,6 +24,7 @@ from data.schema import (
 )
 from data.store.assignments import own
 from data.store.audit import Batch, log, refuse_locked
+from data.store.said import previous, said, says
 
 ENDED = (State.DONE, State.UNRATED)
 
@@ -77,22 +78,23 @@ def submit(
         one = own(session, rater, code)
         rubric = _rubric(session, one.response)
         scores = _complete(rubric, reply)
-        if one.state in ENDED and (
-            _replayed(one, seq) or _said(session, one) == _says(reply, scores)
-        ):
+        if _replayed(one, seq):
+            return False
+        same = one.state in ENDED and said(session, one) == says(reply, scores)
+        if same and (seq is None or seq <= one.draft_seq):
             return False
         refuse_locked(session)
+        if same:
+            _keep_state(one, seq, draft, seconds)
+            return False
         if one.state == State.RECUSED:
             raise NotAllowed("you gave this response back; another clinician rates it")
         if one.revision == 0:
-            one.done_at, one.previous = now(), _previous(session, one)
+            one.done_at, one.previous = now(), previous(session, one)
         details = [_rate(session, one, rubric, scores, reply), *_remark(session, one, reply)]
         one.state = State.DONE if scores else State.UNRATED
         one.revision += 1
-        one.submitted_seq = max(one.draft_seq, seq or 0)
-        one.draft_seq = one.submitted_seq
-        one.draft = dict(draft) if draft is not None else one.draft
-        one.seconds_active = max(one.seconds_active, seconds)
+        _keep_state(one, seq, draft, seconds)
         session.add(one)
         detail = {"assignment": one.id, "revision": one.revision, "scores": scores}
         log(session, f"rater {rater}", "rated", detail | {"written": [d for d in details if d]})
@@ -102,6 +104,16 @@ def submit(
 def _replayed(one: Assignment, seq: int | None) -> bool:
     """Tell whether a submission is not newer than the state that is stored."""
     return seq is not None and bool(one.revision) and seq <= one.submitted_seq
+
+
+def _keep_state(
+    one: Assignment, seq: int | None, draft: Mapping[str, Any] | None, seconds: float
+) -> None:
+    """Keep the state of the page that was submitted, and its number."""
+    one.submitted_seq = max(one.draft_seq, seq or 0)
+    one.draft_seq = one.submitted_seq
+    one.draft = dict(draft) if draft is not None else one.draft
+    one.seconds_active = max(one.seconds_active, seconds)
 
 
 def _rate(
@@ -195,63 +207,15 @@ def _rubric(session: Session, response: int) -> Rubric:
 
 def _complete(rubric: Rubric, reply: Reply) -> dict[str, float]:
     """Return a score for every criterion, none where it cannot be rated, or say what is wrong."""
+    for span in reply.spans:
+        if span.criterion not in rubric.criteria:
+            raise BadInput("a marked stretch belongs to no criterion; mark it again")
     if NOT_ENOUGH_CONTEXT in reply.flags and not reply.scores:
         return {}
     missing = [name for name in rubric.criteria if name not in reply.scores]
     if missing:
         raise BadInput("not rated yet: " + ", ".join(missing))
-    for span in reply.spans:
-        if span.criterion not in rubric.criteria:
-            raise BadInput("a marked stretch belongs to no criterion; mark it again")
     return {
         name: rubric.score(name, value, "you", "this response")
         for name, value in reply.scores.items()
     }
-
-
-def _previous(session: Session, one: Assignment) -> float | None:
-    """Return the mean score of what this clinician rated just before, None if nothing."""
-    before = session.exec(
-        select(Assignment)
-        .where(Assignment.rater == one.rater, Assignment.state == State.DONE)
-        .order_by(desc(Assignment.done_at))
-        .limit(1)
-    ).first()
-    if before is None:
-        return None
-    scores = [score for score, _ in _latest(session, before).values()]
-    return sum(scores) / len(scores) if scores else None
-
-
-def _latest(session: Session, one: Assignment) -> dict[str, tuple[float, str]]:
-    """Return what the rater's latest ratings for this assignment say."""
-    rows = session.exec(
-        select(Rating)
-        .where(
-            Rating.response == one.response, Rating.rater == one.rater, Rating.pass_ == one.pass_
-        )
-        .order_by(desc(Rating.id))
-    )
-    said: dict[str, tuple[float, str]] = {}
-    for row in rows:
-        said.setdefault(row.criterion, (row.score, row.comment))
-    return said
-
-
-def _said(session: Session, one: Assignment) -> tuple[object, object, object]:
-    """Return all that the newest submission of an assignment said."""
-    newest = one.revision - 1
-    flags = session.exec(
-        select(Remark.kind).where(Remark.assignment == one.id, Remark.revision == newest)
-    )
-    spans = session.exec(select(Span).where(Span.assignment == one.id, Span.revision == newest))
-    marked = {(s.criterion, s.start, s.end, s.error, s.note) for s in spans}
-    scores = _latest(session, one) if one.state == State.DONE else {}
-    return scores, set(flags), marked
-
-
-def _says(reply: Reply, scores: Mapping[str, float]) -> tuple[object, object, object]:
-    """Return what a reply says, in the form of `_said`."""
-    marked = {(s.criterion, s.start, s.end, s.error, s.note) for s in reply.spans}
-    said = {name: (score, reply.comment_on(name)) for name, score in scores.items()}
-    return said, set(reply.flags), marked
