@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlalchemy import Row
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
@@ -30,6 +31,7 @@ RESPONSE = ("response_id", "text", "model", *INSTANCE)
 REMARK = ("assignment", "kind", "text", "revision", "at")
 SPAN = ("assignment", "criterion", "start", "end", "text", "error", "note", "revision", "at")
 COLUMNS = {"rating": RATING, "response": RESPONSE, "remark": REMARK, "span": SPAN}
+_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 
 
 class Batch:
@@ -48,8 +50,17 @@ class Batch:
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Count rows and take them into the digest."""
         for row in rows:
-            self.rows += 1
-            self._hash.update(canonical(row, COLUMNS[self.table]))
+            self.add_values(row[name] for name in COLUMNS[self.table])
+
+    def add_values(self, values: Iterable[object]) -> None:
+        """Take in one row, its values in the order of the table's `COLUMNS`."""
+        self.rows += 1
+        self._hash.update(canonical_values(values))
+
+    @property
+    def sha256(self) -> str:
+        """Return the digest of the rows so far."""
+        return self._hash.hexdigest()
 
     def detail(self) -> dict[str, Any]:
         """Return what the act's event says of the rows."""
@@ -57,14 +68,18 @@ class Batch:
             "table": self.table,
             "batch": self.token,
             "rows": self.rows,
-            "sha256": self._hash.hexdigest(),
+            "sha256": self.sha256,
         }
 
 
 def canonical(row: Mapping[str, Any], columns: Iterable[str]) -> bytes:
     """Return a row's content as bytes that are the same before and after storage."""
-    values = [_plain(row[name]) for name in columns]
-    return json.dumps(values, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+    return canonical_values(row[name] for name in columns)
+
+
+def canonical_values(values: Iterable[object]) -> bytes:
+    """Return values, in the order of their table's columns, as `canonical` does."""
+    return _ENCODER.encode([_plain(value) for value in values]).encode() + b"\n"
 
 
 def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
@@ -83,7 +98,7 @@ def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) ->
     session.flush()
 
 
-def event_hash(event: Event) -> str:
+def event_hash(event: Event | Row[Any]) -> str:
     """Return the SHA-256 over an event's content and its predecessor's hash."""
     body = [event.at.isoformat(), event.actor, event.action, event.detail, event.previous]
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -1,5 +1,6 @@
 """Masking what betrays an author: what raters are shown changes, the stored text never does."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -7,8 +8,12 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.schema import Assignment, Mask, Rating, Response, State
-from data.store.audit import log, refuse_locked
+from data.errors import BadInput, Unknown
+from data.schema import Assignment, Mask, Rating, Response, Setting, State
+from data.store.audit import canonical_values, log, refuse_locked
+
+MASKED, LEFT = "authors masked", "possible names left"
+SEARCHED = "searched_for_authors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,29 +28,74 @@ class MaskedText:
     places: Sequence[tuple[int, int, str]]
 
 
-def mask_responses(engine: Engine, masked: Iterable[MaskedText]) -> tuple[int, int]:
+def mask_responses(
+    engine: Engine, masked: Iterable[MaskedText], searched: int | None = None
+) -> tuple[int, int]:
     """Mask responses that nobody has begun to rate; return how many were, and were not.
 
-    What somebody has rated or opened stays as they saw it.
+    What somebody has rated or opened stays as they saw it. Masks are only ever added.
+
+    Parameters
+    ----------
+    searched
+        The primary key up to which responses have been searched for what betrays an
+        author; kept, so that a search that was cut short goes on where it ended.
     """
-    done = left = 0
+    digests: dict[str, str] = {}
+    left = 0
     with transaction(engine) as session:
         refuse_locked(session)
         for one in masked:
             response = session.get_one(Response, one.response)
-            if response.shown is not None or _seen(session, one.response):
+            if response.shown == one.shown or _seen(session, one.response):
                 left += 1
                 continue
-            done += 1
-            response.shown = one.shown
-            session.add(response)
-            session.add_all(
-                Mask(response=one.response, start=start, end=end, text=text)
-                for start, end, text in one.places
-            )
-        if done:
-            log(session, "coordinator", "authors masked", {"responses": done})
-    return done, left
+            digests[response.response_id] = _mask(session, response, one)
+        if searched is not None:
+            session.merge(Setting(key=SEARCHED, value=str(searched)))
+        if digests:
+            log(session, "coordinator", MASKED, {"responses": len(digests), "masks": digests})
+    return len(digests), left
+
+
+def leave_names(engine: Engine, response_ids: Sequence[str]) -> None:
+    """Record that possible names in some responses were looked at and betray nobody.
+
+    Raises
+    ------
+    Unknown
+        If a response is not in the study.
+    BadInput
+        If none is named.
+    """
+    if not response_ids:
+        raise BadInput("name the responses whose possible names betray nobody")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        known = session.exec(
+            select(Response.response_id).where(col(Response.response_id).in_(response_ids))
+        )
+        if lost := set(response_ids) - set(known):
+            raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
+        log(session, "coordinator", LEFT, {"responses": sorted(set(response_ids))})
+
+
+def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> str:
+    """Return the SHA-256 over what is shown of a response and the places masked in it."""
+    return hashlib.sha256(canonical_values([shown, list(places)])).hexdigest()
+
+
+def _mask(session: Session, response: Response, one: MaskedText) -> str:
+    """Show a response masked, keep the places that are new, and return the digest of all."""
+    query = select(Mask.start, Mask.end, Mask.text).where(Mask.response == response.id)
+    kept = [(start, end, text) for start, end, text in session.exec(query.order_by(col(Mask.id)))]
+    new = [place for place in one.places if place not in kept]
+    response.shown = one.shown
+    session.add(response)
+    for start, end, text in new:
+        session.add(Mask(response=one.response, start=start, end=end, text=text))
+        session.flush()
+    return mask_digest(one.shown, [*kept, *new])
 
 
 def _seen(session: Session, response: int) -> bool:
