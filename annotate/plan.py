@@ -105,6 +105,10 @@ class Design:
         """Hidden repeats of all raters."""
         return sum(one.pass_ for one in self._all())
 
+    def repeats_of(self, rater: str) -> int:
+        """Hidden repeats of one rater."""
+        return sum(one.pass_ for one in self.orders[rater])
+
     @cached_property
     def connected(self) -> bool:
         """Whether shared responses link every rater with every other."""
@@ -126,12 +130,14 @@ class Design:
     @cached_property
     def short_of_repeats(self) -> dict[str, int]:
         """How many hidden repeats fewer than asked each rater gets; only those with any."""
-        given = {rater: sum(one.pass_ for one in line) for rater, line in self.orders.items()}
-        short = {r: round(self.asked * load) - given[r] for r, load in self.load.items()}
+        short = {r: round(self.asked * load) - self.repeats_of(r) for r, load in self.load.items()}
         return {rater: missing for rater, missing in short.items() if missing > 0}
 
     def to_json(self, minutes_per_response: float = 2.0) -> dict[str, Any]:
-        """Return the design's figures as `medjury assign --json` writes them."""
+        """Return the design's figures as `medjury assign --json` writes them.
+
+        The minutes are an assumption, which nothing in the study bears out yet.
+        """
         return {
             "seed": self.seed,
             "per_response": self.per_response,

@@ -1,7 +1,7 @@
 """`medjury assign` and `medjury serve`: who rates what, and the page they rate on."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -12,7 +12,7 @@ from data.queries import assigned, design_items
 from data.store import Invitation, invite
 from data.store import assign as store_assignments
 from medjury.options import Db, Json, Seed, study_of, url_of
-from medjury.output import say, show, write_json
+from medjury.output import counted, say, show, write_json
 
 
 def assign(
@@ -99,14 +99,46 @@ def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> N
 
 
 def _show(found: Design, json_to: Path | None) -> None:
-    """Print the design's load and overlap."""
-    body = found.to_json()
-    rows = [[rater, str(load)] for rater, load in found.load.items()]
-    show(
-        f"{found.per_response} clinicians a response, {found.repeats} hidden repeats",
-        ["clinician", "responses"],
-        rows,
-        json_to,
+    """Print each clinician's work, and what to know of the design before anyone is invited."""
+    plan = found.to_json()["plan"]
+    rows = [
+        [rater, str(load), str(found.repeats_of(rater)), f"{plan['minutes'][rater]:g}"]
+        for rater, load in found.load.items()
+    ]
+    title = f"{counted(found.per_response, 'clinician')} a response"
+    show(title, ["clinician", "responses", "hidden repeats", "minutes"], rows, json_to)
+    for line in told(plan):
+        say(line, json_to)
+
+
+def told(plan: dict[str, Any]) -> list[str]:
+    """Return a plan in sentences, without what the table of clinicians has."""
+    shared = _range(plan["overlap_min"], plan["overlap_max"])
+    linked = "; all are linked by what they share" if plan["connected"] else ""
+    said = [
+        f"{counted(plan['responses'], 'response')} to {counted(plan['instances'], 'instance')}.",
+        f"Minutes: {plan['minutes_total']:g} in all, assuming {plan['minutes_per_response']:g} "
+        "for each showing.",
+    ]
+    if plan["raters"] > 1:
+        said += [
+            f"Any two clinicians share {shared}{linked}.",
+            f"Clinicians' counts of one model's responses differ by {plan['model_spread']} at most.",
+        ]
+    return [*said, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan["notes"])]
+
+
+def _expected(plan: dict[str, Any]) -> str:
+    """Return in words what interval the agreement of two columns would have as assumed."""
+    if plan["icc_width"] is None:
+        return "Too few responses for an interval."
+    least = plan["icc_width_by_instances"]
+    dependent = "" if least is None else f" ({least:.2f} if the instances alone counted)"
+    return (
+        f"Expected 95 % interval of the agreement: {plan['icc_low']:z.2f} to "
+        f"{plan['icc_high']:z.2f}, width {plan['icc_width']:.2f}{dependent}."
     )
-    for name, value in body["plan"].items():
-        say(f"{name.replace('_', ' ')}: {value}", json_to)
+
+
+def _range(least: int, most: int) -> str:
+    return counted(most, "response") if least == most else f"{least} to {most} responses"

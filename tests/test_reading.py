@@ -1,0 +1,45 @@
+"""What `medjury assign` says of a design, in words."""
+
+from typing import Any
+
+import pytest
+
+from annotate.assign import Item, design
+from medjury.reading import told
+
+
+def plan(responses: int, raters: int, per_response: int) -> dict[str, Any]:
+    """Return the plan of a small design: three models answer each instance."""
+    items = [Item(n + 1, n // 3, f"model {n % 3}") for n in range(responses)]
+    names = [f"dr_{chr(97 + n)}" for n in range(raters)]
+    found: dict[str, Any] = design(items, names, per_response).to_json()["plan"]
+    return found
+
+
+def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
+    assert told(plan(60, 5, 2)) == [
+        "60 responses to 20 instances.",
+        "Minutes: 260 in all, assuming 2 for each showing.",
+        "Any two clinicians share 6 responses; all are linked by what they share.",
+        "Clinicians' counts of one model's responses differ by 0 at most.",
+        "Expected 95 % interval of the agreement: 0.08 to 0.67, width 0.59 "
+        "(1.17 if the instances alone counted).",
+        "Some pairs share fewer than 10 responses: their ICC is fragile.",
+        "The interval assumes an ICC(C,2) of 0.45.",
+    ]
+
+
+def test_one_clinician_is_told_nothing_of_sharing_but_that_there_is_none() -> None:
+    said = told(plan(30, 1, 1))
+    assert not any(line.startswith("Any two") for line in said)
+    assert any(line.startswith("One reading a response: no two clinicians") for line in said)
+
+
+def test_a_single_response_has_no_expected_interval() -> None:
+    assert "Too few responses for an interval." in told(plan(1, 2, 2))
+
+
+@pytest.mark.parametrize("shape", [(60, 5, 2), (30, 1, 1), (12, 4, 1), (1, 2, 2)])
+def test_nothing_of_python_is_shown(shape: tuple[int, int, int]) -> None:
+    said = " ".join(told(plan(*shape)))
+    assert not any(mark in said for mark in ("{", "[", "True", "False", "None", "_"))
