@@ -1,0 +1,331 @@
+"""The training round in the store: what it takes, refuses, keeps and lets pass."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rating_server import FULL, build, row, rubric, scores_of
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from annotate import lessons
+from annotate.practice import take_in
+from data import training
+from data.card import Card, Reply
+from data.errors import BadInput, Conflict, MedjuryError, NotAllowed, Unknown
+from data.importers.experts import ExpertFile
+from data.importers.table import TableFile
+from data.queries import design_items, next_task
+from data.queries.frames import responses_frame
+from data.queries.record import acts, verify
+from data.queries.training import Exercise, Feedback, Mark, Result, stage, trainees
+from data.schema import Drill, Expert
+from data.store import import_responses, submit
+from data.store.experts import ExpertsAdded, import_experts
+from data.store.settings import set_setting
+from data.store.training import answer_drill, leave_feedback, leave_outcome, let_through
+from medjury import main
+
+Write = Callable[[str, str], Path]
+Put = Callable[[str], ExpertsAdded]
+WIDE = """response_id,accuracy,completeness,clarity,why
+train-1,2,4,5,The fever is wrong.
+train-2,4.5,4,4,
+"""
+LONG = "response_id,criterion,score,why\n" + "".join(
+    f"train-{n},{name},{score},\n"
+    for n in (1, 2)
+    for name, score in (("accuracy", 2), ("completeness", 4), ("clarity", 5))
+)
+
+
+@pytest.fixture
+def study(engine: Engine) -> Engine:
+    """Two training responses, and two that dr-a and dr-b are to rate."""
+    trained = [row(n + 7, f"Practice {n}.", response_id=f"train-{n}") for n in (1, 2)]
+    import_responses(engine, trained, lambda _: rubric(name="rubric_hidden"))
+    build(engine, [row(1, "Real 1."), row(2, "Real 2.")], ["dr-a", "dr-b"], rubric())
+    return engine
+
+
+@pytest.fixture
+def put(study: Engine, write: Write) -> Put:
+    """Import expert scores from the text of a CSV file."""
+    return lambda text: import_experts(study, ExpertFile(TableFile(write("experts.csv", text))))
+
+
+def answer(engine: Engine, rater: int, **scores: int) -> None:
+    """Answer the training response a clinician is at, and read the feedback."""
+    now = stage(engine, rater)
+    assert isinstance(now, Exercise)
+    answer_drill(engine, rater, now.task.card.code, Reply(FULL | scores), {})
+    told = stage(engine, rater)
+    assert isinstance(told, Feedback)
+    leave_feedback(engine, rater, told.drill)
+
+
+def fail_round(engine: Engine, rater: int) -> Result:
+    """Answer all of a round far off the experts, and return its outcome."""
+    for _ in range(2):
+        answer(engine, rater, accuracy=5, completeness=1, clarity=1)
+    told = stage(engine, rater)
+    assert isinstance(told, Result)
+    return told
+
+
+def pass_round(engine: Engine, rater: int) -> Result:
+    """Answer all of a round close to the experts, and return its outcome."""
+    for _ in range(2):
+        answer(engine, rater, accuracy=3, completeness=4, clarity=5)
+    told = stage(engine, rater)
+    assert isinstance(told, Result)
+    return told
+
+
+def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(put: Put) -> None:
+    assert put(WIDE) == ExpertsAdded(added=6, responses=2)
+    assert put(WIDE) == ExpertsAdded(unchanged=6, responses=2)
+    assert put(LONG) == ExpertsAdded(changed=5, unchanged=1, responses=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("response_id,why\ntrain-1,x\n", "column 'criterion' is missing"),
+        ("criterion,score\naccuracy,1\n", "column 'response_id' is missing"),
+        (WIDE.replace("train-2", "train-7"), "row 3, column response_id: 'train-7': no such"),
+        (WIDE.replace(",2,4,5", ",2,,5"), "row 2, column completeness: '': must not be empty"),
+        (WIDE.replace(",2,4,5", ",2,6,5"), "row 2: completeness=6 by an expert on train-1"),
+        (WIDE.replace("clarity", "tone"), "row 2: 'tone' by an expert on train-1"),
+        (WIDE.replace("train-2", "train-1"), "in row 2 already"),
+        (WIDE.replace("train-2", "resp-hidden-1"), "is assigned to clinicians"),
+        (LONG.replace("train-2,clarity,5,\n", ""), "the expert's score on clarity is missing"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(
+    put: Put, study: Engine, text: str, said: str
+) -> None:
+    with pytest.raises(MedjuryError, match="nothing was imported") as error:
+        put(text)
+    assert said in str(error.value)
+    with Session(study) as session:
+        assert session.exec(select(Expert)).all() == []
+    assert stage(study, 1) is None
+
+
+def test_a_study_without_expert_scores_has_no_training(study: Engine) -> None:
+    assert stage(study, 1) is None
+    assert trainees(study) == []
+
+
+def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study: Engine) -> None:
+    put(WIDE)
+    assert [one.response_id for one in design_items(study)] == ["resp-hidden-1", "resp-hidden-2"]
+    assert list(responses_frame(study)["response_id"]) == ["resp-hidden-1", "resp-hidden-2"]
+    pass_round(study, 1)
+    assert scores_of(study, "dr-a") == []
+
+
+def test_an_answer_is_followed_by_the_experts_scores_and_reasons(put: Put, study: Engine) -> None:
+    put(WIDE)
+    now = stage(study, 1)
+    assert isinstance(now, Exercise)
+    assert (now.number, now.total, now.round_) == (1, 2, 1)
+    answer_drill(study, 1, now.task.card.code, Reply(FULL), {})
+    told = stage(study, 1)
+    assert isinstance(told, Feedback)
+    assert told.card.response == now.task.card.response
+    first = told.card.response == "Practice 1."
+    expert, why = (2.0, "The fever is wrong.") if first else (4.5, "")
+    assert told.marks[0] == Mark("accuracy", 4, expert, why)
+
+
+def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    now, other = stage(study, 1), stage(study, 2)
+    assert isinstance(now, Exercise)
+    assert isinstance(other, Exercise)
+    code = now.task.card.code
+    assert [answer_drill(study, 1, code, Reply(FULL), {}) for _ in range(3)] == [True, False, False]
+    with pytest.raises(NotAllowed):
+        answer_drill(study, 1, other.task.card.code, Reply(FULL), {})
+    with Session(study) as session:
+        assert len(session.exec(select(Drill)).all()) == 1
+
+
+def test_an_incomplete_answer_is_refused_in_words(put: Put, study: Engine) -> None:
+    put(WIDE)
+    now = stage(study, 1)
+    assert isinstance(now, Exercise)
+    with pytest.raises(BadInput, match="completeness, clarity"):
+        answer_drill(study, 1, now.task.card.code, Reply({"accuracy": 3}), {})
+
+
+def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    now = stage(study, 1)
+    assert isinstance(now, Exercise)
+    entered = {"code": now.task.card.code, "attempt": 0, "by": "page1", "seconds": 3}
+    newer = entered | {"seq": 2, "scores": {"accuracy": 3}, "comment": "dose?", "submit": False}
+    assert take_in(study, 1, newer).error == ""
+    assert take_in(study, 1, newer | {"seq": 1, "comment": ""}).error == ""
+    again = stage(study, 1)
+    assert isinstance(again, Exercise)
+    assert (again.task.draft["scores"], again.task.draft["comment"]) == ({"accuracy": 3}, "dose?")
+    assert take_in(study, 1, newer | {"seq": 3, "scores": FULL, "submit": True}).error == ""
+    with Session(study) as session:
+        kept = session.connection().exec_driver_sql(
+            "SELECT value FROM setting WHERE key = 'training:1'"
+        )
+        assert "dose?" in kept.scalar_one()
+
+
+def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    told = pass_round(study, 1)
+    assert told.outcome.passed
+    assert told.outcome.distance == pytest.approx((1 + 0 + 0 + 1.5 + 0 + 1) / 6)
+    leave_outcome(study, 1, 1)
+    assert stage(study, 1) is None
+
+
+def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    before = stage(study, 1)
+    told = fail_round(study, 1)
+    assert not told.outcome.passed
+    assert (told.misses[0].criterion, told.misses[0].distance, told.misses[0].lean) == (
+        "clarity",
+        3.5,
+        -7,
+    )
+    leave_outcome(study, 1, 1)
+    after = stage(study, 1)
+    assert isinstance(before, Exercise)
+    assert isinstance(after, Exercise)
+    assert after.round_ == 2
+    assert after.task.card.response != before.task.card.response
+    assert pass_round(study, 1).outcome.passed
+    with Session(study) as session:
+        rounds = session.exec(select(Drill.round).order_by(col(Drill.id))).all()
+    assert list(rounds) == [0, 0, 1, 1]
+
+
+def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    fail_round(study, 1)
+    leave_outcome(study, 1, 1)
+    assert fail_round(study, 1).halted
+    leave_outcome(study, 1, 2)
+    assert isinstance(stage(study, 1), Result)
+    with pytest.raises(BadInput, match="--reason"):
+        let_through(study, "dr-a", " ")
+    with pytest.raises(Unknown, match="dr-x"):
+        let_through(study, "dr-x", "talked")
+    let_through(study, "dr-a", "talked it through")
+    assert stage(study, 1) is None
+    with pytest.raises(Conflict, match="let through"):
+        let_through(study, "dr-a", "again")
+
+
+def test_a_round_keeps_the_rule_it_was_judged_by(put: Put, study: Engine) -> None:
+    put(WIDE)
+    set_setting(study, "training_gap", "4")
+    fail_round(study, 1)
+    set_setting(study, "training_gap", "0.1")
+    told = stage(study, 1)
+    assert isinstance(told, Result)
+    assert told.outcome.passed
+
+
+def test_expert_scores_are_fixed_once_a_clinician_has_begun(put: Put, study: Engine) -> None:
+    put(WIDE)
+    answer(study, 1)
+    with pytest.raises(Conflict, match="have begun training"):
+        put(LONG)
+    assert put(WIDE).unchanged == 6
+
+
+def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine) -> None:
+    task = next_task(study, 1)
+    assert task is not None
+    submit(study, 1, task.card.code, Reply(FULL), 1.0)
+    put(WIDE)
+    assert stage(study, 1) is None
+    assert isinstance(stage(study, 2), Exercise)
+
+
+def test_answers_and_outcomes_stand_in_a_chain_that_holds(put: Put, study: Engine) -> None:
+    put(WIDE)
+    pass_round(study, 1)
+    done = acts(study, "expert scores imported", "training answered", "training passed")
+    assert [one.action for one in done] == [
+        "expert scores imported",
+        "training answered",
+        "training answered",
+        "training passed",
+    ]
+    assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
+    assert verify(study).findings == ()
+
+
+def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> None:
+    responses = list(range(1, 7))
+    orders = {tuple(training.order("key", rater, responses, 0)) for rater in range(20)}
+    assert len(orders) > 15
+    for rater in range(20):
+        for some in (responses[:2], responses):
+            first, second = (training.order("key", rater, some, n) for n in (0, 1))
+            assert sorted(first) == some
+            assert first != second
+    codes = [training.code("key", 1, one, 0) for one in range(200)]
+    assert len({*codes}) == 200
+    assert codes != sorted(codes)
+    assert training.code("other", 1, 1, 0) != training.code("key", 1, 1, 0)
+
+
+def test_differences_are_told_in_words_and_text_is_escaped() -> None:
+    marks = (Mark("accuracy", 4, 2.5, "<b>dose</b>"), Mark("clarity", 3, 3, ""))
+    one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), marks, 1, 1, 2)
+    told = lessons.feedback(one)
+    assert "you scored 1.5 points higher" in told
+    assert "the same score" in told
+    assert "between 2: Point 2 of accuracy: as good as 2; 3: Point 3" in told
+    assert "&lt;b&gt;dose&lt;/b&gt;" in told
+    assert (lessons.points(0.7), lessons.points(1), lessons.number(1.04)) == (
+        "0.7 points",
+        "1.0 point",
+        "1.04",
+    )
+
+
+def test_the_command_imports_shows_and_lets_through(
+    study: Engine, write: Write, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(["training", "--db", url, *arguments])
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    assert "no training" in run()
+    assert "6 expert scores imported" in run(str(write("experts.csv", WIDE)))
+    assert "nothing changed" in run(str(write("experts.csv", WIDE)))
+    fail_round(study, 1)
+    leave_outcome(study, 1, 1)
+    answer(study, 1)
+    told = run()
+    assert "2.75 not passed" in told
+    assert "1 of 2 answered" in told
+    assert "dr-a may begin" in run("--let", "dr-a", "--reason", "talked")
+    assert "yes, let through" in run()
