@@ -27,7 +27,7 @@ def top(stage: Exercise | Feedback | Result, name: str) -> str:
         '</span><span class="mj-bar" role="progressbar" aria-label="Training responses rated" '
         f'aria-valuemin="0" aria-valuemax="{stage.total}" aria-valuenow="{done}">'
         f'<span style="width:{round(100 * done / stage.total)}%"></span></span>'
-        '<span class="mj-practice">For practice, not part of the study</span>'
+        '<span class="mj-practice">Practice, not part of the study: an expert\'s scores follow</span>'
         f'<span class="mj-who">{html.escape(name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div>'
     )
@@ -50,7 +50,7 @@ def result(one: Result) -> str:
     outcome = one.outcome
     title = "Training passed" if outcome.passed else "Once more, please"
     told = (
-        f"Your mean distance was {points(outcome.distance)} from the experts; "
+        f"Your mean distance from the experts was {points(outcome.distance)}; "
         f"up to {number(outcome.gap)} is fine."
     )
     if one.halted:
@@ -103,10 +103,8 @@ def _said(score: float, anchors: dict[int, str]) -> str:
         meaning = html.escape(anchors.get(int(score), ""))
         return f"<b>{int(score)}</b> <span>{meaning}</span>"
     low = int(score // 1)
-    between = "; ".join(
-        f"{point}: {html.escape(anchors[point])}" for point in (low, low + 1) if point in anchors
-    )
-    return f"<b>{number(score)}</b> <span>between {between}</span>"
+    ends = [f"{one}: {html.escape(anchors[one])}" for one in (low, low + 1) if one in anchors]
+    return f"<b>{number(score)}</b> <span>{'<br>'.join(ends)}</span>"
 
 
 def _difference(mark: Mark) -> str:
@@ -127,7 +125,7 @@ def _misses(misses: tuple[Miss, ...]) -> str:
     """Return the criteria on which the clinician was furthest from the experts."""
     lines = "".join(
         f"<li><b>{html.escape(one.criterion.replace('_', ' ').capitalize())}</b>: "
-        f"{points(one.distance)} from the experts on average, {_lean(one)}</li>"
+        f"{points(one.distance)} on average, {_lean(one)}</li>"
         for one in misses[:MOST_MISSES]
         if one.distance > 0
     )
@@ -136,5 +134,5 @@ def _misses(misses: tuple[Miss, ...]) -> str:
 
 def _lean(miss: Miss) -> str:
     if miss.lean == 0:
-        return "above and below them alike"
-    return "mostly above them" if miss.lean > 0 else "mostly below them"
+        return "above and below alike"
+    return "you scored higher" if miss.lean > 0 else "you scored lower"

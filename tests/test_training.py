@@ -300,7 +300,7 @@ def test_differences_are_told_in_words_and_text_is_escaped() -> None:
     told = lessons.feedback(one)
     assert "you scored 1.5 points higher" in told
     assert "the same score" in told
-    assert "between 2: Point 2 of accuracy: as good as 2; 3: Point 3" in told
+    assert "<span>2: Point 2 of accuracy: as good as 2<br>3: Point 3 of" in told
     assert "&lt;b&gt;dose&lt;/b&gt;" in told
     assert (lessons.points(0.7), lessons.points(1), lessons.number(1.04)) == (
         "0.7 points",

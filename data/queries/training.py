@@ -24,6 +24,7 @@ from data.schema import (
     Setting,
 )
 from data.settings import read_settings
+from data.store.audit import LOCKED
 from data.store.training import expert_scores
 from data.training import SECRET, Outcome, Standing, standing_key
 
@@ -100,11 +101,11 @@ Stage = Exercise | Feedback | Result
 
 
 def stage(engine: Engine, rater: int) -> Stage | None:
-    """Return what a clinician is to see next in training; None where the real work may begin."""
+    """Return what a clinician is to see next in training; None once it is over or the study locked."""
     with reading(engine) as session:
-        wanted = col(Setting.key).in_((SECRET, standing_key(rater)))
+        wanted = col(Setting.key).in_((SECRET, LOCKED, standing_key(rater)))
         kept = {one.key: one.value for one in session.exec(select(Setting).where(wanted))}
-        if SECRET not in kept:
+        if SECRET not in kept or LOCKED in kept:
             return None
         standing = _read(kept.get(standing_key(rater)))
         if standing.over:
