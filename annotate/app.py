@@ -1,8 +1,8 @@
-"""The entry file: which screens there are."""
+"""The entry file: what each browser session runs."""
 
 import streamlit as st
 
-from annotate.screens import rate
+from annotate import navigation
 
 st.set_page_config(page_title="medjury", layout="wide")
-st.navigation([st.Page(rate.page, title="Rate", default=True)], position="hidden").run()
+navigation.run()

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from annotate import sessions
+from annotate import oidc, sessions
 from data.errors import MedjuryError
 
 # blob: is how Streamlit loads a component's script; no host but our own appears.
@@ -54,30 +54,49 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-class Gate:
-    """Middleware that sends whoever asks for the page without a session to sign in.
+# What is served to anybody: the doors, a hospital's way back, and Streamlit's own files.
+DOORS = frozenset({"/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login"})
+FILES = ("/_stcore/", "/static/", "/component/", "/media/", "/favicon", "/manifest")
 
-    The WebSocket is a door of its own: the page script asks for the session again.
+
+class Gate:
+    """Middleware that sends whoever asks for a page without a session to sign in.
+
+    The WebSocket is a door of its own: the page script asks for the session again. Where
+    hospital accounts are configured (`hospital`), the page itself leads through their sign-in.
     """
 
-    def __init__(self, app: ASGIApp, engine: Engine) -> None:
-        self.app, self.engine = app, engine
+    def __init__(self, app: ASGIApp, engine: Engine, hospital: bool = False) -> None:
+        self.app, self.engine, self.hospital = app, engine, hospital
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with the way to sign in."""
-        asks_for_page = scope["type"] == "http" and scope["path"] == "/"
-        if asks_for_page and not await run_in_threadpool(self._knows, Headers(scope=scope)):
+        if _asks_for_page(scope) and not await run_in_threadpool(self._knows, scope):
             await RedirectResponse("/login", status_code=303)(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
-    def _knows(self, headers: Headers) -> bool:
+    def _knows(self, scope: Scope) -> bool:
         """Return whether the page may be sent; if the study is unreachable, the page says so."""
+        headers = Headers(scope=scope)
+        if self.hospital and _is_on_the_way(scope, headers):
+            return True
         try:
             token = session_token(headers)
             return sessions.owner(self.engine, token) is not None
         except MedjuryError:
             return True
+
+
+def _asks_for_page(scope: Scope) -> bool:
+    """Return whether a request is for one of our screens: for whatever is nothing else."""
+    path = scope.get("path", "")
+    return scope["type"] == "http" and path not in DOORS and not path.startswith(FILES)
+
+
+def _is_on_the_way(scope: Scope, headers: Headers) -> bool:
+    """Return whether a browser is on its way to a hospital's sign-in, or comes back from it."""
+    return scope["query_string"] == b"hospital" or f"{oidc.COOKIES}=" in headers.get("cookie", "")
 
 
 def session_token(headers: Headers) -> str | None:

@@ -12,36 +12,52 @@ import streamlit as st
 from sqlalchemy import Engine
 from starlette.middleware import Middleware
 
-from annotate import signin
+from annotate import oidc, signin
 from annotate.headers import Gate, SecurityHeaders
 from annotate.study import serve_study
 from data.errors import BadInput
+from data.queries import has_coordinator
 
 HERE = Path(__file__).parent
+SECRETS = Path(".streamlit/secrets.toml")
+NO_COORDINATOR = (
+    "medjury: nobody can steer this study here yet: "
+    "`medjury people add NAME --role coordinator` prints a code"
+)
 
 
-def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1") -> None:
-    """Serve a study's rating page until interrupted.
+def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path = SECRETS) -> None:
+    """Serve a study's pages until interrupted; hospital accounts, if `secrets` has [auth].
 
     Raises
     ------
     NoStudy
         If there is no study at `db_url`.
     BadInput
-        If the port is taken.
+        If the port is taken, or [auth] in `secrets` cannot be used.
     """
+    known = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)
     print(f"medjury: rating page at http://{host}:{port}  (stop with Ctrl+C)", flush=True)  # noqa: T201 for whoever started it
-    application(engine).run(config=settings() | {"server.address": host, "server.port": port})
+    if not has_coordinator(engine):
+        print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
+    application(engine, known).run(
+        config=settings() | {"server.address": host, "server.port": port}
+    )
 
 
-def application(engine: Engine) -> st.App:
-    """Return the ASGI application of a study."""
+def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.App:
+    """Return the ASGI application of a study; hospital accounts if `secrets` has them."""
+    hospital = bool(secrets)
     return st.App(
         str(HERE / "app.py"),
-        routes=signin.routes(engine),
-        middleware=[Middleware(SecurityHeaders), Middleware(Gate, engine=engine)],
+        secrets=secrets or None,
+        routes=signin.routes(engine, hospital),
+        middleware=[
+            Middleware(SecurityHeaders),
+            Middleware(Gate, engine=engine, hospital=hospital),
+        ],
         lifespan=_warm,
     )
 

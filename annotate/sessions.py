@@ -1,5 +1,9 @@
-"""Signed sessions: a cookie that says who signed in and when, and that nobody can forge."""
+"""Signed sessions: a cookie that says which way in was used and when, and that nobody can forge."""
 
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from functools import lru_cache
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -7,26 +11,81 @@ from sqlalchemy import Engine
 
 from data import queries
 from data.queries import Person
-from data.store.people import signing_key
+from data.store.access import signing_key
 
 COOKIE = "medjury_session"
 MAX_AGE_SECONDS = 12 * 3600
+IDLE_SECONDS = 60 * 60
+KEPT = 20_000
+
+
+class Sightings:
+    """When each session was last used, and which were signed out; in bounded memory.
+
+    It lives in one process. After a restart a session counts as used just now, and one
+    that was signed out is remembered only by its cookie being gone; 12 hours end both.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.last: OrderedDict[str, float] = OrderedDict()
+
+    def alive(self, session: str) -> bool:
+        """Note that a session is used; return whether it had not ended by then."""
+        now = self.clock()
+        alive = now - self.last.get(session, now) <= IDLE_SECONDS
+        self.last[session] = now if alive else float("-inf")
+        self.last.move_to_end(session)
+        while len(self.last) > KEPT:
+            self.last.popitem(last=False)
+        return alive
+
+    def end(self, session: str) -> None:
+        """Note that a session was signed out."""
+        self.last[session] = float("-inf")
+
+
+_sightings = Sightings()
 
 
 def issue(engine: Engine, person: Person) -> str:
-    """Return the cookie's value for someone who has just shown a valid code."""
-    return _serializer(engine).dumps(person.id)
+    """Return the cookie's value for someone who has just come in by `person.access`."""
+    return _serializer(engine).dumps([person.access, secrets.token_urlsafe(9)])
 
 
-def owner(engine: Engine, token: str | None) -> Person | None:
-    """Return whose session a cookie is; None if forged, over 12 hours old, or revoked."""
+def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:
+    """Return whose session a cookie is, and note that it is used.
+
+    None if it is forged, over 12 hours old, unused for an hour or signed out, if its way in
+    was revoked, or if the account has ended. It costs one query.
+    """
+    found = _read(engine, token)
+    if found is None or not sightings.alive(found[1]):
+        return None
+    return queries.person_by_access(engine, found[0])
+
+
+def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:
+    """Sign a session out, copies of its cookie too; return whose it was."""
+    person = owner(engine, token, sightings)
+    found = _read(engine, token)
+    if found is not None:
+        sightings.end(found[1])
+    return person
+
+
+def _read(engine: Engine, token: str | None) -> tuple[str, str] | None:
+    """Return (way in, session) of a cookie that is ours and not too old."""
     if not token:
         return None
     try:
-        account = _serializer(engine).loads(token, max_age=MAX_AGE_SECONDS)
+        found = _serializer(engine).loads(token, max_age=MAX_AGE_SECONDS)
     except BadSignature:
         return None
-    return queries.person(engine, account) if isinstance(account, int) else None
+    match found:
+        case [str(access), str(session)]:
+            return access, session
+    return None
 
 
 @lru_cache(maxsize=4)

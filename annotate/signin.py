@@ -1,85 +1,167 @@
-"""Signing in with a code, and out again."""
+"""Signing in with a code, an invitation or a hospital account, and out again."""
 
-import html
-import importlib.resources
+import asyncio
+from collections.abc import Callable
 from urllib.parse import parse_qs
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from annotate import sessions
+from annotate import doors, oidc, sessions
 from annotate.headers import session_token
 from annotate.throttle import Throttle
-from data import queries
-from data.errors import MedjuryError
+from data import queries, store
+from data.errors import MedjuryError, NotAllowed
+from data.queries import Outcome, Person
+from data.store import Entered
 
 LONGEST_BODY = 2048
-LONGEST_CODE = 64
+LONGEST_FIELD = 512
+CODES_AT_ONCE = 4  # each takes 64 MB while it is checked
 WRONG = "This code is not valid. Check it against your invitation; every character counts."
 SLOWER = "Too many attempts. Wait a minute, then try again."
 BUSY = "The study cannot be reached just now. Try again in a moment."
-TEMPLATE = (importlib.resources.files("annotate") / "login.html").read_text("utf-8")
+STALE = "Signing in took too long. Try again."
+REFUSED = {
+    Outcome.WRONG: WRONG,
+    Outcome.USED: "This invitation has been used already. Sign in with the personal code you got "
+    "then, or ask your coordinator for a new invitation.",
+    Outcome.EXPIRED: "This invitation has expired. Ask your coordinator for a new one.",
+}
 
 
-def routes(engine: Engine) -> list[Route]:
-    """Return /login and /logout for a study."""
-    throttle = Throttle()
+class Desk:
+    """Where people sign in and out of one study."""
 
-    async def login(request: Request) -> Response:
+    def __init__(self, engine: Engine, hospital: bool = False) -> None:
+        self.engine, self.hospital = engine, hospital
+        self.throttle = Throttle()
+        self.tickets = oidc.Tickets()
+        self.checking = asyncio.Semaphore(CODES_AT_ONCE)
+
+    async def login(self, request: Request) -> Response:
+        """Show the form, or take in a code or a hospital account's ticket."""
         if request.method == "POST":
-            return await _try_code(engine, throttle, request)
+            try:
+                return await self._take_in(request)
+            except MedjuryError:
+                return self._form(BUSY, 503)
         token = session_token(request.headers)
-        known = await run_in_threadpool(sessions.owner, engine, token)
-        return RedirectResponse("/", status_code=303) if known else _form("")
+        known = await run_in_threadpool(sessions.owner, self.engine, token)
+        return RedirectResponse("/", status_code=303) if known else self._form()
 
-    async def logout(_: Request) -> Response:
+    async def logout(self, request: Request) -> Response:
+        """End the session, here and wherever its cookie was copied to."""
+        if not _is_elsewhere(request):
+            await run_in_threadpool(self._leave, session_token(request.headers))
         answer = RedirectResponse("/login", status_code=303)
         answer.delete_cookie(sessions.COOKIE, httponly=True, samesite="lax")
+        _forget_hospital_account(request, answer)
         return answer
 
-    return [Route("/login", login, methods=["GET", "POST"]), Route("/logout", logout)]
+    async def _take_in(self, request: Request) -> Response:
+        """Answer what was posted: a session, or the form again with the reason."""
+        if _is_elsewhere(request):
+            return self._form(WRONG, 403)
+        fields = await _fields(request)
+        if "ticket" in fields:
+            return await self._try_ticket(request, fields["ticket"])
+        return await self._try_code(request, fields.get("code", ""))
+
+    async def _try_code(self, request: Request, code: str) -> Response:
+        """Check a code; an attempt counts as failed until it has not."""
+        address = request.client.host if request.client else ""
+        if not self.throttle.takes(address):
+            return self._form(SLOWER, 429)
+        async with self.checking:
+            checked = await run_in_threadpool(queries.check_code, self.engine, code)
+        if checked.person is None:
+            return self._form(REFUSED[checked.outcome], 401)
+        entered = await run_in_threadpool(self._enter, store.enter, checked.person)
+        if entered is None:
+            return self._form(REFUSED[Outcome.USED], 401)
+        self.throttle.succeeded(address)
+        return await self._open(request, entered)
+
+    async def _try_ticket(self, request: Request, ticket: str) -> Response:
+        """Let in whom a ticket names, and forget the hospital's own cookie."""
+        person = await run_in_threadpool(self.tickets.redeem, self.engine, ticket)
+        if person is None:
+            return self._form(STALE, 401)
+        entered = await run_in_threadpool(self._enter, store.enter_by_email, person)
+        return await self._open(request, entered) if entered else self._form(STALE, 401)
+
+    async def _open(self, request: Request, entered: Entered) -> Response:
+        """Return the way to the page, or the personal code first, with the session's cookie."""
+        answer: Response = RedirectResponse("/", status_code=303)
+        if entered.code:
+            answer = doors.welcome(entered.person.name, entered.code)
+        answer.set_cookie(
+            sessions.COOKIE,
+            await run_in_threadpool(sessions.issue, self.engine, entered.person),
+            max_age=sessions.MAX_AGE_SECONDS,
+            httponly=True,
+            samesite="lax",
+            secure=_is_https(request),
+        )
+        _forget_hospital_account(request, answer)
+        return answer
+
+    def _enter(self, act: Callable[[Engine, Person], Entered], person: Person) -> Entered | None:
+        """Record a sign-in; None if somebody else used the way in a moment before."""
+        try:
+            return act(self.engine, person)
+        except NotAllowed:
+            return None
+
+    def _leave(self, token: str | None) -> None:
+        """End a session and record it; signing out works even if the study is not reachable."""
+        try:
+            person = sessions.end(self.engine, token)
+            if person is not None:
+                store.leave(self.engine, person)
+        except MedjuryError:
+            return
+
+    def _form(self, message: str = "", status: int = 200) -> Response:
+        return doors.login(message, status, self.hospital)
 
 
-async def _try_code(engine: Engine, throttle: Throttle, request: Request) -> Response:
-    """Answer a submitted code: a session, or the form again with the reason."""
-    address = request.client.host if request.client else ""
-    if request.headers.get("sec-fetch-site") == "cross-site":
-        return _form(WRONG, 403)
-    if not throttle.allows(address):
-        return _form(SLOWER, 429)
-    code = await _code(request)
-    try:
-        person = await run_in_threadpool(queries.person_by_code, engine, code)
-        token = await run_in_threadpool(sessions.issue, engine, person) if person else None
-    except MedjuryError:
-        return _form(BUSY, 503)
-    if token is None:
-        throttle.failed(address)
-        return _form(WRONG, 401)
-    answer = RedirectResponse("/", status_code=303)
-    answer.set_cookie(
-        sessions.COOKIE,
-        token,
-        max_age=sessions.MAX_AGE_SECONDS,
-        httponly=True,
-        samesite="lax",
-        secure=_is_https(request),
-    )
-    return answer
+def routes(engine: Engine, hospital: bool = False) -> list[Route]:
+    """Return /login, /logout and /join for a study; `hospital` offers hospital accounts."""
+    desk = Desk(engine, hospital)
+
+    async def join(_: Request) -> Response:
+        return doors.join()
+
+    async def script(_: Request) -> Response:
+        return Response(doors.JOIN_SCRIPT, media_type="text/javascript")
+
+    return [
+        Route("/login", desk.login, methods=["GET", "POST"]),
+        Route("/logout", desk.logout),
+        Route("/join", join),
+        Route("/join.js", script),
+    ]
 
 
-async def _code(request: Request) -> str:
-    """Return the code in a form's body; nothing longer than a form of ours is read."""
+async def _fields(request: Request) -> dict[str, str]:
+    """Return a form's fields; nothing longer than a form of ours is read."""
     body = b""
     async for chunk in request.stream():
         body += chunk
         if len(body) > LONGEST_BODY:
-            return ""
+            return {}
     fields = parse_qs(body.decode("utf-8", "replace"))
-    return fields.get("code", [""])[0][:LONGEST_CODE]
+    return {name: values[0][:LONGEST_FIELD] for name, values in fields.items()}
+
+
+def _is_elsewhere(request: Request) -> bool:
+    """Return whether another site sent the browser here."""
+    return request.headers.get("sec-fetch-site") == "cross-site"
 
 
 def _is_https(request: Request) -> bool:
@@ -88,9 +170,8 @@ def _is_https(request: Request) -> bool:
     return request.url.scheme == "https" or forwarded.split(",")[0].strip() == "https"
 
 
-def _form(message: str, status: int = 200) -> HTMLResponse:
-    """Return the sign-in page, with what went wrong."""
-    alert = f'<p role="alert" id="wrong">{html.escape(message)}</p>' if message else ""
-    described = ' aria-invalid="true" aria-describedby="wrong"' if message else ""
-    page = TEMPLATE.replace("{{alert}}", alert).replace("{{described}}", described)
-    return HTMLResponse(page, status, headers={"Cache-Control": "no-store"})
+def _forget_hospital_account(request: Request, answer: Response) -> None:
+    """Delete Streamlit's cookies of a hospital account, which would last 30 days."""
+    for name in request.cookies:
+        if name.startswith(oidc.COOKIES):
+            answer.delete_cookie(name, httponly=True, samesite="lax")

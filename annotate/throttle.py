@@ -56,6 +56,21 @@ class Throttle:
         for bucket in (self._bucket(address), self.overall):
             bucket.tokens = max(0.0, bucket.tokens - 1)
 
+    def takes(self, address: str) -> bool:
+        """Return whether this address may try a code now, and count it as wrong until it is not.
+
+        So a hundred attempts at once are no more than as many one after the other.
+        """
+        if not self.allows(address):
+            return False
+        self.failed(address)
+        return True
+
+    def succeeded(self, address: str) -> None:
+        """Take back that an attempt was counted: its code was right."""
+        for bucket in (self._bucket(address), self.overall):
+            bucket.tokens = min(bucket.allowance.burst, bucket.tokens + 1)
+
     def _bucket(self, address: str) -> Bucket:
         bucket = self.by_address.get(address) or Bucket(PER_ADDRESS, self.clock())
         self.by_address[address] = bucket

@@ -1,16 +1,17 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
+from data.person import Person
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
 from data.queries.people import (
     Checked,
     Outcome,
-    Person,
     PersonView,
     check_code,
     has_coordinator,
     people,
     person,
     person_by_access,
+    person_by_account,
     person_by_code,
     person_by_email,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "people",
     "person",
     "person_by_access",
+    "person_by_account",
     "person_by_code",
     "person_by_email",
     "progress",

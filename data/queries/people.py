@@ -1,44 +1,110 @@
-"""Who is signed in, and what they may do."""
+"""Who is signed in, who may, and how far each has come."""
 
 from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from functools import cache
 
 from argon2 import PasswordHasher
-from argon2.exceptions import VerifyMismatchError
-from sqlalchemy import ColumnElement, Engine, or_
+from argon2.exceptions import VerificationError
+from sqlalchemy import ColumnElement, Engine, func
+from sqlalchemy import select as select_columns
 from sqlmodel import col, select
 
 from data.database import reading
-from data.errors import NotAllowed
-from data.schema import Access, Account, Role, now
+from data.person import Person, only
+from data.schema import Access, Account, Assignment, Role, State, now
+
+
+class Outcome(StrEnum):
+    """What a code turned out to be. All but WRONG is told only to whoever has the whole code."""
+
+    GOOD = "good"
+    WRONG = "wrong"
+    USED = "used"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
-    """Somebody signed in: `id` is the account, `rater` the clinician's primary key as a rater."""
+class Checked:
+    """A code that was checked: whose it is, or why it does not sign in."""
+
+    person: Person | None
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class PersonView:
+    """A person as a coordinator sees them.
+
+    Attributes
+    ----------
+    done, total
+        Responses rated, of those assigned; 0 of 0 for those who do not rate.
+    last
+        When they last signed in, opened or rated something; None if never.
+    way
+        "code", "link" (not used so far), "none" or "ended".
+    """
 
     id: int
     name: str
     role: Role
-    rater: int | None = None
+    email: str | None
+    done: int
+    total: int
+    last: datetime | None
+    way: str
+
+
+def check_code(engine: Engine, code: str) -> Checked:
+    """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
+    lookup, _, secret = code.strip().upper().replace(" ", "").partition("-")
+    query = (
+        select(Access, Account)
+        .join(Account, col(Account.id) == col(Access.account))
+        .where(Access.lookup == lookup, *_valid())
+    )
+    with reading(engine) as session:
+        found = session.exec(query).first()
+        session.expunge_all()
+    if not _fits(found[0].secret_hash if found else _nobody(), secret) or found is None:
+        return Checked(None, Outcome.WRONG)
+    way, account = found
+    if way.once and way.used is not None:
+        return Checked(None, Outcome.USED)
+    if way.expires is not None and way.expires <= now():
+        return Checked(None, Outcome.EXPIRED)
+    return Checked(_person(account, way.lookup), Outcome.GOOD)
 
 
 def person_by_code(engine: Engine, code: str) -> Person | None:
     """Return whom a sign-in code belongs to; None, in the same time, if to nobody."""
-    lookup, _, secret = code.strip().upper().replace(" ", "").partition("-")
+    return check_code(engine, code).person
+
+
+def person_by_access(engine: Engine, lookup: str) -> Person | None:
+    """Return whose session it is that began by this way in, unless that was revoked."""
     query = (
-        select(Access.secret_hash, Account)
-        .join(Account, col(Account.id) == col(Access.account))
-        .where(Access.lookup == lookup, *_valid(), *_usable())
+        select(Account.id, Account.name, Account.role, Account.rater)
+        .join(Access, col(Access.account) == col(Account.id))
+        .where(Access.lookup == lookup, *_valid())
     )
     with reading(engine) as session:
         found = session.exec(query).first()
-    stored, account = found or (_nobody(), None)
-    try:
-        PasswordHasher().verify(stored, secret.replace("-", ""))
-    except VerifyMismatchError:
+    if found is None:
         return None
-    return None if account is None else _person(account)
+    return Person(found[0] or 0, found[1], Role(found[2]), found[3], access=lookup)
+
+
+def person_by_email(engine: Engine, email: str) -> Person | None:
+    """Return whose e-mail address this is, in small letters or large; None if nobody's."""
+    query = select(Account).where(
+        Account.email == email.strip().lower(), col(Account.ended).is_(None)
+    )
+    with reading(engine) as session:
+        found = session.exec(query).first()
+    return None if found is None else _person(found)
 
 
 def person(engine: Engine, account: int) -> Person | None:
@@ -53,10 +119,69 @@ def person(engine: Engine, account: int) -> Person | None:
     return None if found is None else _person(found)
 
 
-def require(person: Person, *roles: Role) -> None:
-    """Raise NotAllowed unless a person has one of these roles; ask where data is read."""
-    if person.role not in roles:
-        raise NotAllowed(f"{person.name} is a {person.role}: this is for a {' or a '.join(roles)}")
+def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
+    """Return the person of an account that has not ended; None if it is not theirs any more."""
+    query = select(Account).where(
+        Account.id == account, Account.name == name, col(Account.ended).is_(None)
+    )
+    with reading(engine) as session:
+        found = session.exec(query).first()
+    return None if found is None else _person(found)
+
+
+def has_coordinator(engine: Engine) -> bool:
+    """Return whether anybody can steer the study in the app."""
+    query = select(Account.id).where(Account.role == Role.COORDINATOR, col(Account.ended).is_(None))
+    with reading(engine) as session:
+        return session.exec(query).first() is not None
+
+
+@only(Role.COORDINATOR)
+def people(_: Person, engine: Engine) -> list[PersonView]:
+    """Return everybody who may sign in or once could, coordinators first, then by name."""
+    done = func.count(col(Assignment.id)).filter(col(Assignment.state) != State.OPEN)
+    times = (func.max(col(Assignment.done_at)), func.max(col(Assignment.opened_at)))
+    work = (
+        select_columns(col(Assignment.rater), done, func.count(col(Assignment.id)), *times)
+        .where(col(Assignment.state) != State.RECUSED)
+        .group_by(col(Assignment.rater))
+    )
+    with reading(engine) as session:
+        accounts = list(session.exec(select(Account)))
+        worked = {row[0]: tuple(row[1:]) for row in session.execute(work)}
+        ways: dict[int, list[Access]] = {}
+        for way in session.exec(select(Access).order_by(col(Access.created))):
+            ways.setdefault(way.account, []).append(way)
+        session.expunge_all()
+    found = [_view(one, worked.get(one.rater), ways.get(one.id or 0, [])) for one in accounts]
+    order = [Role.COORDINATOR, Role.RESEARCHER, Role.CLINICIAN]
+    return sorted(found, key=lambda one: (one.way == "ended", order.index(one.role), one.name))
+
+
+def _view(account: Account, work: object, ways: list[Access]) -> PersonView:
+    """Return one person's line."""
+    done, total, *times = work if isinstance(work, tuple) else (0, 0)
+    last = max((at for at in [*times, *(one.used for one in ways)] if at), default=None)
+    return PersonView(
+        account.id or 0,
+        account.name,
+        Role(account.role),
+        account.email,
+        done,
+        total,
+        last,
+        "ended" if account.ended else _way(ways),
+    )
+
+
+def _way(ways: list[Access]) -> str:
+    """Return how somebody can sign in now."""
+    valid = [
+        one for one in ways if one.revoked is None and (not one.expires or one.expires > now())
+    ]
+    if any(not one.once for one in valid):
+        return "code"
+    return "link" if any(one.used is None for one in valid) else "none"
 
 
 def _valid() -> tuple[ColumnElement[bool], ...]:
@@ -64,17 +189,17 @@ def _valid() -> tuple[ColumnElement[bool], ...]:
     return col(Access.revoked).is_(None), col(Account.ended).is_(None)
 
 
-def _usable() -> tuple[ColumnElement[bool], ...]:
-    """Return what must hold to sign in: the code neither expired nor used up."""
-    expires, once = col(Access.expires), col(Access.once)
-    return (
-        or_(expires.is_(None), expires > now()),
-        or_(once.is_(False), col(Access.used).is_(None)),
-    )
+def _fits(stored: str, secret: str) -> bool:
+    """Return whether a secret is the one that was hashed; a way in without one fits nothing."""
+    known = stored if stored.startswith("$argon2") else _nobody()
+    try:
+        return PasswordHasher().verify(known, secret.replace("-", ""))
+    except VerificationError:
+        return False
 
 
-def _person(account: Account) -> Person:
-    return Person(account.id or 0, account.name, Role(account.role), account.rater)
+def _person(account: Account, access: str = "") -> Person:
+    return Person(account.id or 0, account.name, Role(account.role), account.rater, access)
 
 
 @cache

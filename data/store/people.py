@@ -1,26 +1,26 @@
-"""Clinicians and their ways in. A code is shown once; only its hash is stored."""
+"""People and their ways in. A code is shown once; only its hash is stored."""
 
-import secrets
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from argon2 import PasswordHasher
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.errors import BadInput, Unknown
-from data.schema import Access, Account, Kind, Rater, Role, Setting, now
+from data.errors import BadInput, Conflict, Unknown
+from data.person import OPERATOR, Person, only
+from data.schema import Access, Account, Kind, Rater, Role, now
+from data.store.access import PERSONAL_CODE, Way, new_code, revoke
 from data.store.audit import log, refuse_locked
 
-ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
-GROUP, GROUPS = 4, 4
-SIGNING_KEY = "signing_key"
+EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A clinician and the code that signs them in, in clear: hand it over, it is not kept."""
+    """A person and the code that signs them in, in clear: hand it over, it is not kept."""
 
     handle: str
     code: str
@@ -31,59 +31,166 @@ def invite(
 ) -> list[Invitation]:
     """Add clinicians and return a code for each that has none yet.
 
-    A clinician who already has a way in keeps it and gets no second code. Those named in
-    `simulated` are marked so and get none.
+    A clinician who already has a way in keeps it and gets no second code; one who was shut
+    out gets none. Those named in `simulated` are marked so and get none.
     """
-    repeated = sorted({one for one in handles if list(handles).count(one) > 1})
-    if repeated or "" in handles:
-        raise BadInput(f"raters: {repeated[0] if repeated else 'an empty name'!r} stands twice")
+    _refuse_repeats(handles)
     with transaction(engine) as session:
         refuse_locked(session)
-        people = [(_keep(session, one, one in simulated), one) for one in handles]
+        people = [(_rater(session, OPERATOR, one, one in simulated), one) for one in handles]
+        found = [(_account(session, rater), who) for rater, who in people if who not in simulated]
         return [
-            Invitation(handle, _new_code(session, _account(session, rater)))
-            for rater, handle in people
-            if handle not in simulated and not _has_access(session, _account(session, rater))
+            Invitation(who, new_code(session, OPERATOR.actor, account))
+            for account, who in found
+            if not account.ended and not _has_access(session, account)
         ]
 
 
-def renew(engine: Engine, handle: str) -> Invitation:
-    """Give a clinician a new code; the old ones no longer sign in.
+@only(Role.COORDINATOR)
+def add_people(
+    by: Person,
+    engine: Engine,
+    names: Sequence[str],
+    role: Role = Role.CLINICIAN,
+    email: str | None = None,
+    way: Way = PERSONAL_CODE,
+) -> list[Invitation]:
+    """Add people who may sign in, and return a code for each.
+
+    Parameters
+    ----------
+    email
+        Lets a hospital account with this address in; for one person only.
 
     Raises
     ------
+    NotAllowed
+        Unless `by` is a coordinator.
+    BadInput
+        If a name or the address cannot be used, or the name is a juror's.
+    Conflict
+        If a name or the address is in the study already. Nobody is added then.
+    """
+    _refuse_repeats(names)
+    if email and len(names) != 1:
+        raise BadInput(f"e-mail {email}: belongs to one person, but {len(names)} were named")
+    with transaction(engine) as session:
+        accounts = [_newcomer(session, by, one, role, _address(session, email)) for one in names]
+        return [Invitation(one.name, new_code(session, by.actor, one, way)) for one in accounts]
+
+
+@only(Role.COORDINATOR)
+def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE) -> Invitation:
+    """Give a person a new code and end the old ones with their sessions; lets back in who was out.
+
+    Raises
+    ------
+    NotAllowed
+        Unless `by` is a coordinator.
     Unknown
-        If the study has no clinician of that name.
+        If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        person = session.exec(select(Rater).where(Rater.handle == handle)).first()
-        if person is None or person.kind != Kind.CLINICIAN or person.simulated:
-            raise Unknown(f"clinician {handle!r}: nobody of that name can sign in to this study")
-        account = _account(session, person)
-        for old in session.exec(select(Access).where(Access.account == account.id)):
-            old.revoked = old.revoked or now()
-            session.add(old)
-        return Invitation(handle, _new_code(session, account))
+        account = _known(session, by, name)
+        revoke(session, account)
+        if account.ended is not None:
+            account.ended = None
+            session.add(account)
+            log(session, by.actor, "person let back in", {"account": account.id})
+        return Invitation(account.name, new_code(session, by.actor, account, way))
 
 
-def signing_key(engine: Engine) -> str:
-    """Return the key that signs this study's sessions, made at first use."""
+def renew(engine: Engine, handle: str) -> Invitation:
+    """Give a person a new code; the old ones no longer sign in."""
+    return renew_access(OPERATOR, engine, handle)
+
+
+@only(Role.COORDINATOR)
+def end_access(by: Person, engine: Engine, name: str) -> bool:
+    """Shut a person out at once, with all sessions; ratings stay. False if they were out already.
+
+    Raises
+    ------
+    NotAllowed
+        Unless `by` is a coordinator.
+    BadInput
+        If people mean to shut themselves out.
+    Unknown
+        If nobody of that name can sign in to the study.
+    """
     with transaction(engine) as session:
-        stored = session.get(Setting, SIGNING_KEY)
-        if stored is None:
-            stored = Setting(key=SIGNING_KEY, value=secrets.token_urlsafe(32))
-            session.add(stored)
-        return stored.value
+        account = _known(session, by, name)
+        if account.id == by.id:
+            raise BadInput("you cannot shut yourself out; another coordinator can")
+        if account.ended is not None:
+            return False
+        revoke(session, account)
+        account.ended = now()
+        session.add(account)
+        log(session, by.actor, "person shut out", {"account": account.id})
+    return True
 
 
-def _keep(session: Session, handle: str, simulated: bool) -> Rater:
+def _refuse_repeats(names: Sequence[str]) -> None:
+    """Raise BadInput for a name that stands twice or cannot be one."""
+    for one in names:
+        if list(names).count(one) > 1:
+            raise BadInput(f"name {one!r}: stands twice")
+        if not one.strip() or len(one) > LONGEST_NAME or not one.isprintable():
+            raise BadInput(f"name {one!r}: must be 1 to {LONGEST_NAME} visible characters")
+
+
+def _newcomer(session: Session, by: Person, name: str, role: Role, email: str | None) -> Account:
+    """Return a new account; a clinician's is that of a rater."""
+    if session.exec(select(Account).where(Account.name == name)).first() is not None:
+        raise Conflict(f"{name} is in this study already; `medjury people renew` gives a new code")
+    rater = None
+    if role == Role.CLINICIAN:
+        refuse_locked(session)
+        rater = _rater(session, by, name)
+        if rater.simulated:
+            raise Conflict(f"{name} is a simulated clinician in this study; use another name")
+    account = Account(name=name, role=role, email=email, rater=rater.id if rater else None)
+    session.add(account)
+    session.flush()
+    log(session, by.actor, "person added", {"account": account.id, "role": role})
+    return account
+
+
+def _address(session: Session, email: str | None) -> str | None:
+    """Return an e-mail address as it is stored: in lower case."""
+    if not email or not email.strip():
+        return None
+    address = email.strip().lower()
+    if not EMAIL.fullmatch(address):
+        raise BadInput(f"e-mail {email!r}: is not an address")
+    if session.exec(select(Account).where(Account.email == address)).first() is not None:
+        raise Conflict(f"e-mail {address}: belongs to somebody in this study already")
+    return address
+
+
+def _known(session: Session, by: Person, name: str) -> Account:
+    """Return the account of that name; a clinician without one so far is given one."""
+    account = session.exec(select(Account).where(Account.name == name)).first()
+    if account is not None:
+        return account
+    rater = session.exec(select(Rater).where(Rater.handle == name)).first()
+    if rater is None or rater.kind != Kind.CLINICIAN or rater.simulated:
+        raise Unknown(
+            f"person {name!r}: nobody of that name can sign in to this study; "
+            "`medjury people list` names those who can"
+        )
+    return _account(session, rater)
+
+
+def _rater(session: Session, by: Person, handle: str, simulated: bool = False) -> Rater:
     """Return the clinician of that name, made if new."""
     known = session.exec(select(Rater).where(Rater.handle == handle)).first()
     if known is None:
         known = Rater(kind=Kind.CLINICIAN, handle=handle, simulated=simulated)
         session.add(known)
         session.flush()
-        log(session, "coordinator", "clinician added", {"rater": known.id})
+        log(session, by.actor, "clinician added", {"rater": known.id})
     if known.kind != Kind.CLINICIAN:
         raise BadInput(f"rater {handle!r} is a {known.kind} in this study; use another name")
     return known
@@ -93,26 +200,20 @@ def _account(session: Session, rater: Rater) -> Account:
     """Return a clinician's account, made if new."""
     known = session.exec(select(Account).where(Account.rater == rater.id)).first()
     if known is None:
+        _refuse_namesake(session, rater.handle)
         known = Account(name=rater.handle, role=Role.CLINICIAN, rater=rater.id)
         session.add(known)
         session.flush()
     return known
 
 
+def _refuse_namesake(session: Session, name: str) -> None:
+    """Raise BadInput if somebody who does not rate has this name."""
+    other = session.exec(select(Account).where(Account.name == name)).first()
+    if other is not None:
+        raise BadInput(f"{name} is a {other.role} in this study; name the clinician otherwise")
+
+
 def _has_access(session: Session, account: Account) -> bool:
     valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
     return session.exec(valid).first() is not None
-
-
-def _new_code(session: Session, account: Account) -> str:
-    """Store a new code's hash and return the code: its first group finds it, the rest proves it."""
-    groups = ["".join(secrets.choice(ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS)]
-    while session.get(Access, groups[0]) is not None:
-        groups[0] = "".join(secrets.choice(ALPHABET) for _ in range(GROUP))
-    secret = "".join(groups[1:])
-    session.add(
-        Access(lookup=groups[0], account=account.id or 0, secret_hash=PasswordHasher().hash(secret))
-    )
-    session.flush()
-    log(session, "coordinator", "code issued", {"account": account.id, "lookup": groups[0]})
-    return "-".join(groups)

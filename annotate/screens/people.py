@@ -1,0 +1,149 @@
+"""The coordinator's screen: who is in the study, how far they are, and their ways in."""
+
+import html
+from collections.abc import Sequence
+from datetime import datetime
+from importlib.resources import files
+from urllib.parse import urlsplit
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import panes
+from annotate.screens import people_forms
+from annotate.screens.people_forms import HANDED, Handed
+from data import queries
+from data.person import Person
+from data.queries import PersonView
+from data.schema import Role, now
+
+STYLE = (files("annotate") / "screens" / "people.css").read_text("utf-8")
+WIDTHS = (5, 2.4, 3.6, 3, 2)
+COLUMNS = ("Name", "Role", "Rated", "Last active", "")
+WAYS = {
+    "code": "",
+    "link": "invitation not used yet",
+    "none": "no way in: give a new code",
+    "ended": "shut out",
+}
+ACTIONS = {
+    "New code": people_forms.renew_by_code,
+    "New invitation link": people_forms.renew_by_link,
+    "Shut out": people_forms.end,
+}
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Show everybody in the study, and what a coordinator can do about them."""
+    everybody = queries.people(person, engine)
+    st.html(panes.style() + f"<style>{STYLE}</style>")
+    st.html(_top(person.name))
+    with st.container(key="people-head", horizontal=True, vertical_alignment="center"):
+        st.html(_summary(everybody))
+        if st.button("Add people", type="primary", key="add"):
+            people_forms.add(engine, person)
+    _show_handed()
+    if all(one.id == person.id for one in everybody):
+        st.html(
+            '<div class="mj-empty">Nobody else is in this study yet. Add clinicians, then '
+            "give them work with <code>medjury assign</code>.</div>"
+        )
+    with st.container(key="people-columns"):
+        for column, name in zip(st.columns(WIDTHS), COLUMNS, strict=True):
+            column.html(f'<div class="mj-column">{name}</div>')
+    for one in everybody:
+        _show_row(engine, person, one)
+
+
+def _show_row(engine: Engine, me: Person, one: PersonView) -> None:
+    """Draw one person's line, and what can be done."""
+    with st.container(key=f"row-{one.id}"):
+        name, role, rated, last, acts = st.columns(WIDTHS, vertical_alignment="center")
+        name.html(_name(one, is_me=one.id == me.id))
+        role.html(f'<span class="mj-role mj-{one.role}">{one.role}</span>')
+        rated.html(_rated(one))
+        last.html(_cell(_ago(one.last, now())))
+        if one.id != me.id:
+            can = [act for act in ACTIONS if act != "Shut out" or one.way != "ended"]
+            chosen = acts.menu_button("Manage", can, key=f"acts-{one.id}", width="stretch")
+            if chosen is not None:
+                ACTIONS[chosen](engine, me, one)
+
+
+def _show_handed() -> None:
+    """Show codes and links just made, until they are put away: they cannot be shown again."""
+    handed: Handed | None = st.session_state.get(HANDED)
+    if handed is None:
+        return
+    base = urlsplit(st.context.url or "")
+    with st.container(key="handed"):
+        st.html(
+            '<div class="mj-handed"><h2>Hand these over now</h2><p>They are shown only here and '
+            f"only now; the study keeps a hash. {html.escape(handed.about)}</p></div>"
+        )
+        for one in handed.invitations:
+            who, code = st.columns((3, 9))
+            who.html(f'<div class="mj-who-code">{html.escape(one.handle)}</div>')
+            link = f"{base.scheme}://{base.netloc}/join#{one.code}"
+            code.code(link if handed.once else one.code, language=None, wrap_lines=True)
+        if st.button("Put away", key="put-away"):
+            del st.session_state[HANDED]
+            st.rerun()
+
+
+def _top(name: str) -> str:
+    """Return the line at the top of the screen."""
+    return (
+        '<div class="mj-top"><span class="mj-brand">medjury</span><span class="mj-count">People'
+        f'</span><span style="flex:1"></span><span class="mj-who">{html.escape(name)}</span>'
+        '<a href="/logout" target="_self">Sign out</a></div>'
+    )
+
+
+def _summary(everybody: Sequence[PersonView]) -> str:
+    """Return the heading with the sum of it all."""
+    clinicians = [one for one in everybody if one.role == Role.CLINICIAN and one.way != "ended"]
+    done, total = sum(one.done for one in clinicians), sum(one.total for one in clinicians)
+    told = f"{len(clinicians)} {'clinician' if len(clinicians) == 1 else 'clinicians'}"
+    told += f", {done} of {total} assigned responses rated" if total else ", nothing assigned yet"
+    return f'<div class="mj-people"><h1>People in this study</h1><p>{told}</p></div>'
+
+
+def _name(one: PersonView, *, is_me: bool) -> str:
+    """Return a person's name with what is to be known about signing in."""
+    below = [one.email or "", WAYS[one.way], "you" if is_me else ""]
+    small = html.escape(" · ".join(part for part in below if part))
+    return _cell(one.name, small, ended=one.way == "ended")
+
+
+def _cell(text: str, small: str = "", *, ended: bool = False) -> str:
+    below = f"<small>{small}</small>" if small else ""
+    return f'<div class="mj-cell{" mj-out" if ended else ""}">{html.escape(text)}{below}</div>'
+
+
+def _rated(one: PersonView) -> str:
+    """Return how far a clinician is, as words and as a bar."""
+    if one.role != Role.CLINICIAN:
+        return _cell("does not rate", ended=True)
+    if not one.total:
+        return _cell("nothing assigned", ended=True)
+    percent = round(100 * one.done / one.total)
+    return (
+        f'<div class="mj-cell mj-done"><span>{one.done} of {one.total}</span>'
+        f'<span class="mj-bar"><span style="width:{percent}%"></span></span></div>'
+    )
+
+
+def _ago(then: datetime | None, present: datetime) -> str:
+    """Return how long ago something was, in the words a person would use."""
+    if then is None:
+        return "never"
+    minutes = int((present - then).total_seconds() // 60)
+    if minutes < 2:
+        return "just now"
+    if minutes < 60:
+        return f"{minutes} minutes ago"
+    if minutes < 48 * 60:
+        hours = minutes // 60
+        return f"{hours} {'hour' if hours == 1 else 'hours'} ago"
+    return f"{minutes // (24 * 60)} days ago"

@@ -1,0 +1,71 @@
+"""Who is asking, and what they may do. Reads and acts that are not for everybody ask here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar, cast
+
+from data.errors import NotAllowed
+from data.schema import Role
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody signed in.
+
+    Attributes
+    ----------
+    id
+        The account.
+    rater
+        The clinician's primary key as a rater; None for those who do not rate.
+    access
+        The way in that was used, by its public half; who it is does not depend on it.
+    """
+
+    id: int
+    name: str
+    role: Role
+    rater: int | None = None
+    access: str = field(default="", compare=False)
+
+    @property
+    def actor(self) -> str:
+        """How the record names this person: by number, never by name."""
+        if self.rater is not None:
+            return f"rater {self.rater}"
+        return f"account {self.id}" if self.id else "coordinator"
+
+
+# Whoever can open the database itself: the command line acts for them.
+OPERATOR = Person(0, "the command line", Role.COORDINATOR)
+
+
+def require(person: Person, *roles: Role) -> None:
+    """Raise NotAllowed unless a person has one of these roles; ask where data is read."""
+    if person.role not in roles:
+        raise NotAllowed(f"{person.name} is a {person.role}: this is for a {' or a '.join(roles)}")
+
+
+def only(
+    *roles: Role,
+) -> Callable[
+    [Callable[Concatenate[Person, Given], Found]], Callable[Concatenate[Person, Given], Found]
+]:
+    """Let only people of these roles call a function; its first argument is who asks."""
+
+    def guard(
+        function: Callable[Concatenate[Person, Given], Found],
+    ) -> Callable[Concatenate[Person, Given], Found]:
+        @wraps(function)
+        def guarded(person: Person, /, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+            require(person, *roles)
+            return function(person, *args, **kwargs)
+
+        guarded.roles = frozenset(roles)  # type: ignore[attr-defined] # a test asks every screen for it
+        return cast(Callable[Concatenate[Person, Given], Found], guarded)
+
+    return guard

@@ -1,0 +1,131 @@
+"""Ways in: codes, links that work once, and hospital accounts. Only hashes are stored.
+
+Signing in and out is recorded. A failed attempt is not: anyone could flood the record with those.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import timedelta
+
+from argon2 import PasswordHasher
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+
+from data.database import transaction
+from data.errors import NotAllowed
+from data.person import Person
+from data.schema import Access, Account, Setting, now
+from data.store.audit import log
+
+ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+GROUP, GROUPS = 4, 4
+SIGNING_KEY = "signing_key"
+NO_HASH = "-"  # of a way in that a hospital account opened: no code fits it
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How somebody is let in: by a code that stays theirs, or by a link that works `once`.
+
+    `days` ends it; sessions opened before go on.
+    """
+
+    once: bool = False
+    days: int | None = None
+
+
+PERSONAL_CODE = Way()
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """Who has just signed in; after a link that works once, the code they come back with."""
+
+    person: Person
+    code: str = ""
+
+
+def enter(engine: Engine, person: Person) -> Entered:
+    """Record that somebody signs in by their way in; a link that works once is used up.
+
+    Raises
+    ------
+    NotAllowed
+        If the way in was used up, revoked or has expired meanwhile. However many use one
+        link at once, one of them is let in.
+    """
+    with transaction(engine) as session:
+        way = session.exec(
+            select(Access).where(Access.lookup == person.access).with_for_update()
+        ).first()
+        account = session.get(Account, person.id)
+        if way is None or account is None or account.ended or not _usable(way):
+            raise NotAllowed("this way in is no longer valid")
+        way.used = now()
+        session.add(way)
+        log(session, person.actor, "signed in", {"account": account.id, "lookup": way.lookup})
+        return Entered(person, new_code(session, person.actor, account) if way.once else "")
+
+
+def enter_by_email(engine: Engine, person: Person) -> Entered:
+    """Record that somebody signs in by their hospital account, as a way in used up at once."""
+    with transaction(engine) as session:
+        account = session.get(Account, person.id)
+        if account is None or account.ended:
+            raise NotAllowed("this account has ended")
+        lookup = f"oidc-{secrets.token_hex(8)}"
+        session.add(
+            Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
+        )
+        log(session, person.actor, "signed in", {"account": person.id, "lookup": lookup})
+    return Entered(Person(person.id, person.name, person.role, person.rater, access=lookup))
+
+
+def leave(engine: Engine, person: Person) -> None:
+    """Record that somebody signs out."""
+    with transaction(engine) as session:
+        log(session, person.actor, "signed out", {"account": person.id, "lookup": person.access})
+
+
+def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL_CODE) -> str:
+    """Store a new code's hash and return the code: its first group finds it, the rest proves it."""
+    groups = ["".join(secrets.choice(ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS)]
+    while session.get(Access, groups[0]) is not None:
+        groups[0] = "".join(secrets.choice(ALPHABET) for _ in range(GROUP))
+    session.add(
+        Access(
+            lookup=groups[0],
+            account=account.id or 0,
+            secret_hash=PasswordHasher().hash("".join(groups[1:])),
+            once=way.once,
+            expires=None if way.days is None else now() + timedelta(days=way.days),
+        )
+    )
+    session.flush()
+    said = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
+    log(session, actor, "code issued", said)
+    return "-".join(groups)
+
+
+def revoke(session: Session, account: Account) -> None:
+    """End every way in of an account, and with them its sessions."""
+    valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
+    for one in session.exec(valid):
+        one.revoked = now()
+        session.add(one)
+
+
+def signing_key(engine: Engine) -> str:
+    """Return the key that signs this study's sessions, made at first use."""
+    with transaction(engine) as session:
+        stored = session.get(Setting, SIGNING_KEY)
+        if stored is None:
+            stored = Setting(key=SIGNING_KEY, value=secrets.token_urlsafe(32))
+            session.add(stored)
+        return stored.value
+
+
+def _usable(way: Access) -> bool:
+    """Return whether a way in may be used now."""
+    expired = way.expires is not None and way.expires <= now()
+    return way.revoked is None and not expired and not (way.once and way.used)

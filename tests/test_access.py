@@ -1,0 +1,274 @@
+"""Who gets in, for how long, and what each role can reach: without a browser."""
+
+import ast
+import inspect
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+from annotate import navigation, oidc, sessions
+from annotate.sessions import IDLE_SECONDS, Sightings
+from annotate.throttle import PER_ADDRESS, Throttle
+from data import queries, store
+from data.database import open_study, transaction
+from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.person import OPERATOR, Person
+from data.queries import Outcome, check_code, people, person_by_code
+from data.queries.record import acts, verify
+from data.schema import Access, Role
+from data.store import Way, add_people, end_access, enter, invite, renew_access
+
+ONCE = Way(once=True, days=14)
+OTHERS = [Role.CLINICIAN, Role.RESEARCHER]
+
+
+def added(engine: Engine, name: str, way: Way = Way(), role: Role = Role.CLINICIAN) -> str:  # noqa: B008 frozen
+    return add_people(OPERATOR, engine, [name], role, None, way)[0].code
+
+
+def entered(engine: Engine, code: str) -> Person:
+    found = person_by_code(engine, code)
+    assert found is not None
+    return found
+
+
+def test_only_hashes_of_codes_are_stored(engine: Engine) -> None:
+    codes = [added(engine, "dr-a"), added(engine, "dr-b", ONCE)]
+    with engine.connect() as connection:
+        dump = "\n".join(connection.connection.driver_connection.iterdump())  # type: ignore[union-attr]
+    for code in codes:
+        assert code not in dump
+        assert code.partition("-")[2].replace("-", "") not in dump
+    assert dump.count("$argon2id$") == 2
+
+
+def test_a_link_lets_one_in_once_and_gives_a_code_to_come_back(engine: Engine) -> None:
+    link = added(engine, "dr-a", ONCE)
+    code = enter(engine, entered(engine, link)).code
+    assert check_code(engine, link).outcome == Outcome.USED
+    assert check_code(engine, link[:-1] + "2X"[link[-1] == "2"]).outcome == Outcome.WRONG
+    assert entered(engine, code).name == "dr-a"
+    assert enter(engine, entered(engine, code)).code == ""
+
+
+def test_of_many_who_use_one_link_at_once_one_gets_in(engine: Engine) -> None:
+    person = entered(engine, added(engine, "dr-a", ONCE))
+    start = threading.Barrier(8)
+
+    def use(_: int) -> bool:
+        start.wait()
+        try:
+            enter(engine, person)
+        except NotAllowed:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(use, range(8))) == 1
+
+
+def test_an_expired_link_says_so_but_a_session_it_opened_goes_on(engine: Engine) -> None:
+    link = added(engine, "dr-a", Way(once=True, days=1))
+    person = entered(engine, link)
+    token = sessions.issue(engine, enter(engine, person).person)
+    late = added(engine, "dr-b", Way(once=True, days=1))
+    with transaction(engine) as session:
+        for lookup in (link[:4], late[:4]):
+            one = session.get_one(Access, lookup)
+            one.expires = one.created - timedelta(days=1)
+            session.add(one)
+    assert check_code(engine, late).outcome == Outcome.EXPIRED
+    assert sessions.owner(engine, token) == person
+
+
+def test_a_new_code_ends_the_old_one_and_its_sessions(engine: Engine) -> None:
+    old = added(engine, "dr-a")
+    token = sessions.issue(engine, entered(engine, old))
+    assert sessions.owner(engine, token) is not None
+    new = renew_access(OPERATOR, engine, "dr-a").code
+    assert sessions.owner(engine, token) is None
+    assert check_code(engine, old).outcome == Outcome.WRONG
+    assert entered(engine, new).name == "dr-a"
+
+
+def test_who_is_shut_out_stays_out_until_renewed(engine: Engine) -> None:
+    code = added(engine, "dr-a")
+    token = sessions.issue(engine, entered(engine, code))
+    assert end_access(OPERATOR, engine, "dr-a")
+    assert not end_access(OPERATOR, engine, "dr-a")
+    assert sessions.owner(engine, token) is None
+    assert person_by_code(engine, code) is None
+    assert invite(engine, ["dr-a"]) == []
+    assert [one.way for one in people(OPERATOR, engine)] == ["ended"]
+    assert entered(engine, renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
+
+
+def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine: Engine) -> None:
+    time = [0.0]
+    seen = Sightings(lambda: time[0])
+    person = entered(engine, added(engine, "dr-a"))
+    token, other = sessions.issue(engine, person), sessions.issue(engine, person)
+    for _ in range(3):
+        time[0] += IDLE_SECONDS - 1
+        assert sessions.owner(engine, token, seen) == person
+    assert sessions.end(engine, other, seen) == person
+    assert sessions.owner(engine, other, seen) is None
+    time[0] += IDLE_SECONDS + 1
+    assert sessions.owner(engine, token, seen) is None
+    assert sessions.owner(engine, token, seen) is None
+
+
+def test_a_cookie_of_another_study_opens_nothing(engine: Engine, tmp_path: Path) -> None:
+    foreign = open_study(f"sqlite:///{tmp_path / 'other.db'}", create=True)
+    token = sessions.issue(foreign, entered(foreign, added(foreign, "dr-a")))
+    added(engine, "dr-a")
+    assert sessions.owner(foreign, token) is not None
+    assert sessions.owner(engine, token) is None
+    foreign.dispose()
+
+
+def test_a_hundred_attempts_at_once_are_no_more_than_ten() -> None:
+    throttle = Throttle(lambda: 0.0)
+    assert sum(throttle.takes("a") for _ in range(100)) == PER_ADDRESS.burst
+    throttle.succeeded("a")
+    assert [throttle.takes("a"), throttle.takes("a")] == [True, False]
+
+
+@pytest.mark.parametrize("role", OTHERS)
+def test_people_are_a_coordinators_matter(engine: Engine, role: Role) -> None:
+    me = entered(engine, added(engine, "me", role=role))
+    for act in (
+        lambda: people(me, engine),
+        lambda: add_people(me, engine, ["x"]),
+        lambda: renew_access(me, engine, "me"),
+        lambda: end_access(me, engine, "me"),
+    ):
+        with pytest.raises(NotAllowed):
+            act()
+    assert [one.name for one in people(OPERATOR, engine)] == ["me"]
+
+
+def test_only_clinicians_are_raters(engine: Engine) -> None:
+    raters = {role: entered(engine, added(engine, f"one-{role}", role=role)).rater for role in Role}
+    assert [role for role, rater in raters.items() if rater is not None] == [Role.CLINICIAN]
+
+
+def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
+    add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR, "Boss@Ward.Example")
+    for error, names, email in (
+        (Conflict, ["new", "boss"], None),
+        (BadInput, ["new", "new"], None),
+        (BadInput, ["new", "other"], "a@b.example"),
+        (BadInput, ["new"], "not an address"),
+        (Conflict, ["new"], "boss@ward.example"),
+        (BadInput, ["new\n"], None),
+        (BadInput, [" "], None),
+    ):
+        with pytest.raises(error):
+            add_people(OPERATOR, engine, names, Role.CLINICIAN, email)
+    with pytest.raises(BadInput):
+        invite(engine, ["boss"])
+    with pytest.raises(Unknown):
+        renew_access(OPERATOR, engine, "nobody")
+    assert [one.name for one in people(OPERATOR, engine)] == ["boss"]
+    boss = queries.person_by_email(engine, "BOSS@ward.example")
+    assert boss is not None
+    with pytest.raises(BadInput, match="cannot shut yourself out"):
+        end_access(boss, engine, "boss")
+
+
+def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine: Engine) -> None:
+    link = added(engine, "dr-secretname", ONCE)
+    person = enter(engine, entered(engine, link)).person
+    store.leave(engine, person)
+    store.enter_by_email(engine, person)
+    end_access(OPERATOR, engine, "dr-secretname")
+    renew_access(OPERATOR, engine, "dr-secretname")
+    kinds = ["person added", "code issued", "signed in", "signed out", "person shut out"]
+    kinds.append("person let back in")
+    found = acts(engine, *kinds)
+    assert {one.action for one in found} == set(kinds)
+    told = str([(one.actor, one.detail) for one in found])
+    assert "secretname" not in told
+    assert link[5:] not in told
+    assert verify(engine).findings == ()
+
+
+def test_a_browser_learns_only_its_own_screens(engine: Engine) -> None:
+    paths = {role: [one.path for one in navigation.SCREENS if role in one.roles] for role in Role}
+    assert paths[Role.CLINICIAN] == ["rate"]
+    assert "people" in paths[Role.COORDINATOR]
+    assert "rate" not in paths[Role.COORDINATOR] + paths[Role.RESEARCHER]
+
+
+def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role() -> None:
+    for screen in navigation.SCREENS:
+        if Role.CLINICIAN in screen.roles:
+            continue
+        [name] = [
+            one for one in screen.draw.__code__.co_names if one not in ("show", "annotate.screens")
+        ]
+        for path in Path(navigation.__file__).parent.glob(f"screens/{name}*.py"):
+            called = used(path)
+            assert called, path
+            for one in called:
+                assert screen.roles <= getattr(one, "roles", frozenset()), one
+
+
+def used(path: Path) -> list[object]:
+    """Return every function of queries and store that a file names."""
+    nodes = [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)
+    ]
+    names = [(node.value.id, node.attr) for node in nodes if isinstance(node.value, ast.Name)]
+    where = {"queries": queries, "store": store}
+    found = [getattr(where[place], name) for place, name in names if place in where]
+    return [one for one in found if inspect.isfunction(one)]
+
+
+def test_claims_let_in_only_a_verified_known_address(engine: Engine) -> None:
+    add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
+    known = {"email": "A@Ward.Example", "email_verified": True}
+    found = oidc.person_of(engine, known)
+    assert isinstance(found, Person)
+    assert found.name == "dr-a"
+    for wrong in (False, "true", 1, None):
+        assert oidc.person_of(engine, known | {"email_verified": wrong}) == oidc.UNVERIFIED
+    assert oidc.person_of(engine, {"email_verified": True}) == oidc.UNVERIFIED
+    assert oidc.person_of(engine, known | {"email": "b@ward.example"}) == oidc.UNKNOWN
+    end_access(OPERATOR, engine, "dr-a")
+    assert oidc.person_of(engine, known) == oidc.UNKNOWN
+    assert oidc.is_fresh({"iat": 1000}, now=1500)
+    assert not oidc.is_fresh({"iat": 1000}, now=2000)
+    assert not oidc.is_fresh({}, now=2000)
+
+
+def test_a_ticket_opens_one_session(engine: Engine) -> None:
+    add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
+    person = queries.person_by_email(engine, "a@ward.example")
+    assert person is not None
+    tickets, given = oidc.Tickets(), oidc.ticket(engine, person)
+    assert tickets.redeem(engine, given) == person
+    assert tickets.redeem(engine, given) is None
+    assert tickets.redeem(engine, given[:-2]) is None
+    token = sessions.issue(engine, store.enter_by_email(engine, person).person)
+    assert sessions.owner(engine, token) == person
+    renew_access(OPERATOR, engine, "dr-a")
+    assert sessions.owner(engine, token) is None
+
+
+def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.toml"
+    assert oidc.read_secrets(path) == {}
+    path.write_text("[other]\nx = 1\n")
+    assert oidc.read_secrets(path) == {}
+    path.write_text('[auth]\nredirect_uri = "http://x/oauth2callback"\n')
+    with pytest.raises(BadInput, match="cookie_secret, client_id"):
+        oidc.read_secrets(path)
+    path.write_text("[auth")
+    with pytest.raises(BadInput, match="cannot be read"):
+        oidc.read_secrets(path)
