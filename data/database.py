@@ -38,7 +38,12 @@ def open_study(url: str = DEFAULT_URL, create: bool = False) -> Engine:
         _refuse_absent(engine, create)
         with told(url):
             _migrate(engine)
-    except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
+        raise NoStudy(
+            f"--db: the driver {error.name} is not installed; for PostgreSQL run "
+            "`uv sync --extra postgres` and begin the URL with postgresql+psycopg://"
+        ) from error
+    except (ArgumentError, NoSuchModuleError) as error:
         raise NoStudy(f"--db {url}: not a database URL that can be opened ({error})") from error
     return engine
 

@@ -121,6 +121,7 @@ class Rubric(Part):
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
                 f"{criterion}={value} by {who} on {where}: the scale of {self.name} is {self.scale}"
+                + _hint(str(value))
             )
         return number
 
@@ -173,6 +174,15 @@ class Rubric(Part):
             "required": list(self.criteria),
             "additionalProperties": False,
         }
+
+
+def _hint(value: str) -> str:
+    """Return what may have gone wrong with a score that is no number."""
+    if value.count(",") == 1 and value.replace(",", "").strip("-").isdecimal():
+        return f"; write {value.replace(',', '.')} with a point"
+    if any(sign.isalpha() for sign in value) and value != "nan":
+        return "; leave a missing score empty"
+    return ""
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
@@ -243,4 +253,5 @@ def _first(error: ValidationError) -> str:
     """Return the first complaint of pydantic in one line."""
     problem = error.errors()[0]
     place = ".".join(str(step) for step in problem["loc"])
-    return f"{place}: {problem['msg']}" if place else str(problem["msg"])
+    said = str(problem["msg"]).removeprefix("Value error, ")
+    return f"{place}: {said}" if place else said

@@ -1,5 +1,20 @@
 """The command line: each command parses, calls one function, prints."""
 
-from medjury.app import main
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+INTERRUPTED = 130
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command; Ctrl-C ends it with a word, also while it is still starting."""
+    try:
+        from medjury.app import run
+
+        run(arguments)
+    except KeyboardInterrupt:
+        print("medjury: stopped", file=sys.stderr)
+        sys.exit(INTERRUPTED)

@@ -1,5 +1,5 @@
 """Run the command line as `python -m medjury`."""
 
-from medjury.app import main
+from medjury import main
 
 main()

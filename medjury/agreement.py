@@ -12,7 +12,8 @@ from data.queries import benchmarks, simulated_raters
 from data.queries.frames import ratings_frame, responses_frame
 from medjury.agreement_table import print_table
 from medjury.options import Db, Json, Seed, study_of
-from medjury.output import progress, write_json
+from medjury.output import check_json, progress, say, write_json
+from medjury.record import steered
 
 if TYPE_CHECKING:
     from calibration.scores import Scores
@@ -41,6 +42,7 @@ def calibrate(
         raise typer.BadParameter(
             f"{method!r} is neither paper nor published", param_hint="--method"
         )
+    check_json(json_to)
     engine = study_of(context, db)
     asked = Asked(_jurors(panel, jurors), method, criterion, reps, seed, min_shared, min_jurors)
     print_agreement(engine, asked, json_to)
@@ -67,11 +69,14 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
 
     method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
     scores = scores_of(engine)
+    jury = asked.jurors or _all_jurors(scores)
+    if jury:
+        say(f"jury: {', '.join(jury)}", json_to)
     one_thread = threadpool_limits(1)  # many small products: BLAS threads only wait for each other
     with one_thread, progress("resampling", 1.0) as at:
         table = agreement_table(
             scores,
-            jurors=asked.jurors,
+            jurors=jury or None,
             method=method,
             criterion=asked.criterion,
             reps=asked.reps,
@@ -81,6 +86,8 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
             tick=at,
         )
     print_table(table, method, json_to)
+    for line in steered(engine):
+        say(line, json_to)
     write_json(to_json(table, method=method, reps=asked.reps, seed=asked.seed), json_to)
 
 
@@ -99,6 +106,13 @@ def scores_of(engine: Engine) -> "Scores":
             "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
         )
     return Scores(ratings, responses, shapes, simulated_raters(engine))
+
+
+def _all_jurors(scores: "Scores") -> list[str]:
+    """Return the jurors who sit where none are named: real ones never sit with simulated ones."""
+    everybody = scores.raters("juror")
+    real = [name for name in everybody if name not in scores.simulated]
+    return real or list(everybody)
 
 
 def _jurors(panel: str | None, jurors: str | None) -> list[str] | None:

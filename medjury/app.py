@@ -7,11 +7,23 @@ from typing import NoReturn
 import typer
 
 from data.errors import MedjuryError
-from medjury import agreement, demo, jury, metrics, reading, rubrics, study
+from medjury import (
+    INTERRUPTED,
+    agreement,
+    blinding,
+    demo,
+    export,
+    jury,
+    metrics,
+    people,
+    reading,
+    record,
+    rubrics,
+    study,
+)
 from medjury.options import Db
 
 USER_ERROR = 2
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="medjury",
@@ -37,16 +49,24 @@ app.add_typer(jury.jury, name="jury")
 app.command("measure")(metrics.measure)
 app.command("calibrate")(agreement.calibrate)
 app.add_typer(rubrics.rubric, name="rubric")
+app.add_typer(people.people, name="people")
+app.command("blind")(blinding.blind)
+app.command("unblind")(record.unblind)
+app.command("settings")(record.settings)
+app.command("lock")(record.lock)
+app.command("verify")(record.verify)
+app.command("export")(export.export)
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the user's errors end it with one message and exit code 2."""
     try:
         app(args=None if arguments is None else list(arguments))
     except MedjuryError as error:
         print(f"medjury: {error}", file=sys.stderr)
         sys.exit(USER_ERROR)
-    except KeyboardInterrupt:
-        print("medjury: stopped", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+    except SystemExit as ended:
+        if ended.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
+            print("medjury: stopped; what was stored stays", file=sys.stderr)
+        raise
     sys.exit(0)

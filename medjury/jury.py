@@ -8,13 +8,14 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from jury.panel import Panel, read_panel
+from jury.panel import Panel, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
 from medjury.options import Db, Json, study_of
-from medjury.output import progress, say, show, write_json
+from medjury.output import check_json, counted, progress, say, show, write_json
 
 MISSING = 1
+ANSWERED = ("invalid_json", "missing_criterion", "out_of_range", "truncated")
 jury = typer.Typer(no_args_is_help=True, help="Juries: run a panel, probe its jurors.")
 Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 
@@ -39,6 +40,9 @@ def run(
     if estimate_only:
         _print_estimate(engine, chosen, replicates, benchmark, json_to)
         return
+    check_json(json_to)
+    keys(chosen)
+    refuse_ended(chosen, datetime.now(UTC).date())
     for line in _before(chosen):
         say(line, json_to)
     with progress(f"panel {chosen.name}", None) as at:
@@ -91,7 +95,8 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
     )
     say(
         f"{result.panel}: scored {result.rated} of {total} "
-        f"({result.responses} responses x {result.jurors} jurors), {result.calls} calls, {cost}",
+        f"({counted(result.responses, 'response')} x {counted(result.jurors, 'juror')}), "
+        f"{counted(result.calls, 'call')}, {cost}",
         json_to,
     )
     for status, count in result.by_status.items():
@@ -100,7 +105,19 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
     for juror, why in result.stopped.items():
         say(f"juror {juror} was stopped: {why}", json_to)
     if result.missing:
-        say("run the same command again: only what is missing is asked for", json_to)
+        say(_advice(result), json_to)
+
+
+def _advice(result: RunResult) -> str:
+    """Return what to do about what is missing."""
+    answered = sum(result.by_status.get(name, 0) for name in ANSWERED)
+    again = "run the same command again: only what is missing is asked for"
+    if answered < result.missing:
+        return again
+    return (
+        "the jurors answered, but not in the form asked for: asking again costs as much and is "
+        "unlikely to help. Try a larger max_tokens, another schema, or another model"
+    )
 
 
 def _before(panel: Panel) -> list[str]:

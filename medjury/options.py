@@ -1,5 +1,7 @@
 """Options that several commands share, and how the study is opened."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -7,16 +9,17 @@ import typer
 from sqlalchemy import Engine
 
 from data.database import DEFAULT_URL, open_study
+from data.errors import BadInput
 from data.queries import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped
 
+VARIABLE = "MEDJURY_DB"
 Db = Annotated[
     str | None,
     typer.Option(
         "--db",
-        envvar="MEDJURY_DB",
         metavar="URL",
-        help=f"The study's database; by default {DEFAULT_URL} in the working folder.",
+        help=f"The study's database; by default {VARIABLE}, else {DEFAULT_URL} in this folder.",
     ),
 ]
 Json = Annotated[
@@ -30,13 +33,22 @@ RubricOption = Annotated[
 
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> Engine:
-    """Return the study the user means: the command's --db, the one before it, or the default."""
-    return open_study(url_of(context, db), create=create)
+    """Return the study the user means, naming it on stderr so that nobody writes into another."""
+    url = url_of(context, db)
+    engine = open_study(url, create=create)
+    print(f"study {engine.url.render_as_string()}", file=sys.stderr)
+    return engine
 
 
 def url_of(context: typer.Context, db: str | None) -> str:
-    """Return the database URL the user means; a plain path is taken as a SQLite file."""
-    url = db or context.obj or DEFAULT_URL
+    """Return the URL the user means: the command's --db, the one before it, MEDJURY_DB, default.
+
+    A plain path is taken as a SQLite file.
+    """
+    given = next((one for one in (db, context.obj) if one is not None), os.environ.get(VARIABLE))
+    if given is not None and not given.strip():
+        raise BadInput(f"--db (or {VARIABLE}) is empty: give a URL such as {DEFAULT_URL}")
+    url = given or DEFAULT_URL
     return url if "://" in url else f"sqlite:///{url}"
 
 

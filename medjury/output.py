@@ -66,6 +66,12 @@ def _console(json_to: Path | None) -> Console:
     return progress_console if json_to == STANDARD_OUTPUT else words
 
 
+def check_json(to: Path | None) -> None:
+    """Refuse a place that JSON cannot be written to, before any work is done."""
+    if to is not None and to != STANDARD_OUTPUT and (to.is_dir() or not to.parent.is_dir()):
+        raise BadFile(f"--json {to}: not a file in a folder that exists")
+
+
 def write_json(body: Mapping[str, Any], to: Path | None) -> None:
     """Write figures as JSON to a file or, for `-`, to standard output; NaN is not JSON."""
     if to is None:

@@ -19,7 +19,7 @@ Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubri
 def list_() -> None:
     """List the rubrics that ship with medjury."""
     rows = [_row(read_rubric(name)) for name in shipped()]
-    show("Rubrics", ["name", "version", "criteria", "scale", "reference", "sha256"], rows)
+    show("Rubrics", ["name", "criteria", "scale", "gold", "sha256"], rows)
 
 
 @rubric.command("show")
@@ -54,4 +54,4 @@ def used(context: typer.Context, db: Db = None) -> None:
 
 def _row(one: Rubric) -> list[str]:
     criteria = ", ".join(one.criteria)
-    return [one.name, one.version, criteria, str(one.scale), one.gold, one.sha256[:12]]
+    return [f"{one.name} {one.version}", criteria, str(one.scale), one.gold, one.sha256[:8]]
