@@ -10,6 +10,7 @@ from data.importers.responses import ResponseFile
 from data.importers.table import Format, TableFile
 from data.rubric import Rubric, read_rubric, shipped
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
+from medjury.blinding import mask_new
 from medjury.options import Db, RubricOption, rubric_named, study_of
 from medjury.output import progress, say
 
@@ -42,6 +43,7 @@ def import_(
             tick=lambda _: at(table.read_bytes),
         )
     _say_responses(table, rows.ignored, added)
+    mask_new(engine)
 
 
 def ratings(

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from small import RESPONSES
+from small import RESPONSES, Run
 from sqlalchemy import Engine
 
 from data.database import open_study
@@ -12,6 +12,7 @@ from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.store import import_responses
+from medjury import main
 
 
 @pytest.fixture
@@ -44,3 +45,18 @@ def small_study(engine: Engine, write: Callable[[str, str], Path]) -> Engine:
     rows = ResponseFile(TableFile(write("responses.csv", RESPONSES)))
     import_responses(engine, rows, lambda _: read_rubric("generic"))
     return engine
+
+
+@pytest.fixture
+def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run one command on the test's study and return its exit code, output and messages."""
+    monkeypatch.setenv("MEDJURY_DB", url)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        said = capsys.readouterr()
+        return int(str(ended.value.code or 0)), said.out, said.err
+
+    return call

@@ -1,5 +1,10 @@
 """A study small enough to check by eye."""
 
+from collections.abc import Callable
+
+Run = Callable[..., tuple[int, str, str]]
+"""Run one command; return its exit code, output and messages."""
+
 RESPONSES = """instance_id,benchmark,context,prompt,reference,response_id,model,response
 i1,visits,"[doctor] Any fever?
 [patient] No.",Write the note.,No fever.,r11,model-one,Patient denies fever.

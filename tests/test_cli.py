@@ -10,34 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small import RESPONSES
+from small import RESPONSES, Run
 from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.database import open_study
 from data.queries import assigned, next_task
 from data.store import submit
-from medjury import main
 
-Run = Callable[..., tuple[int, str, str]]
 Write = Callable[[str, str], Path]
 ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman", "note"]
-
-
-@pytest.fixture
-def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run one command on the test's study and return its exit code, output and messages."""
-    monkeypatch.setenv("MEDJURY_DB", url)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        said = capsys.readouterr()
-        return int(str(ended.value.code or 0)), said.out, said.err
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -109,6 +109,23 @@ def test_a_mask_changes_what_is_shown_but_never_what_is_stored(small_study: Engi
     assert mask_responses(small_study, [hidden]) == (0, 1)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE response SET shown = 'Patient [author masked] fever.' WHERE id = 1",
+        "UPDATE response SET shown = NULL WHERE id = 1",
+        "UPDATE response SET shown = 'No.' WHERE id = 2",
+        'UPDATE mask SET "end" = 8 WHERE id = 1',
+        "DELETE FROM mask",
+    ],
+)
+def test_a_mask_changed_behind_its_back_is_found(small_study: Engine, change: str) -> None:
+    mask_responses(small_study, [MaskedText(1, "[author masked]", [(0, 7, "Patient")])])
+    assert verify(small_study).findings == ()
+    behind(small_study, change)
+    assert "shown otherwise than it was masked" in verify(small_study).findings[0]
+
+
 def test_what_somebody_rated_is_not_masked_afterwards(rated: Engine) -> None:
     assert mask_responses(rated, [MaskedText(1, "x", [(0, 1, "P")])]) == (0, 1)
 

@@ -19,7 +19,8 @@ def lock(engine: Engine, who: str) -> str:
             raise Conflict(f"the study is locked already, since {held.value}")
         log(session, who, "locked", {})
         session.add(Setting(key=LOCKED, value=f"{now():%Y-%m-%d %H:%M} UTC by {who}"))
-        return session.exec(select(Event.sha256).order_by(col(Event.id).desc())).first() or ""
+        newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)
+        return session.exec(newest).one()
 
 
 def reopen(engine: Engine, who: str, reason: str) -> None:
@@ -30,14 +31,14 @@ def reopen(engine: Engine, who: str, reason: str) -> None:
         if held is None:
             raise Conflict("the study is not locked")
         session.delete(held)
-        log(session, who, "reopened", {"reason": reason})
+        log(session, who, "reopened", {"reason": reason.strip()})
 
 
 def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
     """Record that the blind is lifted, and return (response_id, model) of every response."""
     _need(reason)
     with transaction(engine) as session:
-        log(session, who, "unblinded", {"reason": reason})
+        log(session, who, "unblinded", {"reason": reason.strip()})
         rows = session.exec(
             select(Response.response_id, Authorship.model)
             .join(Authorship, col(Authorship.response) == col(Response.id))

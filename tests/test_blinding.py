@@ -1,0 +1,123 @@
+"""Blinding at the command line: sure names are masked at import, possible ones by hand."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from small import Run
+from sqlalchemy import Engine, text
+
+from data.card import Reply
+from data.queries import next_task
+from data.queries.masks import stored_texts
+from data.queries.record import acts, verify
+from data.store import Slot, assign, invite, submit
+from medjury.blinding import masked_at
+
+Write = Callable[[str, str], Path]
+HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"
+NAMED = 'r1,openai/gpt-4o,"As ChatGPT, I cannot examine. Patient denies fever."'
+POSSIBLE = "r2,nova-large,Seen by Claude in clinic today. Nothing else."
+PLAIN = "r3,nova-large,Mild pain."
+
+
+def imported(run: Run, write: Write, *rows: str) -> str:
+    lines = "".join(f"i{row.split(',')[0]},visits,ctx,ask,{row}\n" for row in rows)
+    code, out, err = run("import", str(write(f"{len(rows)}.csv", HEADER + lines)))
+    assert code == 0, err
+    return out
+
+
+def shown(engine: Engine) -> dict[str, str | None]:
+    with engine.connect() as connection:
+        return dict(connection.execute(text("SELECT response_id, shown FROM response")).all())
+
+
+def test_an_import_masks_what_is_sure_and_counts_what_is_possible(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    out = imported(run, write, NAMED, POSSIBLE, PLAIN)
+    assert "1 responses named their author: masked (1 places)" in out
+    assert "1 possible places left as they are: `medjury blind` lists them" in out
+    assert shown(engine) == {
+        "r1": "As [author masked], I cannot examine. Patient denies fever.",
+        "r2": None,
+        "r3": None,
+    }
+    assert verify(engine).findings == ()
+
+
+def test_an_import_without_names_says_nothing_of_them(run: Run, write: Write) -> None:
+    assert "author" not in imported(run, write, PLAIN)
+
+
+def test_a_search_that_was_cut_short_goes_on_with_the_next_command(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    imported(run, write, NAMED, PLAIN)
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(text("DELETE FROM setting"))
+        connection.execute(text("UPDATE response SET shown = NULL"))
+        connection.execute(text("DELETE FROM mask"))
+    assert "masked (1 places)" in run("blind")[1]
+    assert verify(engine).findings == ()
+
+
+def test_what_is_possible_is_listed_in_its_place_and_never_with_the_author(
+    run: Run, write: Write
+) -> None:
+    imported(run, write, POSSIBLE.replace("Seen", "Seen\t\x1b[31m"))
+    out = run("blind")[1]
+    assert "r2" in out
+    assert "Claude" in out
+    assert "in clinic today" in out
+    assert "nova-large" not in out
+    assert "\x1b[31m" not in out
+
+
+def test_what_is_possible_can_be_masked_by_hand(run: Run, engine: Engine, write: Write) -> None:
+    imported(run, write, POSSIBLE, PLAIN)
+    assert "1 responses masked, 0 left" in run("blind", "--mask", "r2")[1]
+    assert shown(engine)["r2"] == "Seen by [author masked] in clinic today. Nothing else."
+    assert "nothing that may name an author" in run("blind")[1]
+    assert verify(engine).findings == ()
+    assert run("blind", "--mask", "r2")[0] == 2
+    assert run("blind", "--mask", "r9")[0] == 2
+
+
+def test_a_hand_mask_keeps_the_masks_that_are_there(run: Run, engine: Engine, write: Write) -> None:
+    imported(run, write, NAMED.replace("Patient", "Claude agreed; patient"))
+    run("blind", "--mask", "r1")
+    assert shown(engine)["r1"] == (
+        "As [author masked], I cannot examine. [author masked] agreed; patient denies fever."
+    )
+    assert verify(engine).findings == ()
+
+
+def test_what_betrays_nobody_is_recorded_and_listed_no_more(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    imported(run, write, POSSIBLE)
+    assert run("blind", "--not", "r2")[0] == 0
+    assert acts(engine, "possible names left")[0].detail == {"responses": ["r2"]}
+    assert "nothing that may name an author" in run("blind", "--list")[1]
+    assert run("blind", "--not", "r9")[0] == 2
+
+
+def test_what_somebody_has_rated_is_not_masked_by_hand(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    imported(run, write, POSSIBLE)
+    invite(engine, ["dr_a"])
+    assign(engine, [Slot("dr_a", 1, 0)], seed=0)
+    task = next_task(engine, 1)
+    assert task is not None
+    submit(engine, 1, task.card.code, Reply(dict.fromkeys(task.rubric.criteria, 3)), 5)
+    assert "0 responses masked, 1 left" in run("blind", "--mask", "r2")[1]
+    assert shown(engine)["r2"] is None
+
+
+def test_overlapping_places_become_one_mark(run: Run, engine: Engine, write: Write) -> None:
+    imported(run, write, PLAIN)
+    one = next(stored_texts(engine))[0]
+    found = masked_at(one, [(2, 6, "ld p"), (0, 4, "Mild"), (8, 9, "n")])
+    assert found.shown == "[author masked]ai[author masked]."
