@@ -4,13 +4,13 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, func
+from sqlalchemy import Engine, func, insert
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed
 from data.schema import Assignment, Rater, Remark, Setting, State, now
-from data.store.audit import log, refuse_locked
+from data.store.audit import Batch, log, refuse_locked
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
@@ -120,8 +120,9 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
             raise NotAllowed("this response is rated already; change the rating instead")
         one.state, one.done_at = State.RECUSED, now()
         session.add(one)
-        session.add(Remark(assignment=one.id or 0, kind="recused", text=reason.strip()))
-        log(session, f"rater {rater}", "recused", {"assignment": one.id})
+        written = _write_reason(session, one, reason.strip())
+        detail = {"assignment": one.id, "written": [written.detail()]}
+        log(session, f"rater {rater}", "recused", detail)
     return True
 
 
@@ -158,6 +159,16 @@ def _free(session: Session, rater: int, wanted: int) -> int | None:
         .limit(1)
     )
     return session.exec(query).first()
+
+
+def _write_reason(session: Session, one: Assignment, reason: str) -> Batch:
+    """Add the remark that says why a place is given back; return what its event vouches for."""
+    said = {"assignment": one.id, "kind": "recused", "text": reason, "at": now()}
+    row = said | {"revision": one.revision}
+    written = Batch("remark")
+    session.execute(insert(Remark), [row | {"batch": written.token}])
+    written.add([row])
+    return written
 
 
 def _take_back(session: Session, one: Assignment) -> None:
