@@ -1,0 +1,209 @@
+"""Everyone at once: the last free places, the same submission in parallel, drafts beside it."""
+
+import asyncio
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from page_client import Page, entered, sign_in
+from rating_server import FULL, build, codes_of, row, rubric, scores_of, serving
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from data.card import Reply
+from data.database import open_study
+from data.queries.record import verify
+from data.schema import Assignment, Event, Rater, State
+from data.store import Slot, assign, claim, invite, recuse, save_draft, submit
+
+RESPONSES, WANTED = 20, 2
+READERS = [f"reader-{n}" for n in range(RESPONSES)]
+CLINICIANS = [f"dr-{n}" for n in range(50)]
+PROCESSES = 4
+CLAIMANT = """
+import sys, time
+from data.database import open_study
+from data.store import claim
+url, start, *raters = sys.argv[1:]
+engine = open_study(url)
+time.sleep(max(0, float(start) - time.time()))
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(len(raters)) as pool:
+    print(sum(pool.map(lambda one: claim(engine, int(one)), raters)))
+"""
+
+
+@pytest.fixture
+def places(engine: Engine) -> Engine:
+    """Make a study where each response has one reader and wants two, with fifty at the door."""
+    build(engine, [row(n, f"Note {n}.") for n in range(1, RESPONSES + 1)], [], rubric())
+    invite(engine, [*READERS, *CLINICIANS], simulated=[*READERS, *CLINICIANS])
+    slots = [Slot(who, place + 1, 0) for place, who in enumerate(READERS)]
+    assign(engine, slots, seed=0, per_response=WANTED)
+    return engine
+
+
+def at_once(calls: Iterable[Callable[[], object]]) -> list[object]:
+    """Let each call begin at the same moment in a thread of its own; return what they return."""
+    calls = list(calls)
+    barrier = Barrier(len(calls))
+
+    def one(call: Callable[[], object]) -> object:
+        barrier.wait(30)
+        return call()
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(one, calls))
+
+
+def ids(engine: Engine, handles: Iterable[str]) -> list[int]:
+    with Session(engine) as session:
+        by_handle = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
+    return [by_handle[handle] for handle in handles]
+
+
+def readers(engine: Engine) -> dict[int, int]:
+    """Return how many readers each response has, those who gave it back not counted."""
+    with Session(engine) as session:
+        rows = session.exec(select(Assignment)).all()
+    assert max(Counter((one.rater, one.response) for one in rows).values()) == 1
+    return Counter(one.response for one in rows if one.state != State.RECUSED)
+
+
+def full() -> dict[int, int]:
+    return dict.fromkeys(range(1, RESPONSES + 1), WANTED)
+
+
+def test_fifty_threads_at_the_last_places_fill_each_and_overfill_none(places: Engine) -> None:
+    fifty = ids(places, CLINICIANS)
+    got = at_once([lambda who=who: claim(places, who) for who in fifty])
+    assert sum(map(bool, got)) == RESPONSES
+    assert readers(places) == full()
+    assert verify(places).findings == ()
+
+
+def test_processes_and_their_threads_fill_each_place_once(places: Engine, url: str) -> None:
+    import time
+
+    fifty = ids(places, CLINICIANS)
+    start = time.time() + 4
+    shares = [fifty[n::PROCESSES] for n in range(PROCESSES)]
+    calls = [[sys.executable, "-c", CLAIMANT, url, str(start), *map(str, one)] for one in shares]
+    running = [subprocess.Popen(one, stdout=subprocess.PIPE) for one in calls]
+    got = [int(one.communicate(timeout=60)[0]) for one in running]
+    assert sum(got) == RESPONSES
+    assert readers(places) == full()
+    assert verify(places).findings == ()
+
+
+def test_places_given_back_meanwhile_are_filled_too(places: Engine) -> None:
+    fifty = ids(places, CLINICIANS)
+    leaving = list(zip(ids(places, READERS[:10]), READERS[:10], strict=True))
+    codes = {who: codes_of(places, handle)[0] for who, handle in leaving}
+
+    def take_all(who: int) -> int:
+        return sum(iter(lambda: claim(places, who), False))
+
+    at_once(
+        [lambda w=who: recuse(places, w, codes[w], "I know this patient") for who, _ in leaving]
+        + [lambda w=who: take_all(w) for who in fifty]
+    )
+    for who in fifty:  # those who came before the last place was given back ask again
+        take_all(who)
+    assert readers(places) == full()
+    assert verify(places).findings == ()
+
+
+@pytest.fixture
+def one_rater(engine: Engine) -> tuple[Engine, int, list[str], str]:
+    """Return a study, a clinician in it with ten responses, their codes and the sign-in code."""
+    rows = [row(n, f"Note {n}.") for n in range(1, 11)]
+    code = build(engine, rows, ["dr-a"], rubric())["dr-a"]
+    return engine, ids(engine, ["dr-a"])[0], codes_of(engine, "dr-a"), code
+
+
+def rated_events(engine: Engine) -> int:
+    with Session(engine) as session:
+        return len(session.exec(select(Event).where(Event.action == "rated")).all())
+
+
+def test_the_same_submission_three_times_at_once_leaves_one_rating(
+    one_rater: tuple[Engine, int, list[str], str],
+) -> None:
+    engine, rater, codes, _ = one_rater
+    for number, code in enumerate(codes, 1):
+        send = lambda: submit(engine, rater, code, Reply(FULL), 3.0, seq=4)  # noqa: B023, E731 called in this turn
+        assert sorted(map(bool, at_once([send] * 3))) == [False, False, True]
+        assert len(scores_of(engine, "dr-a")) == 3 * number
+    assert rated_events(engine) == len(codes)
+
+
+def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
+    one_rater: tuple[Engine, int, list[str], str],
+) -> None:
+    engine, rater, codes, _ = one_rater
+    for code in codes:
+        drafts = [
+            lambda seq=seq: save_draft(engine, rater, code, seq, {"scores": {"clarity": 1}}, 2.0)  # noqa: B023 called in this turn
+            for seq in (1, 2, 3)
+        ]
+        send = lambda: submit(  # noqa: E731
+            engine,
+            rater,
+            code,  # noqa: B023 called in this turn
+            Reply(FULL),
+            3.0,
+            seq=4,
+            draft={"scores": FULL},
+        )
+        at_once([*drafts, send, *drafts])
+    with Session(engine) as session:
+        done = session.exec(select(Assignment)).all()
+    assert {one.state for one in done} == {State.DONE}
+    assert [one.draft for one in done] == [{"scores": FULL}] * len(codes)
+    assert {one.draft_seq for one in done} == {4}
+    assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()] * len(codes)
+
+
+def test_of_drafts_that_come_in_any_order_the_newest_stays(
+    one_rater: tuple[Engine, int, list[str], str],
+) -> None:
+    engine, rater, codes, _ = one_rater
+    numbers = (7, 3, 12, 1, 9, 20, 5, 11)
+    at_once(
+        [
+            lambda n=n: save_draft(engine, rater, codes[0], n, {"scores": {"n": n}}, n)
+            for n in numbers
+        ]
+    )
+    with Session(engine) as session:
+        kept = session.exec(select(Assignment).where(Assignment.code == codes[0])).one()
+    assert (kept.draft_seq, kept.draft, kept.seconds_active) == (20, {"scores": {"n": 20}}, 20)
+
+
+def test_three_pages_that_submit_the_same_at_once_leave_one_rating(url: str) -> None:
+    engine = open_study(url, create=True)
+    code = build(engine, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a"], rubric())["dr-a"]
+
+    async def rate(address: str) -> None:
+        cookie = await sign_in(address, code)
+        pages = [await Page.open(address, cookie) for _ in range(3)]
+        shown = [await page.run() for page in pages]
+        while shown[0].code:
+            message = entered(shown[0], pages[0].name, shown[0].seq + 1, FULL, submit=True)
+            asked = zip(pages, shown, strict=True)
+            shown = list(await asyncio.gather(*(page.run(at, message) for page, at in asked)))
+            assert all(one.acknowledges(message) for one in shown)
+            assert len({one.code for one in shown}) == 1
+        for page in pages:
+            await page.close()
+
+    with serving(url) as server:
+        asyncio.run(rate(server.address))
+    assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()] * 3
+    assert rated_events(engine) == 3
+    engine.dispose()
