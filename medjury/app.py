@@ -20,6 +20,7 @@ from medjury import (
     record,
     rubrics,
     study,
+    training,
 )
 from medjury.options import Db
 
@@ -43,6 +44,7 @@ def every_command(context: typer.Context, db: Db = None) -> None:
 app.command("demo")(demo.demo)
 app.command("import")(study.import_)
 app.command("ratings")(study.ratings)
+app.command("training")(training.training)
 app.command("assign")(reading.assign)
 app.command("serve")(reading.serve)
 app.add_typer(jury.jury, name="jury")

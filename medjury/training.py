@@ -30,7 +30,10 @@ def training(
     let: Annotated[
         str | None, typer.Option(metavar="NAME", help="Let a clinician begin who has not passed.")
     ] = None,
-    reason: Annotated[str, typer.Option(help="Why; it stays in the record.")] = "",
+    reason: Annotated[str, typer.Option(help="Why; stays in the record.")] = "",
+    who: Annotated[
+        str, typer.Option(metavar="NAME", help="Who lets them; stays in the record.")
+    ] = "coordinator",
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -42,7 +45,7 @@ def training(
         table = TableFile(path, _format(form))
         _say_added(table, import_experts(engine, ExpertFile(table)), json_to)
     elif let is not None:
-        let_through(engine, let, reason)
+        let_through(engine, let, reason, who)
         say(f"{let} may begin; the reason is in the record", json_to)
     else:
         _show(engine, json_to)

@@ -19,6 +19,7 @@ from data.queries import design_items, next_task
 from data.queries.frames import responses_frame
 from data.queries.record import acts, verify
 from data.queries.training import Exercise, Feedback, Mark, Result, stage, trainees
+from data.queries.training_record import training_findings
 from data.schema import Drill, Expert
 from data.store import import_responses, submit
 from data.store.experts import ExpertsAdded, import_experts
@@ -277,6 +278,27 @@ def test_answers_and_outcomes_stand_in_a_chain_that_holds(put: Put, study: Engin
     ]
     assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
     assert verify(study).findings == ()
+    assert training_findings(study) == []
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("UPDATE expert SET score = 1 WHERE id = 1", "expert: the scores are not those"),
+        ("DELETE FROM expert WHERE id = 6", "expert: the scores are not those"),
+        ("UPDATE drill SET rater = 2 WHERE id = 1", "drill: answer 1 was changed"),
+        ("""UPDATE drill SET scores = '{"accuracy": 1}' WHERE id = 2""", "answer 2 was changed"),
+        ("DELETE FROM drill WHERE id = 1", "drill: answer 1 is gone"),
+        ("INSERT INTO drill SELECT 9, rater, response, round, scores, at FROM drill LIMIT 1", "9"),
+    ],
+)
+def test_a_change_behind_the_record_is_found(put: Put, study: Engine, act: str, said: str) -> None:
+    put(WIDE)
+    pass_round(study, 1)
+    with study.begin() as connection:
+        connection.exec_driver_sql(act)
+    assert [one for one in training_findings(study) if said in one] == training_findings(study)
+    assert len(training_findings(study)) == 1
 
 
 def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> None:

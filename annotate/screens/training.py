@@ -64,7 +64,7 @@ def _show_feedback(engine: Engine, rater: int, one: Feedback) -> None:
         st.html(lessons.feedback(one))
         label = "Next response" if one.number < one.total else "See how the round went"
         with st.container(key="training-next"):
-            left_it = st.button(label, key=f"next-{one.card.code}", shortcut="Enter")
+            left_it = st.button(label, key=f"next-{one.card.code}", shortcut="N")
     if left_it:
         leave_feedback(engine, rater, one.drill)
         st.rerun()

@@ -81,7 +81,8 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
         if result.added or result.changed:
             _free_those_who_rated(session)
             session.flush()
-            _log(session, result)
+            detail = asdict(result) | {"sha256": experts_digest(session)}
+            log(session, "coordinator", "expert scores imported", detail)
     return result
 
 
@@ -196,17 +197,12 @@ def _free_those_who_rated(session: Session) -> None:
             session.add(Setting(key=standing_key(rater), value=text))
 
 
-def _log(session: Session, result: ExpertsAdded) -> None:
-    """Record the import with a digest of all expert scores as they now stand."""
+def experts_digest(session: Session) -> str:
+    """Return the SHA-256 over all expert scores as they stand."""
     digest = hashlib.sha256()
     for one in session.exec(select(Expert).order_by(col(Expert.response), col(Expert.criterion))):
         digest.update(canonical(one.model_dump(), EXPERT))
-    log(
-        session,
-        "coordinator",
-        "expert scores imported",
-        asdict(result) | {"sha256": digest.hexdigest()},
-    )
+    return digest.hexdigest()
 
 
 def lock_training(session: Session) -> str | None:

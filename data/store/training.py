@@ -110,7 +110,7 @@ def leave_outcome(engine: Engine, rater: int, rounds: int) -> None:
             _store(session, rater, standing.model_copy(update={"told": told}))
 
 
-def let_through(engine: Engine, handle: str, reason: str) -> None:
+def let_through(engine: Engine, handle: str, reason: str, who: str = "coordinator") -> None:
     """Let a clinician begin the real work without having passed; the reason stays in the record.
 
     Raises
@@ -138,7 +138,7 @@ def let_through(engine: Engine, handle: str, reason: str) -> None:
             raise Conflict(f"{handle} may begin already: {standing.ended}")
         _store(session, rater.id, standing.model_copy(update={"ended": LET_THROUGH}))
         detail = {"rater": rater.id, "rounds": len(standing.rounds), "reason": reason.strip()}
-        log(session, "coordinator", "training waived", detail)
+        log(session, who, "training waived", detail)
 
 
 def expert_scores(session: Session) -> dict[int, dict[str, float]]:
