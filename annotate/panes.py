@@ -11,6 +11,13 @@ PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\
     0x7F: 0x2421
 }
 FEWEST_TURNS = 3
+FEWEST_SECTIONS = 2
+# A line of its own: in capitals, or ending with a colon, or marked as a heading or in bold.
+HEADING = re.compile(
+    r"(?:[A-Z][A-Z0-9 &/,()'-]{3,58}:?|[A-Z]{2,}:"
+    r"|[A-Z][A-Za-z&/()'-]*(?: [A-Za-z&/()'-]+){0,5}:|#{1,4} \S.{0,58}|\*\*[^*]{2,58}\*\*:?)[ \t]*"
+)
+LETTERS = re.compile(r"[A-Za-z]{2}")
 
 
 def style() -> str:
@@ -18,12 +25,26 @@ def style() -> str:
     return f"<style>{STYLE}</style>"
 
 
-def pane(text: str, label: str, name: str) -> str:
-    """Return a text in a box of its own that scrolls."""
+def pane(text: str, label: str, name: str, code: str = "", *, folds: bool = False) -> str:
+    """Return a text in a box of its own that scrolls.
+
+    Parameters
+    ----------
+    code
+        Of the response it shows; the form marks stretches only in the pane of its own response.
+    folds
+        Whether its sections, if it has headings, can be folded.
+    """
+    named = f' data-code="{html.escape(code)}"' if code else ""
     return (
         f'<div class="mj-pane mj-{name}" tabindex="0" role="region" '
-        f'aria-label="{html.escape(label)}">{_body(text)}</div>'
+        f'aria-label="{html.escape(label)}"{named}>{_body(text, folds)}</div>'
     )
+
+
+def unseen(text: str) -> list[int]:
+    """Return where a text holds characters that its pane leaves out: returns before newlines."""
+    return [found.start() for found in re.finditer("\r(?=\n)", text)]
 
 
 def heading(text: str) -> str:
@@ -50,12 +71,37 @@ def note(title: str, text: str) -> str:
     return f'<div class="mj-note"><h1>{html.escape(title)}</h1><p>{html.escape(text)}</p></div>'
 
 
-def _body(text: str) -> str:
-    """Return a text's lines, as turns where it is a dialogue."""
-    lines = text.translate(PICTURES).splitlines() if _is_dialogue(text) else None
-    if lines is None:
-        return f'<div class="mj-text">{html.escape(text.translate(PICTURES))}</div>'
-    return "".join(_line(one) for one in lines)
+def _body(text: str, folds: bool) -> str:
+    """Return a text's lines, as turns where it is a dialogue, as sections where it has headings."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if _is_dialogue(text):
+        return "".join(_line(one) for one in text.translate(PICTURES).splitlines())
+    lines = text.translate(PICTURES).split("\n")
+    starts = [n for n, line in enumerate(lines) if _is_heading(line)] if folds else []
+    if len(starts) < FEWEST_SECTIONS:
+        return _text(lines)
+    before = [_text([*lines[: starts[0]], ""])] if starts[0] else []
+    ends = [*starts[1:], None]
+    return "".join(before + [_section(lines[a:b], b) for a, b in zip(starts, ends, strict=True)])
+
+
+def _text(lines: list[str]) -> str:
+    return f'<div class="mj-text">{html.escape(chr(10).join(lines))}</div>'
+
+
+def _section(lines: list[str], goes_on: int | None) -> str:
+    """Return a heading and what is under it, which folds away; no character is changed."""
+    rest = [*lines[1:], ""] if goes_on else lines[1:]
+    newline = chr(10) if rest else ""
+    return (
+        f'<details class="mj-section" open><summary>{html.escape(lines[0])}{newline}</summary>'
+        f"{_text(rest)}</details>"
+    )
+
+
+def _is_heading(line: str) -> bool:
+    """Return whether a line is surely a heading; a line of values or of a list is none."""
+    return HEADING.fullmatch(line) is not None and LETTERS.search(line) is not None
 
 
 def _is_dialogue(text: str) -> bool:

@@ -114,7 +114,7 @@ def test_no_key_is_lost_or_misplaced_however_fast_they_come(
     page: Page, server: Server, engine: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-fast"])
-    strokes = ["435", "121", "552", "314", "243", "515"]
+    strokes = ["435", "321", "552", "314", "443", "515"]
     for number, keys in enumerate(strokes, 1):
         page.keyboard.type(keys)
         page.keyboard.press("Control+Enter")
@@ -208,6 +208,8 @@ def test_a_scale_without_digits_is_stepped_and_seven_criteria_fit(
         page.keyboard.press("+")
         page.keyboard.press("+")
         page.keyboard.press("Enter")
+    page.keyboard.press("c")
+    page.keyboard.type("low")
     page.keyboard.press("Control+Enter")
     page.get_by_role("heading", name="Thank you").wait_for()
     assert [s[1:] for s in scores_of(engine, f"dr-wide{low}")] == [(c, low + 1) for c in SEVEN]

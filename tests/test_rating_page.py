@@ -53,7 +53,7 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
 
 def sent(app: AppTest) -> dict[str, Any]:
     """Return the data that the form was sent."""
-    found: dict[str, Any] = json.loads(app.get("bidi_component")[0].proto.json)[0]
+    found: dict[str, Any] = json.loads(app.get("bidi_component")[-1].proto.json)[0]
     return found
 
 

@@ -11,7 +11,18 @@ from typing import Any
 import streamlit as st
 
 KEY = "rating"
-SCRIPTS = ("entry.js", "view.js", "keys.js", "form.js")
+SCRIPTS = (
+    "entry.js",
+    "view.js",
+    "text.js",
+    "marks.js",
+    "tools.js",
+    "dialogs.js",
+    "keys.js",
+    "clock.js",
+    "form.js",
+    "entrance.js",
+)
 HERE = files("annotate.likert")
 
 _mount = st.components.v2.component(

@@ -3,7 +3,7 @@
 
 const PAUSE_MS = 200;
 const AGAIN_MS = 4000;
-const IDLE_MS = 60000;
+const KEYS_OFF = "medjury-keys-off";
 const LIVES = new WeakMap();
 
 class Life {
@@ -12,19 +12,17 @@ class Life {
     component.parentElement.appendChild(this.root);
     this.waiting = null;
     this.sentAt = 0;
-    this.touchedAt = Date.now();
     this.pointed = false;
-    this.onKey = (event) => this.key(event);
-    this.onInput = () => { this.touchedAt = Date.now(); };
-    this.onHide = () => { if (document.hidden && this.waiting) this.send(); };
-    this.onLeave = (event) => { if (!isSaved(this.entry)) event.preventDefault(); };
-    window.addEventListener("keydown", this.onKey, true);
-    for (const kind of ["keydown", "pointerdown", "wheel", "scroll"]) {
-      window.addEventListener(kind, this.onInput, { capture: true, passive: true });
-    }
-    document.addEventListener("visibilitychange", this.onHide);
-    window.addEventListener("beforeunload", this.onLeave);
-    this.clock = setInterval(() => this.tick(), 1000);
+    this.keysOff = sessionStorage.getItem(KEYS_OFF) === "1";
+    this.marker = new Marker(() => this.refresh());
+    this.clock = new Clock((active) => this.tick(active));
+    this.heard = [
+      [window, "keydown", (event) => this.key(event)],
+      [window, "beforeunload", (event) => { if (!isSaved(this.entry)) event.preventDefault(); }],
+      [document, "visibilitychange", () => { if (document.hidden && this.waiting) this.send(); }],
+      [document, "selectionchange", () => this.selected()],
+    ];
+    for (const [where, kind, does] of this.heard) where.addEventListener(kind, does, true);
     this.size = new ResizeObserver(([one]) => tellHeight(one.contentRect.height));
     this.size.observe(this.root);
   }
@@ -32,75 +30,45 @@ class Life {
   receive(component) {
     this.tell = component.setStateValue;
     const [data] = component.data;
-    const isNew = this.entry?.code !== data.code;
+    const isNew = this.entry?.code !== data.code || this.entry.mode !== (data.mode ?? "rate");
     if (isNew) this.start(data);
     else if (reconcile(this.entry, data)) this.sendSoon();
     this.hear(data.answer);
     this.refresh();
+    setTimeout(() => this.refresh());
   }
 
   start(data) {
     const before = this.entry;
     clearTimeout(this.waiting);
     this.waiting = null;
+    this.marker.reset();
+    this.root.querySelector("dialog")?.close();
     this.entry = begin(data);
     this.view = draw(this.root, this.entry);
-    this.listen();
+    listen(this);
     if (before) setTimeout(toTheTop);
+    if (this.clock.isDue(data.pause ?? 0)) this.pause(data.pause);
   }
 
   hear(answer) {
+    const { entry } = this;
+    const mine = answer?.code === entry.code && answer.seq === entry.seq;
+    if (mine && entry.stage === "leaving" && !answer.again) entry.stage = "rating";
     if (!answer?.error || answer.again) return;
-    const about = answer.code === this.entry.code;
-    if (about && answer.seq !== this.entry.seq) return;
-    this.entry.error = answer.error;
+    const about = answer.code === entry.code;
+    if (about && answer.seq !== entry.seq) return;
+    entry.error = answer.error;
     if (!about) return;
-    this.entry.stage = "rating";
+    entry.stage = "rating";
     this.refused = answer.seq;
-  }
-
-  listen() {
-    const { form, comment } = this.view;
-    form.addEventListener("pointerdown", () => { this.pointed = true; });
-    form.addEventListener("change", (event) => this.chosen(event));
-    form.addEventListener("pointerover", (event) => this.hover(event.target));
-    form.addEventListener("pointerleave", () => this.hover(null));
-    form.addEventListener("focusin", (event) => this.focused(event.target));
-    form.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
-    comment.addEventListener("input", () => {
-      remark(this.entry, comment.value);
-      this.sendSoon();
-    });
-  }
-
-  chosen(event) {
-    if (event.target.type !== "radio") return;
-    const { name } = event.target.closest("fieldset").dataset;
-    const taken = score(this.entry, name, Number(event.target.value));
-    if (taken && this.pointed) advance(this.entry, name);
-    this.pointed = false;
-    this.sendSoon();
-  }
-
-  hover(target) {
-    const over = target?.closest(".cell");
-    this.view.hovered = over
-      ? [over.closest("fieldset").dataset.name, Number(over.querySelector("input").value)]
-      : null;
-    showAnchors(this.view, this.entry);
-  }
-
-  focused(target) {
-    const block = target.closest("fieldset");
-    if (!block || this.pointed || this.entry.stage !== "rating") return;
-    this.entry.active = block.dataset.name;
-    this.refresh();
   }
 
   key(event) {
     this.pointed = false;
+    if (this.root.querySelector("dialog")) return;
     const target = event.composedPath()[0];
-    const command = keyCommand(event, target, this.entry);
+    const command = keyCommand(event, target, this);
     if (!command) return;
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -136,6 +104,60 @@ class Life {
 
   leave() { this.view.comment.blur(); }
 
+  flag(flag) { if (toggleFlag(this.entry, flag)) this.sendSoon(); }
+
+  mark() {
+    if (this.marker.at) this.marker.stop();
+    else if (this.entry.stage === "rating") this.marker.begin(this.entry);
+  }
+
+  moveMark(how) { this.marker.move(how); }
+
+  setMark(error) {
+    const { entry, marker, view } = this;
+    const span = { criterion: view.marking.choice.value, ...marker.stretch(entry), error };
+    marker.after = marker.at[1];
+    marker.stop();
+    if (setSpans(entry, [...entry.spans, span])) this.sendSoon();
+  }
+
+  unmark(place) {
+    if (setSpans(this.entry, this.entry.spans.filter((_, n) => n !== place))) this.sendSoon();
+  }
+
+  selected() {
+    if (this.entry?.tools && this.entry.stage === "rating") this.marker.selected(this.entry);
+  }
+
+  previous() { if (this.entry.previous) this.go("previous"); }
+
+  next() { if (this.entry.rated) this.go("next"); }
+
+  go(where, reason = "") {
+    const { entry } = this;
+    if (entry.stage !== "rating" && entry.stage !== "after") return;
+    this.marker.stop();
+    leave(entry, "leaving", where, reason);
+    this.send();
+  }
+
+  recuse() {
+    if (this.entry.stage !== "rating" || this.entry.rated) return;
+    openRecusal(this.root, (reason) => this.go("recuse", reason));
+  }
+
+  help() {
+    openKeys(this.root, this.entry, this.keysOff, (off) => {
+      this.keysOff = off;
+      sessionStorage.setItem(KEYS_OFF, off ? "1" : "0");
+    });
+  }
+
+  pause(minutes) {
+    this.clock.pause();
+    openPause(this.root, minutes, () => this.clock.goOn());
+  }
+
   // The window follows the active criterion; so does the focus, but only from inside the form:
   // that of someone reading stays put.
   follow() {
@@ -149,19 +171,18 @@ class Life {
 
   submit() {
     const { entry } = this;
+    if (entry.stage === "after") this.go("next");
     if (entry.stage !== "rating") return;
-    const missing = unrated(entry);
-    if (missing.length > 0) {
-      entry.error = `Not rated yet: ${missing.map((one) => one.label).join(", ")}`;
-      entry.active = missing[0].name;
+    const error = refusal(entry);
+    if (error) {
+      entry.error = error;
+      entry.active = missing(entry)[0]?.name ?? entry.active;
       this.follow();
       this.refresh();
       return;
     }
-    entry.seq += 1;
-    entry.attempt = 0;
-    entry.error = "";
-    entry.stage = "submitting";
+    this.marker.stop();
+    leave(entry, "submitting");
     this.send();
   }
 
@@ -178,52 +199,31 @@ class Life {
     this.refresh();
   }
 
-  tick() {
+  tick(active) {
     if (!this.entry) return;
-    if (!document.hidden && Date.now() - this.touchedAt < IDLE_MS) this.entry.seconds += 1;
+    if (active) this.clock.work();
+    if (active && this.entry.stage !== "after") this.entry.seconds += 1;
+    if (this.entry.tools) this.marker.show(this.entry);
     const pending = !isSaved(this.entry) && this.refused !== this.entry.seq;
-    if (pending && !this.waiting && this.isLate()) {
+    if (pending && !this.waiting && Date.now() - this.sentAt > AGAIN_MS) {
       this.entry.attempt += 1;
       this.send();
-      this.refresh(true);
+      this.refresh();
     }
   }
 
-  isLate() { return Date.now() - this.sentAt > AGAIN_MS; }
-
-  refresh(late = false) { show(this.view, this.entry, late || this.entry.attempt > 0); }
+  refresh() {
+    if (!this.view) return;
+    show(this.view, this.entry, this.entry.attempt > 0);
+    if (this.entry.tools) showTools(this.view, this.entry, this.marker, this.marker.show(this.entry));
+  }
 
   end() {
-    clearInterval(this.clock);
     clearTimeout(this.waiting);
-    window.removeEventListener("keydown", this.onKey, true);
-    for (const kind of ["keydown", "pointerdown", "wheel", "scroll"]) {
-      window.removeEventListener(kind, this.onInput, { capture: true });
-    }
-    document.removeEventListener("visibilitychange", this.onHide);
-    window.removeEventListener("beforeunload", this.onLeave);
+    for (const [where, kind, does] of this.heard) where.removeEventListener(kind, does, true);
+    this.clock.end();
+    this.marker.reset();
     this.size.disconnect();
     this.root.remove();
   }
-}
-
-// The page's style sheet gives the response what room the form leaves.
-function tellHeight(pixels) {
-  document.documentElement.style.setProperty("--mj-form", `${Math.ceil(pixels)}px`);
-}
-
-// The next response is read from its beginning, and the keys that scroll belong to it.
-function toTheTop() {
-  document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
-  document.querySelector(".mj-response")?.focus({ preventScroll: true });
-}
-
-export default function (component) {
-  const { parentElement } = component;
-  if (!LIVES.has(parentElement)) LIVES.set(parentElement, new Life(component));
-  LIVES.get(parentElement).receive(component);
-  return () => {
-    LIVES.get(parentElement)?.end();
-    LIVES.delete(parentElement);
-  };
 }

@@ -43,7 +43,7 @@ function anchorList(criterion) {
   const numbers = Object.keys(criterion.anchors).map(Number).sort((a, b) => a - b);
   const lines = numbers.map((point) =>
     node("li", { "data-point": point }, node("b", {}, `${point}`), criterion.anchors[point]));
-  return node("ul", { class: "anchors", "data-name": criterion.name }, ...lines);
+  return node("ul", { class: "anchors", "aria-hidden": "true", "data-name": criterion.name }, ...lines);
 }
 
 function key(text) {
@@ -67,23 +67,35 @@ function draw(root, entry) {
     blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
     lists: entry.criteria.map(anchorList),
     comment: node("textarea", { rows: 2, maxlength: 20000, "aria-label": "Comment (optional)", placeholder: "Comment (optional)" }),
-    button: node("button", { type: "submit" }, "Submit and next"),
+    button: node("button", { type: "submit", class: "main" }, "Submit and next"),
     alert: node("p", { class: "alert", role: "alert" }),
     status: node("p", { class: "status", role: "status" }),
     hovered: null,
   };
-  view.box = node("div", { class: "legendbox", "aria-hidden": "true" }, ...view.lists);
+  view.box = node("div", { class: "legendbox" }, ...view.lists);
+  if (entry.tools) addTools(view, entry);
+  const row = view.row ?? hints(entry.points);
+  const [back, over] = entry.tools ? [[view.back], [view.chips, view.ask]] : [[], []];
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
-    ...view.blocks,
+    entry.tools ? notice(entry) : "", ...view.blocks,
     node("div", { class: "foot" },
-      view.box,
-      node("div", { class: "last" }, view.comment, view.button),
-      node("div", { class: "below" }, view.alert, hints(entry.points), view.status)),
+      view.box, ...over, view.alert,
+      node("div", { class: "last" }, ...back, view.comment, view.button),
+      node("div", { class: "below" }, row, view.status)),
   );
   view.comment.value = entry.comment;
   root.replaceChildren(view.form);
   return view;
+}
+
+function addTools(view, entry) {
+  view.marking = markingBar(entry);
+  view.box.append(view.marking.bar);
+  view.chips = node("ul", { class: "chips", "aria-label": "Marked in the response" });
+  view.ask = node("p", { class: "ask", role: "status" });
+  view.back = tool("Previous", "P", { "data-does": "previous" });
+  view.row = toolRow();
 }
 
 function show(view, entry, late) {
@@ -93,11 +105,17 @@ function show(view, entry, late) {
   showAnchors(view, entry);
   if (view.comment.value !== entry.comment) view.comment.value = entry.comment;
   view.comment.readOnly = locked;
-  view.button.disabled = locked;
-  view.button.textContent = locked ? "Submitting…" : "Submit and next";
-  view.button.toggleAttribute("data-ready", unrated(entry).length === 0);
+  view.button.disabled = locked && entry.stage !== "after";
+  view.button.textContent = buttonText(entry);
+  view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
   set(view.alert, entry.error);
   set(view.status, statusText(entry, late));
+}
+
+function buttonText(entry) {
+  if (entry.stage === "after") return "Next";
+  if (entry.stage === "submitting") return "Submitting…";
+  return entry.rated ? "Submit again" : "Submit and next";
 }
 
 function set(element, text) {
@@ -135,6 +153,8 @@ function lightUp(box, list, point) {
 
 function statusText(entry, late) {
   if (entry.stage === "submitting") return late ? "Not received yet, sending again…" : "";
+  if (entry.stage === "after" || entry.stage === "leaving") return late ? "Not received yet, sending again…" : "";
   if (!isSaved(entry)) return late ? "Not saved yet, sending again…" : "Saving…";
+  if (entry.rated) return entry.unsent || entry.past.length > 0 ? "Changed, not submitted" : "";
   return entry.seq > 0 ? "Draft saved" : "";
 }

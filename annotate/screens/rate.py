@@ -1,18 +1,42 @@
 """The rating screen: source, response and the form, one response at a time."""
 
+from dataclasses import dataclass
+
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import likert, panes, sessions
-from annotate.replies import Answer, form_data, take_in
+from annotate import likert, panes, reader, sessions
+from annotate.replies import Answer, take_in
+from annotate.room import room_data
 from annotate.study import study
-from data import queries
+from data import queries, store
 from data.card import Card
 from data.errors import MedjuryError
-from data.queries import Person, Progress, Task
+from data.queries import House, Person, Progress, Task
 
 ANSWER = "answer"
 UNREACHABLE = "The study cannot be reached just now. Reload the page in a moment."
+LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the page shows now: a response, and what the form needs to know beside it."""
+
+    task: Task
+    house: House
+    answer: Answer | None
+    previous: bool
+    after: bool
+
+    @property
+    def reference(self) -> str:
+        """How the reference is offered: not at all, on request, or open."""
+        if self.after:
+            return "open"
+        policy = self.house.settings.reference
+        asked = policy == "on_request" or (policy == "after_rating" and self.task.reference_opened)
+        return "asked" if asked else ""
 
 
 def page() -> None:
@@ -34,14 +58,15 @@ def page() -> None:
 def show(engine: Engine, person: Person, rater: int) -> None:
     """Take in what the form sent, then show a clinician's next response or that all is done."""
     _take_in(engine, person, likert.waiting())
-    task = queries.next_task(engine, rater)
+    house = queries.house(engine)
+    task = None if house.locked else _task(engine, rater)
     progress = queries.progress(engine, rater)
     st.html(panes.top(progress.done, progress.total, person.name))
-    if task is None:
+    if house.locked:
+        st.html(panes.note("Thank you", LOCKED))
+    elif task is None:
         _show_end(progress)
-        return
-    sent = _show_task(task)
-    if _take_in(engine, person, sent):
+    elif _take_in(engine, person, _show(engine, rater, _view(engine, rater, task, house))):
         st.rerun()
 
 
@@ -52,6 +77,25 @@ def _take_in(engine: Engine, person: Person, payload: object) -> bool:
         return False
     st.session_state[ANSWER] = take_in(engine, person, payload)
     return True
+
+
+def _task(engine: Engine, rater: int) -> Task | None:
+    """Return the response the clinician is at: the one they went to, or the next."""
+    answer: Answer | None = st.session_state.get(ANSWER)
+    there = queries.task(engine, rater, answer.at) if answer and answer.at else None
+    task = there or queries.next_task(engine, rater)
+    if task is None and queries.progress(engine, rater).total and store.claim(engine, rater):
+        task = queries.next_task(engine, rater)
+    return task
+
+
+def _view(engine: Engine, rater: int, task: Task, house: House) -> View:
+    """Return what to show of a task."""
+    answer: Answer | None = st.session_state.get(ANSWER)
+    after = answer is not None and answer.after and answer.at == task.card.code
+    rated = queries.rated_codes(engine, rater)
+    previous = rated[0] != task.card.code if rated else False
+    return View(task, house, answer, previous, after)
 
 
 def _ask_to_sign_in() -> None:
@@ -68,33 +112,50 @@ def _show_end(progress: Progress) -> None:
         st.html(panes.note("Thank you", told))
 
 
-def _show_task(task: Task) -> object:
+def _show(engine: Engine, rater: int, view: View) -> object:
     """Draw a response beside its source, and the form; return what the form last sent."""
+    card = view.task.card
+    if not view.task.opened:
+        store.opened(engine, rater, card.code)
     left, right = st.columns([46, 54], gap="small")
     with left, st.container(key="source"):
-        _show_source(task.card)
+        reader.draw(card.code)
+        if _show_source(card, view.reference) and not view.task.reference_opened:
+            store.opened(engine, rater, card.code, reference=True)
     with right:
         st.html(panes.heading("Response to rate"))
-        st.html(panes.pane(task.card.response, "Response to rate", "response"))
-        return likert.draw(form_data(task, st.session_state.get(ANSWER)))
+        st.html(panes.pane(card.response, "Response to rate", "response", card.code))
+        sent = room_data(
+            view.task, view.answer, view.house, previous=view.previous, after=view.after
+        )
+        return likert.draw(sent)
 
 
-def _show_source(card: Card) -> None:
-    """Draw what the response was asked for, and whatever supports judging it."""
+def _show_source(card: Card, reference: str) -> bool:
+    """Draw what the response was asked for and what supports judging it; tell of the reference."""
     if card.prompt:
         st.html(panes.heading("Task"))
         st.html(panes.pane(card.prompt, "Task", "task" if card.context else "source"))
-    for name, text in (("reference", card.reference), ("checklist", card.checklist)):
-        if text is not None:
-            _show_on_request(name, text, card.code)
+    seen = False
+    if reference == "open" and card.reference is not None:
+        st.html(panes.heading("Reference"))
+        st.html(panes.pane(card.reference, "Reference", "reference"))
+        seen = True
+    elif reference and card.reference is not None:
+        seen = _show_on_request("reference", card.reference, card.code)
+    if card.checklist is not None:
+        _show_on_request("checklist", card.checklist, card.code)
     if card.context:
         st.html(panes.heading("Source"))
-        st.html(panes.pane(card.context, "Source", "source"))
+        st.html(panes.pane(card.context, "Source", "source", folds=True))
+    return seen
 
 
-def _show_on_request(name: str, text: str, code: str) -> None:
+def _show_on_request(name: str, text: str, code: str) -> bool:
     """Offer a text; it is sent only once it has been opened."""
     box = st.expander(f"Show {name}", key=f"{name}-{code}", on_change="rerun")
-    if box.open:
-        with box:
-            st.html(panes.pane(text, name.capitalize(), name))
+    if not box.open:
+        return False
+    with box:
+        st.html(panes.pane(text, name.capitalize(), name))
+    return True
