@@ -18,7 +18,7 @@ from data.queries import PersonView
 from data.schema import Role, now
 
 STYLE = (files("annotate") / "screens" / "people.css").read_text("utf-8")
-WIDTHS = (5, 2.4, 3.6, 3, 2)
+WIDTHS = (4.4, 2.4, 3.4, 2.6, 2.6)
 COLUMNS = ("Name", "Role", "Rated", "Last active", "")
 WAYS = {
     "code": "",

@@ -1,0 +1,252 @@
+"""A coordinator invites, a clinician comes and rates, and nobody gets further than their role."""
+
+import hashlib
+import importlib.util
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_hospital import CLIENT, SECRET, hospital
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from rating_server import Server, build, chromium, row, rubric, scores_of, serving, wait_for_count
+from sqlalchemy import Engine
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
+
+from annotate import sessions
+from data.database import open_study
+from data.person import OPERATOR
+from data.queries import Person, person_by_code
+from data.schema import Role
+from data.store import Slot, add_people, assign, enter, renew_access
+
+pytestmark = pytest.mark.e2e
+COORDINATOR = "Coordinator Lindqvist"
+HIDDEN = ("Lindqvist", "dr-other", "People in this study", "Manage", "researcher", "Researcher")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('access') / 'study.db'}", create=True)
+    build(engine, [row(1, "No fever."), row(2, "Mild pain.")], ["dr-one", "dr-other"], rubric())
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def server(engine: Engine) -> Iterator[Server]:
+    with serving(str(engine.url)) as server:
+        yield server
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    context.set_default_timeout(20_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()
+
+
+@pytest.fixture
+def other(browser: Browser) -> Iterator[Page]:
+    """Return a page of somebody else's browser."""
+    context = browser.new_context(viewport={"width": 820, "height": 1180})
+    context.set_default_timeout(20_000)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def coordinator(engine: Engine) -> str:
+    return add_people(OPERATOR, engine, [COORDINATOR], Role.COORDINATOR)[0].code
+
+
+def signed_in(engine: Engine, code: str) -> Person:
+    """Return whom a code lets in."""
+    found = person_by_code(engine, code)
+    assert found is not None
+    return enter(engine, found).person
+
+
+def test_an_invitation_leads_from_the_coordinator_to_a_rating(
+    page: Page, other: Page, server: Server, engine: Engine, coordinator: str
+) -> None:
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(coordinator)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Add people").click()
+    page.get_by_label("Names, one a line").fill("dr-invited")
+    page.get_by_role("button", name="Add", exact=True).click()
+    link = page.locator(".st-key-handed code").inner_text()
+    assign(engine, [Slot("dr-invited", 1, 0)], seed=0)
+    asked: list[str] = []
+    other.on("request", lambda request: asked.append(request.url))
+    other.goto(link)
+    other.get_by_role("button", name="Open the study").click()
+    expect(other.get_by_text("Welcome, dr-invited")).to_be_visible()
+    other.get_by_role("link", name="begin").click()
+    other.locator("form.likert").wait_for()
+    other.keyboard.type("425")
+    other.keyboard.press("Control+Enter")
+    other.get_by_role("heading", name="Thank you").wait_for()
+    assert len(scores_of(engine, "dr-invited")) == 3
+    code = link.partition("#")[2]
+    assert not [url for url in asked[1:] if code in url]
+    page.get_by_role("button", name="Put away").click()
+    expect(page.get_by_text("1 of 1", exact=True)).to_be_visible()
+    other.context.clear_cookies()
+    other.goto("about:blank")
+    other.goto(link)
+    other.get_by_role("button", name="Open the study").click()
+    expect(other.get_by_role("alert")).to_contain_text("used already")
+
+
+def test_a_clinician_finds_nothing_of_the_coordinators_screen(
+    page: Page, server: Server, engine: Engine, coordinator: str
+) -> None:
+    token = sessions.issue(engine, signed_in(engine, renew_access(OPERATOR, engine, "dr-one").code))
+    page.context.add_cookies([{"name": sessions.COOKIE, "value": token, "url": server.address}])
+    frames: list[bytes | str] = []
+    page.on(
+        "websocket", lambda opened: opened.on("framereceived", lambda data: frames.append(data))
+    )
+    page.goto(f"{server.address}/people")
+    page.locator("form.likert").wait_for()
+    told = [one for one in frames if isinstance(one, bytes)]
+    assert [one for one in HIDDEN if one.encode() in b"".join(told)] == []
+    assert screens(told) == {"Rate"}
+
+
+def screens(frames: list[bytes]) -> set[str]:
+    """Return the titles of all pages that a browser was told of."""
+    told = [ForwardMsg.FromString(one) for one in frames]
+    return {
+        page.page_name
+        for one in told
+        if one.WhichOneof("type") == "navigation"
+        for page in one.navigation.app_pages
+    }
+
+
+def test_a_crafted_connection_gets_no_further(
+    server: Server, engine: Engine, coordinator: str
+) -> None:
+    clinician = signed_in(engine, renew_access(OPERATOR, engine, "dr-one").code)
+    good = sessions.issue(engine, clinician)
+    for token in (good, good[:-3] + "abc", "", "x.y.z"):
+        told = forced(server, token, "people")
+        assert [one for one in HIDDEN if one.encode() in told] == []
+        assert (b"No fever." in told) == (token == good)
+    boss = sessions.issue(engine, signed_in(engine, coordinator))
+    told = forced(server, boss, "rate")
+    assert b"dr-other" in told
+    assert b"No fever." not in told
+
+
+def forced(server: Server, token: str, path: str) -> bytes:
+    """Ask over a WebSocket of our own for a page by the name it would have; return all frames."""
+    ask = BackMsg()
+    ask.rerun_script.page_name = path
+    ask.rerun_script.page_script_hash = hashlib.md5(
+        path.encode(), usedforsecurity=False
+    ).hexdigest()
+    with connect(
+        f"ws://127.0.0.1:{server.port}/_stcore/stream",
+        origin=Origin(server.address),
+        subprotocols=[Subprotocol("streamlit")],
+        additional_headers={"Cookie": f"{sessions.COOKIE}={token}"},
+        max_size=2**24,
+    ) as wire:
+        wire.send(ask.SerializeToString())
+        told = b""
+        while True:
+            frame = bytes(wire.recv(timeout=30))  # type: ignore[arg-type]
+            told += frame
+            if ForwardMsg.FromString(frame).WhichOneof("type") == "script_finished":
+                return told
+
+
+def test_shutting_out_ends_an_open_page(page: Page, server: Server, engine: Engine) -> None:
+    code = renew_access(OPERATOR, engine, "dr-one").code
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.keyboard.press("Enter")
+    wait_for_count(page, 0, 2)
+    renew_access(OPERATOR, engine, "dr-one")
+    page.keyboard.type("4")
+    expect(page.get_by_role("heading", name="Signed out")).to_be_visible()
+    assert scores_of(engine, "dr-one") == []
+    page.goto(f"{server.address}/rate")
+    assert page.url.endswith("/login")
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
+)
+@pytest.mark.parametrize("verified", [True, False])
+def test_a_hospital_account_signs_in_only_with_a_verified_address(
+    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: bool
+) -> None:
+    study = open_study(f"sqlite:///{tmp_path / 'study.db'}", create=True)
+    build(study, [row(1, "No fever.")], ["dr-first"], rubric())
+    add_people(OPERATOR, study, ["dr-oidc"], email="dr.oidc@ward.example")
+    assign(study, [Slot("dr-oidc", 1, 0)], seed=0)
+    monkeypatch.chdir(tmp_path)
+    with hospital({"email": "Dr.Oidc@Ward.example", "email_verified": verified}) as address:
+        server = Server(str(study.url), free_port())
+        write_secrets(tmp_path, server, address)
+        server.start()
+        try:
+            enter_by_hospital(page, server, study, verified)
+        finally:
+            server.stop()
+    study.dispose()
+
+
+def enter_by_hospital(page: Page, server: Server, study: Engine, verified: bool) -> None:
+    """Sign in as the hospital's user, and find the form again once that has ended."""
+    page.goto(server.address)
+    page.get_by_role("link", name="Sign in with your hospital account").click()
+    if verified:
+        page.locator("form.likert").wait_for()
+        names = {one["name"] for one in page.context.cookies()}
+        assert sessions.COOKIE in names
+        assert not [one for one in names if one.startswith("_streamlit_user")]
+        renew_access(OPERATOR, study, "dr-oidc")
+        page.goto(server.address)
+    else:
+        expect(page.get_by_text("no verified e-mail address")).to_be_visible()
+        page.get_by_role("link", name="Sign in otherwise").click()
+    expect(page.get_by_label("Your sign-in code")).to_be_visible()
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def write_secrets(folder: Path, server: Server, address: str) -> None:
+    """Tell the server of a hospital, as an administrator would."""
+    (folder / ".streamlit").mkdir()
+    (folder / ".streamlit" / "secrets.toml").write_text(
+        f"[auth]\nredirect_uri = '{server.address}/oauth2callback'\n"
+        "cookie_secret = 'thirty-two characters for a test'\n"
+        f"client_id = '{CLIENT}'\nclient_secret = '{SECRET}'\n"
+        f"server_metadata_url = '{address}/.well-known/openid-configuration'\n"
+    )
