@@ -5,12 +5,11 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
-from annotate.replies import BUSY, FOREIGN, GARBLED, OFF, Answer, Message
-from data.card import Reply
+from annotate.replies import BUSY, CLOSED, FOREIGN, GARBLED, OFF, Answer, Message
 from data.errors import BadInput, MedjuryError, NotAllowed, OffScale, Unknown
 from data.store.training import answer_drill, save_drill_draft
 
-HEAD = {"code", "seq", "attempt", "submit"}
+NOT_SAID = {"code", "seq", "attempt", "submit", "scores"}
 
 
 def take_in(engine: Engine, rater: int, payload: object) -> Answer:
@@ -28,16 +27,15 @@ def _save(engine: Engine, rater: int, message: Message) -> str:
     """Store a message; return what to tell the clinician, or nothing."""
     try:
         if message.submit:
-            reply = Reply(message.scores, comment=message.comment)
-            said = message.model_dump(mode="json", exclude=HEAD | {"scores"})
-            answer_drill(engine, rater, message.code, reply, said)
+            said = message.model_dump(mode="json", exclude=NOT_SAID)
+            answer_drill(engine, rater, message.code, message.reply(), said)
         else:
-            draft = message.model_dump(mode="json", exclude=HEAD | {"seconds"})
-            save_drill_draft(engine, rater, message.code, message.seq, draft, message.seconds)
+            draft, seconds = message.draft(), message.seconds
+            save_drill_draft(engine, rater, message.code, message.seq, draft, seconds)
     except (OffScale, Unknown):
         return OFF
-    except NotAllowed:
-        return FOREIGN
+    except NotAllowed as error:
+        return CLOSED if "locked" in str(error) else FOREIGN
     except MedjuryError as error:
         return str(error) if isinstance(error, BadInput) else BUSY
     return ""

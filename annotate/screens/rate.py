@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from annotate import likert, panes, reader, sessions
 from annotate.replies import Answer, take_in
 from annotate.room import room_data
+from annotate.screens import training
 from annotate.study import study
 from data import queries, store
 from data.card import Card
@@ -57,6 +58,8 @@ def page() -> None:
 
 def show(engine: Engine, person: Person, rater: int) -> None:
     """Take in what the form sent, then show a clinician's next response or that all is done."""
+    if training.drawn(engine, person, rater):
+        return
     _take_in(engine, person, likert.waiting())
     house = queries.house(engine)
     task = None if house.locked else _task(engine, rater)
@@ -65,7 +68,7 @@ def show(engine: Engine, person: Person, rater: int) -> None:
     if house.locked:
         st.html(panes.note("Thank you", LOCKED))
     elif task is None:
-        _show_end(progress)
+        _show_end(engine, rater, progress)
     elif _take_in(engine, person, _show(engine, rater, _view(engine, rater, task, house))):
         st.rerun()
 
@@ -103,13 +106,17 @@ def _ask_to_sign_in() -> None:
     st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
 
 
-def _show_end(progress: Progress) -> None:
-    """Say that all is rated, or that nothing has been assigned."""
+def _show_end(engine: Engine, rater: int, progress: Progress) -> None:
+    """Say that all is rated, with a way back to it; or that nothing has been assigned."""
     if progress.total == 0:
         st.html(panes.note("Nothing to rate yet", "No response has been assigned to you so far."))
-    else:
-        told = f"All {progress.total} responses are rated and stored. You can close this page."
-        st.html(panes.note("Thank you", told))
+        return
+    told = f"All {progress.total} responses are rated and stored. You can close this page."
+    st.html(panes.note("Thank you", told))
+    rated = queries.rated_codes(engine, rater)
+    if rated and st.container(key="end").button("Previous", shortcut="p"):
+        st.session_state[ANSWER] = Answer("", 0, 0, at=rated[-1])
+        st.rerun()
 
 
 def _show(engine: Engine, rater: int, view: View) -> object:

@@ -3,7 +3,7 @@
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import lessons, likert, panes
+from annotate import lessons, likert, panes, reader
 from annotate.practice import take_in
 from annotate.replies import Answer, form_data
 from data.card import Card
@@ -83,6 +83,7 @@ def _show_result(engine: Engine, rater: int, one: Result) -> None:
 
 def _show_source(card: Card) -> None:
     """Draw what the response was asked for, and whatever supports judging it."""
+    reader.draw(card.code)
     if card.prompt:
         st.html(panes.heading("Task"))
         st.html(panes.pane(card.prompt, "Task", "task" if card.context else "source"))
@@ -94,4 +95,4 @@ def _show_source(card: Card) -> None:
                     st.html(panes.pane(text, name.capitalize(), name))
     if card.context:
         st.html(panes.heading("Source"))
-        st.html(panes.pane(card.context, "Source", "source"))
+        st.html(panes.pane(card.context, "Source", "source", folds=True))
