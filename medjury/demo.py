@@ -9,11 +9,13 @@ from annotate.assign import Item, design
 from data.errors import Conflict
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
-from data.queries import benchmarks, design_items
+from data.person import OPERATOR
+from data.queries import benchmarks, design_items, people
 from data.rubric import read_rubric
 from data.samples import CLINICIANS, RESPONSES, clinicians_ratings
 from data.samples import benchmarks as sample_benchmarks
-from data.store import Slot, assign, import_ratings, import_responses, invite, renew
+from data.schema import Role
+from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
 from data.store.responses import Place
 from jury.panel import read_panel
 from jury.run import run_panel
@@ -25,6 +27,7 @@ from medjury.output import say
 from medjury.reading import print_codes, serve
 
 GUEST = "guest"
+COORDINATOR = "coordinator"
 GUESTS_SHARE = 12
 SEED = 0
 
@@ -43,9 +46,16 @@ def demo(
     fill(engine)
     print_agreement(engine)
     codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
+    coordinators = [one.name for one in people(OPERATOR, engine) if one.name == COORDINATOR]
+    codes += (
+        [renew(engine, COORDINATOR)]
+        if coordinators
+        else add_people(OPERATOR, engine, [COORDINATOR], Role.COORDINATOR)
+    )
     assign(engine, _guests_slots(engine), SEED)
     say(
-        "Everything above is simulated. Sign in as a guest clinician to rate some responses yourself."
+        "Everything above is simulated. Sign in as a guest clinician to rate some responses yourself, "
+        "or as the coordinator to see who has rated what."
     )
     print_codes(codes)
     if serve_page:

@@ -49,12 +49,15 @@ def serve(
     context: typer.Context,
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
     host: Annotated[str, typer.Option(help="Only change it behind a TLS proxy.")] = "127.0.0.1",
+    secrets: Annotated[
+        Path, typer.Option(metavar="FILE", help="Has [auth] where hospital accounts sign in.")
+    ] = Path(".streamlit/secrets.toml"),
     db: Db = None,
 ) -> None:
-    """Serve the page on which clinicians rate."""
+    """Serve the pages on which clinicians rate and coordinators see how far they are."""
     from annotate.server import serve as serve_page
 
-    serve_page(url_of(context, db), port, host)
+    serve_page(url_of(context, db), port, host, secrets)
 
 
 def designed(
@@ -92,7 +95,7 @@ def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> N
         rows = [[one.handle, one.code] for one in invitations]
         show(
             "Sign-in codes: hand them over now, only their hashes are kept",
-            ["clinician", "code"],
+            ["name", "code"],
             rows,
             json_to,
         )

@@ -1,0 +1,90 @@
+"""`medjury people`: codes and links on paper, and nobody kept who should be out."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from sqlalchemy import Engine
+
+from data.queries import Outcome, check_code, person_by_code
+from data.schema import Role
+from medjury import main
+
+CODE = re.compile(r"[2-9A-Z]{4}(?:-[2-9A-Z]{4}){3}")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(
+    url: str, engine: Engine, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Run:
+    """Run `medjury people ...` on the test's study; return exit code, output and messages."""
+    monkeypatch.setenv("MEDJURY_DB", url)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["people", *arguments])
+        said = capsys.readouterr()
+        return int(str(ended.value.code or 0)), said.out, said.err
+
+    return call
+
+
+def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
+    run: Run, engine: Engine
+) -> None:
+    code, out, _ = run("add", "Ann Lee", "dr-b", "--role", "coordinator")
+    assert code == 0
+    found = [person_by_code(engine, one) for one in CODE.findall(out)]
+    assert [(one.name, one.role) for one in found if one] == [
+        ("Ann Lee", Role.COORDINATOR),
+        ("dr-b", Role.COORDINATOR),
+    ]
+    assert CODE.search(run("list")[1]) is None
+
+
+def test_a_link_carries_its_code_after_the_hash(run: Run, engine: Engine) -> None:
+    _, out, _ = run("add", "dr-a", "--link", "--url", "https://study.example/")
+    [link] = re.findall(r"https://study\.example/join#(\S+)", out)
+    assert check_code(engine, link).outcome == Outcome.GOOD
+    assert "link" in run("list")[1]
+
+
+def test_renewing_and_ending_close_the_old_ways(run: Run, engine: Engine) -> None:
+    first = CODE.findall(run("add", "dr-a", "--email", "A@ward.example")[1])[0]
+    second = CODE.findall(run("renew", "dr-a")[1])[0]
+    assert person_by_code(engine, first) is None
+    assert run("end", "dr-a")[1] == "dr-a can no longer sign in\n"
+    assert run("end", "dr-a")[1] == "dr-a was shut out already\n"
+    assert person_by_code(engine, second) is None
+    listed = run("list")[1]
+    assert "ended" in listed
+    assert "a@ward.example" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["add", "dr-a"], "already"),
+        (["add", "dr-b", "--email", "nonsense"], "not an address"),
+        (["add", "dr-b", "--link", "--url", "study.example"], "must begin with http"),
+        (["add", "dr-b", "--role", "chief"], "chief"),
+        (["add", "dr-b", "--days", "0"], "--days"),
+        (["renew", "dr-z"], "nobody of that name"),
+        (["end", "dr-z"], "nobody of that name"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_changes_nothing(
+    run: Run, arguments: list[str], said: str
+) -> None:
+    run("add", "dr-a")
+    before = run("list")[1]
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert run("list")[1] == before
+
+
+def test_an_empty_study_says_how_to_begin(run: Run) -> None:
+    assert "--role coordinator" in run("list")[1]
