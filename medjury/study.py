@@ -4,11 +4,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from sqlalchemy import Engine
 
+from data.errors import Conflict
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import Format, TableFile
+from data.queries import benchmarks
 from data.rubric import Rubric, read_rubric, shipped
+from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from medjury.blinding import mask_new
 from medjury.options import Db, RubricOption, rubric_named, study_of
@@ -33,6 +37,7 @@ def import_(
     table = TableFile(path, _format(form))
     rows = ResponseFile(table, benchmark)
     engine = study_of(context, db, create=True)
+    _refuse_demo(engine)
     chosen = rubric_named(engine, rubric)
     with progress(f"reading {path.name}", table.size_bytes) as at:
         added = import_responses(
@@ -44,6 +49,16 @@ def import_(
         )
     _say_responses(table, rows.ignored, added)
     mask_new(engine)
+
+
+def _refuse_demo(engine: Engine) -> None:
+    """Refuse to mix somebody's own responses into the demo study."""
+    demo = {one["name"] for one in sample_benchmarks()}
+    if demo & {one.name for one in benchmarks(engine)}:
+        raise Conflict(
+            "this is the demo study, and its raters are simulated: give your own study another "
+            "place, such as --db sqlite:///study.db"
+        )
 
 
 def ratings(
@@ -64,8 +79,14 @@ def ratings(
 
 
 def rubric_for(benchmark: str) -> Rubric:
-    """Return the shipped rubric of that benchmark's name, or else the generic one."""
-    return read_rubric(benchmark if benchmark in shipped() else GENERIC)
+    """Return the shipped rubric of that benchmark's name, however it is spelt, or the generic one."""
+    bare = {_bare(name): name for name in shipped()} | {"noteextract": "chw_care_plan"}
+    return read_rubric(bare.get(_bare(benchmark), GENERIC))
+
+
+def _bare(name: str) -> str:
+    """Return a name without what people spell differently: case, hyphens, underscores, blanks."""
+    return "".join(sign for sign in name.lower() if sign.isalnum())
 
 
 def _format(form: str | None) -> Format | None:
@@ -84,8 +105,13 @@ def _say_responses(table: TableFile, ignored: tuple[str, ...], added: ResponsesA
     )
     if not added.responses:
         say("nothing changed")
-    for name in added.benchmarks:
-        say(f"new benchmark {name}")
+    for name, rubric in added.benchmarks.items():
+        say(f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)")
+    if added.twins:
+        say(
+            f"{added.twins} of them repeat a text of the same model to the same instance under another "
+            "response_id: if that is one response, its ratings are now split over two"
+        )
     if ignored:
         say("columns without meaning here, ignored: " + ", ".join(ignored))
 
@@ -99,6 +125,11 @@ def _say_ratings(table: TableFile, rows: RatingFile, added: RatingsAdded) -> Non
         say("nothing changed")
     if added.raters:
         say("new raters: " + ", ".join(added.raters))
+    for name, criteria in sorted(added.lacking.items()):
+        say(
+            f"{name}: no rating of {', '.join(criteria)} in this file; without all criteria of the "
+            "rubric there is no composite"
+        )
     for name in sorted(added.other_rubric):
         say(
             f"{name} already has ratings on another rubric: these are kept apart and do not count "

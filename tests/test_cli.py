@@ -209,3 +209,50 @@ def rater_named(engine: Engine, handle: str) -> int:
     with engine.connect() as connection:
         query = text("SELECT id FROM rater WHERE handle = :handle")
         return int(connection.scalar(query, {"handle": handle}) or 0)
+
+
+def test_the_option_before_a_command_beats_the_variable(
+    run: Run, tmp_path: Path, write: Write
+) -> None:
+    path = write("responses.csv", RESPONSES)
+    other = f"sqlite:///{tmp_path / 'other.db'}"
+    assert run("--db", other, "import", str(path))[0] == 0
+    assert (tmp_path / "other.db").exists()
+    assert not (tmp_path / "study.db").exists()
+    code, _, err = run("import", str(path), "--db", "")
+    assert (code, "is empty" in err) == (2, True)
+
+
+def test_a_benchmark_is_known_however_its_name_is_spelt(run: Run, write: Write) -> None:
+    path = write("responses.csv", RESPONSES.replace("visits", "MEDIQA"))
+    assert "rubric medi_qa" in run("import", str(path))[1]
+
+
+def test_nothing_of_ones_own_is_mixed_into_the_demo(
+    run: Run, demo: tuple[Path, str], write: Write
+) -> None:
+    path = write("responses.csv", RESPONSES)
+    code, _, err = run("import", str(path), "--db", f"sqlite:///{demo[0]}")
+    assert code == 2
+    assert "this is the demo study" in err
+
+
+def test_json_that_cannot_be_written_is_refused_before_the_work(
+    run: Run, demo: tuple[Path, str], tmp_path: Path
+) -> None:
+    code, out, err = run("calibrate", "--db", f"sqlite:///{demo[0]}", "--json", str(tmp_path))
+    assert (code, out) == (2, "")
+    assert "--json" in err
+
+
+def test_simulated_jurors_never_sit_with_real_ones(run: Run, write: Write) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    run("jury", "run", "simulated")
+    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
+    lines = [
+        f"{response},{who},{kind},{score},{score},4\n"
+        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("real", "juror"))
+        for score, response in enumerate(("r11", "r12", "r21", "r22"), start=1)
+    ]
+    run("ratings", str(write("ratings.csv", head + "".join(lines))))
+    assert "jury: real\n" in run("calibrate", "--reps", "20")[1]

@@ -100,6 +100,7 @@ def test_a_response_that_changed_since_is_refused(small_study: Engine, write: Wr
     [
         ("r.csv", "", "the file is empty"),
         ("r.csv", "a,b\n1,2\n", "column 'instance_id' is missing"),
+        ("r.csv", HEAD, "a header and no rows"),
         ("r.csv", HEAD + "i1,b,c\n", "row 2 has 3 cells, the header 8"),
         ("r.csv", HEAD + 'i1,b,"c\n', "row"),
         ("r.csv", "model,model\n", "stands twice in the header"),
@@ -214,3 +215,26 @@ def test_a_hundred_thousand_rows_are_read_in_bounded_memory(engine: Engine, tmp_
     assert tracemalloc.get_traced_memory()[1] < path.stat().st_size / 2
     tracemalloc.stop()
     assert count(engine, "response") == 100_000
+
+
+def test_a_text_that_stands_twice_under_other_ids_is_counted(engine: Engine, write: Write) -> None:
+    row = "i1,b,c,p,,{},m,same answer\n"
+    bring(engine, write("a.csv", HEAD + row.format("r1")))
+    again = bring(engine, write("b.csv", HEAD + row.format("r2")))
+    assert (again.responses, again.twins) == (1, 1)
+
+
+def test_criteria_that_a_file_leaves_out_are_named(small_study: Engine, write: Write) -> None:
+    wide = "response_id,rater,kind,accuracy,clarity\nr11,dr_a,clinician,5,4\n"
+    assert rate(small_study, write("wide.csv", wide)).lacking == {"visits": ["completeness"]}
+
+
+@pytest.mark.parametrize(
+    ("score", "hint"), [("4,5", "write 4.5 with a point"), ("n/a", "leave a missing score empty")]
+)
+def test_what_spreadsheets_do_to_scores_is_explained(
+    small_study: Engine, write: Write, score: str, hint: str
+) -> None:
+    path = write("r.csv", LONG + f'r11,dr_a,clinician,clarity,"{score}",,\n')
+    with pytest.raises(OffScale, match=hint):
+        rate(small_study, path)

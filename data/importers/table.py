@@ -69,9 +69,14 @@ class TableFile:
         return self._raw.tell() if self._raw and not self._raw.closed else self.size_bytes
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
+        empty = True
         with self.path.open("rb") as self._raw:
             lines = io.TextIOWrapper(self._raw, encoding=self.encoding, newline="")
-            yield from self._csv(lines) if self.form == "csv" else self._jsonl(lines)
+            for row in self._csv(lines) if self.form == "csv" else self._jsonl(lines):
+                empty = False
+                yield row
+        if empty:
+            raise self.wrong("the file has a header and no rows")
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""

@@ -15,8 +15,7 @@ from data.importers.rows import Origin, RatingRow, Tick
 from data.rubric import Rubric
 from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText, now
 from data.store.audit import Batch, log, refuse_locked
-from data.store.responses import move_to_rubric
-from data.store.rubrics import keep_rubric
+from data.store.rubrics import keep_rubric, move_to_rubric
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]
@@ -29,7 +28,8 @@ class RatingsAdded:
 
     `revised` rows differ from what the same rater said before: both are kept and the
     newer one counts. `raters` are new to the study. `other_rubric` names benchmarks whose
-    ratings were stored on a rubric that is not the benchmark's own.
+    ratings were stored on a rubric that is not the benchmark's own, `lacking` the criteria of a
+    benchmark's rubric that nobody in the file rates.
     """
 
     added: int = 0
@@ -37,6 +37,7 @@ class RatingsAdded:
     unchanged: int = 0
     raters: list[str] = field(default_factory=list)
     other_rubric: set[str] = field(default_factory=set)
+    lacking: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class _Import:
         self.seen: dict[Key, Origin] = {}
         self.raters = {one.handle: one for one in session.exec(select(Rater))}
         self.rubrics: dict[str, Rubric] = {}
+        self.rated: dict[str, set[str]] = {}
 
     def targets(self, batch: list[RatingRow]) -> dict[str, Target]:
         """Return the responses a batch speaks of, by response_id."""
@@ -103,6 +105,8 @@ class _Import:
             "batch": self.written.token,
         }
         self._refuse_repeat(rating, row)
+        if not metric:
+            self.rated.setdefault(target.benchmark, set()).add(row.criterion)
         return rating
 
     def rater(self, row: RatingRow) -> Rater:
@@ -127,6 +131,14 @@ class _Import:
                 f"{row.rater} already rates {row.criterion} of {row.response_id} in row {first.row}",
             )
         self.seen[key] = row.origin
+
+    def finished(self) -> RatingsAdded:
+        """Return what the import changed, with the criteria that the file leaves out."""
+        for benchmark, rated in self.rated.items():
+            lacking = [name for name in self.rubrics[benchmark].criteria if name not in rated]
+            if lacking:
+                self.result.lacking[benchmark] = lacking
+        return self.result
 
     def keep(self, ratings: list[Values]) -> None:
         """Add what is new; count what the study already says."""
@@ -178,7 +190,7 @@ def import_ratings(
             targets = work.targets(batch)
             work.keep([work.rating(row, targets) for row in batch])
             tick(len(batch))
-        result = work.result
+        result = work.finished()
         if result.added or result.revised:
             detail = {"revised": result.revised} | work.written.detail()
             log(session, "researcher", "ratings imported", detail)

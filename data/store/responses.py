@@ -11,9 +11,9 @@ from data.errors import Conflict
 from data.importers.batches import batches
 from data.importers.rows import Origin, ResponseRow, Tick
 from data.rubric import Rubric
-from data.schema import Authorship, Benchmark, Instance, Rating, Response
+from data.schema import Authorship, Benchmark, Instance, Response
 from data.store.audit import Batch, log, refuse_locked
-from data.store.rubrics import keep_rubric
+from data.store.rubrics import keep_rubric, move_to_rubric
 
 Key = tuple[str, str]
 RubricFor = Callable[[str], Rubric]
@@ -22,12 +22,17 @@ INSTANCE_COLUMNS = ("context", "prompt", "reference", "checklist")
 
 @dataclass
 class ResponsesAdded:
-    """What an import changed: counts of rows stored now and of rows that were there already."""
+    """What an import changed: counts of rows stored now and of rows that were there already.
+
+    `benchmarks` are new to the study, each with its rubric's name. `twins` repeat a stored text
+    of the same model to the same instance under another response_id.
+    """
 
     instances: int = 0
     responses: int = 0
     unchanged: int = 0
-    benchmarks: list[str] = field(default_factory=list)
+    twins: int = 0
+    benchmarks: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +132,7 @@ def _keep_benchmark(
             )
         )
         session.flush()
-        added.benchmarks.append(name)
+        added.benchmarks[name] = rubric.name
 
 
 def _keep_instances(
@@ -204,6 +209,7 @@ def _keep_responses(
                 "the study already has this id with another text, model or instance; "
                 "responses are never changed",
             )
+    added.twins += _twins(session, new)
     session.add_all([one for one, _ in new])
     session.flush()
     session.add_all([Authorship(response=one.id or 0, model=row.model) for one, row in new])
@@ -212,29 +218,16 @@ def _keep_responses(
     added.responses += len(new)
 
 
+def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
+    """Count new responses whose text the same model has given to the same instance already."""
+    found = session.exec(
+        select(Response.instance, Response.text, Authorship.model)
+        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .where(col(Response.instance).in_({one.instance for one, _ in new}))
+    )
+    stored = set(found)
+    return sum((one.instance, one.text, row.model) in stored for one, row in new)
+
+
 def _response(row: ResponseRow, instance: int, batch: str) -> Response:
     return Response(response_id=row.response_id, instance=instance, text=row.response, batch=batch)
-
-
-def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
-    """Put a benchmark on another rubric unless somebody rated on its present one.
-
-    Returns False where ratings by clinicians or jurors stand on the present rubric.
-    """
-    benchmark = session.get_one(Benchmark, name)
-    if benchmark.rubric_sha256 == rubric.sha256:
-        return True
-    rated = (
-        select(Rating.id)
-        .join(Response, col(Response.id) == col(Rating.response))
-        .join(Instance, col(Instance.id) == col(Response.instance))
-        .where(Instance.benchmark == name, Rating.rubric_sha256 == benchmark.rubric_sha256)
-        .limit(1)
-    )
-    if session.exec(rated).first() is not None:
-        return False
-    benchmark.rubric_sha256 = keep_rubric(session, rubric)
-    session.add(benchmark)
-    session.flush()
-    log(session, "researcher", "rubric set", {"benchmark": name, "rubric": rubric.name})
-    return True

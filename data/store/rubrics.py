@@ -1,11 +1,11 @@
 """Storing rubrics: by their hash, so that a changed one is another one."""
 
 from sqlalchemy import Engine
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.rubric import Rubric
-from data.schema import RubricText
+from data.schema import Benchmark, Instance, Rating, Response, RubricText
 from data.store.audit import log, refuse_locked
 
 
@@ -27,3 +27,27 @@ def keep_rubric(session: Session, rubric: Rubric) -> str:
         detail = {"name": rubric.name, "version": rubric.version, "sha256": rubric.sha256}
         log(session, "researcher", "rubric added", detail)
     return rubric.sha256
+
+
+def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
+    """Put a benchmark on another rubric unless somebody rated on its present one.
+
+    Returns False where ratings by clinicians or jurors stand on the present rubric.
+    """
+    benchmark = session.get_one(Benchmark, name)
+    if benchmark.rubric_sha256 == rubric.sha256:
+        return True
+    rated = (
+        select(Rating.id)
+        .join(Response, col(Response.id) == col(Rating.response))
+        .join(Instance, col(Instance.id) == col(Response.instance))
+        .where(Instance.benchmark == name, Rating.rubric_sha256 == benchmark.rubric_sha256)
+        .limit(1)
+    )
+    if session.exec(rated).first() is not None:
+        return False
+    benchmark.rubric_sha256 = keep_rubric(session, rubric)
+    session.add(benchmark)
+    session.flush()
+    log(session, "researcher", "rubric set", {"benchmark": name, "rubric": rubric.name})
+    return True
