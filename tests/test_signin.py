@@ -1,8 +1,11 @@
 """Signing in at the real server, and what its answers say to the browser."""
 
 import http.client
+import re
 import socket
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -13,8 +16,11 @@ from sqlalchemy import Engine
 from annotate.server import serve
 from annotate.signin import SLOWER, WRONG
 from annotate.study import study
+from annotate.throttle import PER_ADDRESS
 from data.database import open_study
 from data.errors import BadInput, NoStudy
+from data.person import OPERATOR
+from data.store import Way, add_people
 
 
 @pytest.fixture(scope="module")
@@ -75,9 +81,45 @@ def test_behind_https_the_cookie_never_travels_in_clear(server: Server, code: st
 
 
 def test_without_a_session_the_page_leads_to_the_form(server: Server) -> None:
-    for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
-        answer = ask(server, "GET", "/", Cookie=cookie)
-        assert (answer.status, answer.headers["location"]) == (303, "/login")
+    for path in ("/", "/rate", "/people", "/index.html", "/?hospital", "/login/x"):
+        for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
+            answer = ask(server, "GET", path, Cookie=cookie)
+            assert (answer.status, answer.headers["location"]) == (303, "/login")
+
+
+def test_signing_out_ends_copies_of_the_cookie_too(server: Server, code: str) -> None:
+    session = post(server, code).headers["set-cookie"].split(";")[0]
+    other = post(server, code).headers["set-cookie"].split(";")[0]
+    forced = ask(server, "GET", "/logout", Cookie=session, Sec_Fetch_Site="cross-site")
+    assert forced.status == 303
+    assert ask(server, "GET", "/", Cookie=session).status == 200
+    ask(server, "GET", "/logout", Cookie=session)
+    assert ask(server, "GET", "/", Cookie=session).status == 303
+    assert ask(server, "GET", "/", Cookie=other).status == 200
+
+
+def test_an_invitation_opens_once_and_shows_the_code_to_come_back(
+    server: Server, engine: Engine
+) -> None:
+    way = Way(once=True, days=14)
+    [made] = add_people(OPERATOR, engine, ["dr <b>"], way=way)
+    page = ask(server, "GET", "/join")
+    assert (page.status, page.headers["cache-control"]) == (200, "no-store")
+    assert "location.hash" in ask(server, "GET", "/join.js").body
+    first = post(server, made.code)
+    assert first.status == 200
+    assert "medjury_session=" in first.headers["set-cookie"]
+    assert "Welcome, dr &lt;b&gt;" in first.body
+    [personal] = re.findall(r"[2-9A-Z]{4}(?:-[2-9A-Z]{4}){3}", first.body)
+    again = post(server, made.code)
+    assert (again.status, "used already" in again.body) == (401, True)
+    assert post(server, personal).status == 303
+
+
+def test_hospital_accounts_are_offered_only_where_configured(server: Server) -> None:
+    assert "hospital" not in ask(server, "GET", "/login").body
+    forged = ask(server, "POST", "/login", urlencode({"ticket": "WzEsImEiXQ.x.y"}))
+    assert (forged.status, forged.headers["set-cookie"]) == (401, None)
 
 
 def test_every_answer_carries_the_security_headers(server: Server) -> None:
@@ -102,6 +144,15 @@ def test_wrong_codes_are_told_and_then_slowed(engine: Engine) -> None:
             assert (answer.status, WRONG in answer.body) == (401, True)
         answer = post(server, "AAAA")
         assert (answer.status, SLOWER in answer.body) == (429, True)
+
+
+def test_of_many_guesses_at_once_no_more_are_checked_than_one_after_the_other(
+    engine: Engine, code: str
+) -> None:
+    with serving(str(engine.url)) as server, ThreadPoolExecutor(60) as pool:
+        found = list(pool.map(lambda n: post(server, f"AAAA-{n:04}").status, range(60)))
+        assert Counter(found) == {401: PER_ADDRESS.burst, 429: 60 - PER_ADDRESS.burst}
+        assert post(server, code).status == 429
 
 
 def test_an_absent_study_or_a_taken_port_is_refused_before_serving(
