@@ -1,7 +1,6 @@
 """The training round in a real browser: fail, repeat, pass, and then the first response."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Response, WebSocket, expect
@@ -119,7 +118,7 @@ def test_a_clinician_fails_repeats_passes_and_then_rates_the_study(
 
 
 def test_form_and_feedback_fit_a_laptop_and_a_tablet(
-    browser: Browser, server: Server, codes: dict[str, str], tmp_path: Path
+    browser: Browser, server: Server, codes: dict[str, str]
 ) -> None:
     context = browser.new_context(viewport={"width": 820, "height": 1180})
     page = context.new_page()
@@ -130,6 +129,10 @@ def test_form_and_feedback_fit_a_laptop_and_a_tablet(
     expect(page.get_by_role("button", name="Next response")).to_be_in_viewport()
     page.set_viewport_size({"width": 1366, "height": 768})
     assert _wide(page) <= 1366
+    page.get_by_placeholder("Find in the texts").click()
+    page.keyboard.type("no need")  # the N of a search leaves the feedback where it is
+    page.wait_for_timeout(500)
+    expect(_feedback(page)).to_be_visible()
     context.close()
 
 
