@@ -66,7 +66,7 @@ class Life {
 
   key(event) {
     this.pointed = false;
-    if (this.root.querySelector("dialog")) return;
+    if (this.root.querySelector("dialog[open]")) return;
     const target = event.composedPath()[0];
     const command = keyCommand(event, target, this);
     if (!command) return;

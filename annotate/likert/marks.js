@@ -1,7 +1,8 @@
 // Marking a stretch of the response: by selecting it, or by keys that go by sentence and word.
 
 const KINDS = ["wrong", "missing", "unsupported"];
-const SHORTEST_QUOTE = 60;
+const LONGEST_QUOTE = 60;
+const SHORTENED = /(^|\s|\()(Mr|Mrs|Ms|Dr|Prof|St|vs|approx|e\.g|i\.e|No|ca)\.$/;
 
 function responsePane(entry) {
   const pane = document.querySelector(".mj-response[data-code]");
@@ -107,9 +108,9 @@ class Marker {
     return { start, end };
   }
 
-  quote(at = this.at) {
+  quote(at = this.at, longest = LONGEST_QUOTE) {
     const text = this.reading.text.slice(...at).replace(/\s+/g, " ");
-    return text.length <= SHORTEST_QUOTE ? text : `${text.slice(0, 40).trimEnd()} … ${text.slice(-15).trimStart()}`;
+    return text.length <= longest ? text : `${text.slice(0, longest - 20).trimEnd()} … ${text.slice(-15).trimStart()}`;
   }
 
   // Underline what is marked, and return the words of each mark.
@@ -133,12 +134,17 @@ class Marker {
   }
 }
 
+// Sentences do not end at a title or an abbreviation.
 function segments(text, granularity) {
   const found = [];
+  let goesOn = false;
   for (const one of new Intl.Segmenter("en", { granularity }).segment(text)) {
     if (granularity === "word" && !one.isWordLike) continue;
     const [from, to] = trimmed(text, one.index, one.index + one.segment.length);
-    if (from < to) found.push([from, to]);
+    if (from === to) continue;
+    if (goesOn) found.at(-1)[1] = to;
+    else found.push([from, to]);
+    goesOn = granularity === "sentence" && SHORTENED.test(text.slice(Math.max(0, to - 10), to));
   }
   return found;
 }

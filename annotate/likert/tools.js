@@ -60,7 +60,7 @@ function showMarking(view, entry, marker) {
   bar.toggleAttribute("data-on", on);
   view.box.toggleAttribute("data-marking", on);
   how.toggleAttribute("data-off", marker.byMouse);
-  set(quote, on ? `“${marker.quote()}”` : "");
+  set(quote, on ? `“${marker.quote(marker.at, 110)}”` : "");
 }
 
 // A mark is for what is being rated; where a low score waits for its reason, for that.

@@ -100,7 +100,8 @@ function addTools(view, entry) {
 
 function show(view, entry, late) {
   const locked = entry.stage !== "rating";
-  view.form.toggleAttribute("data-locked", locked);
+  view.form.toggleAttribute("data-locked", locked && entry.stage !== "after");
+  view.form.toggleAttribute("data-after", entry.stage === "after");
   view.blocks.forEach((one) => showBlock(one, entry, locked));
   showAnchors(view, entry);
   if (view.comment.value !== entry.comment) view.comment.value = entry.comment;

@@ -33,7 +33,7 @@ class Reader {
     this.input = make("input", { type: "text", "aria-label": "Find in the texts", placeholder: "Find in the texts  /", maxlength: "200", spellcheck: "false" });
     this.count = make("span", { class: "count", role: "status" });
     this.steps = [["‹", -1, "Previous place found"], ["›", 1, "Next place found"]].map(([text, by, name]) => this.button(text, name, () => this.go(by)));
-    const sizes = [["A−", -1, "Smaller text"], ["A", 0, "Normal text size"], ["A+", 1, "Larger text"]].map(([text, by, name]) => this.button(text, name, () => this.resize(by)));
+    const sizes = [["A−", -1, "A− Smaller text"], ["A", 0, "A Normal text size"], ["A+", 1, "A+ Larger text"]].map(([text, by, name]) => this.button(text, name, () => this.resize(by)));
     this.bar = make("div", { class: "reader", role: "group", "aria-label": "Reading aids" },
       make("span", { class: "find", role: "search" }, this.input, this.count, ...this.steps), make("span", { class: "sizes" }, ...sizes));
     parent.append(this.bar);

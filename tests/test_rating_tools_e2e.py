@@ -1,0 +1,255 @@
+"""Marks, flags, recusal, the way back and the pause, in a real browser."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from rating_server import (
+    Server,
+    build,
+    chromium,
+    row,
+    rubric,
+    scores_of,
+    serving,
+    sign_in,
+    wait_for_count,
+    wait_saved,
+)
+from sqlalchemy import Engine, text
+from sqlmodel import Session, select
+
+from data.database import open_study
+from data.schema import Assignment, Remark, Span
+from data.store.settings import set_setting
+
+pytestmark = pytest.mark.e2e
+
+RATERS = ["dr-keys", "dr-mouse", "dr-back", "dr-low", "dr-none", "dr-pause", "dr-read"]
+# An emoji of two UTF-16 units, a joined family of them, a combining accent, a control character
+# shown as its picture, a return that is not shown, right-to-left text, and a script.
+ODD = "Ok 😀👩‍👩‍👧 cafe\u0301.\r\n\x07Bell rang 𝒳 twice.\r\n\u202eRTL\u202c ends. <b>Last</b> 😀 word."
+SOURCE = "CHIEF COMPLAINT\nKnee pain.\n\nAssessment:\nOsteoarthritis of the knee.\nPlan:\nRest."
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('tools') / 'study.db'}", create=True)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def codes(engine: Engine) -> dict[str, str]:
+    set_setting(engine, "reference", "after_rating")
+    rows = [row(1, ODD, context=SOURCE)]
+    rows += [row(n, f"Note {n}. No fever. Knee pain.", context=SOURCE) for n in range(2, 6)]
+    rows[4] = row(5, "Note 5.", reference="The gold note.")
+    return build(engine, rows, RATERS, rubric())
+
+
+@pytest.fixture(scope="module")
+def server(engine: Engine, codes: dict[str, str]) -> Iterator[Server]:
+    with serving(str(engine.url)) as server:
+        yield server
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    context.set_default_timeout(15_000)
+    yield context.new_page()
+    context.close()
+
+
+def marks(engine: Engine, rater: int) -> list[tuple[str, str, str]]:
+    """Return what a rater marked: criterion, error, and the stretch cut from the text as stored."""
+    query = select(Span).join(Assignment).where(Assignment.rater == rater).order_by(text("span.id"))
+    with Session(engine) as session:
+        found = list(session.exec(query))
+    return [(one.criterion, one.error, ODD[one.start : one.end]) for one in found]
+
+
+def remarks(engine: Engine, rater: int) -> list[tuple[str, str]]:
+    query = select(Remark.kind, Remark.text).join(Assignment).where(Assignment.rater == rater)
+    with Session(engine) as session:
+        return [(kind, told) for kind, told in session.exec(query)]
+
+
+def test_three_responses_without_a_mouse_with_a_mark_a_flag_and_a_recusal(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    page.goto(server.address)
+    page.keyboard.type(codes["dr-keys"])
+    page.keyboard.press("Enter")
+    page.locator("form.likert").wait_for()
+    for key in ("2", "s", "ArrowDown", "w", "s", "ArrowRight", "Shift+ArrowRight", "n"):
+        page.keyboard.press(key)
+    page.keyboard.type("45f")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 5)
+    page.keyboard.press("r")
+    page.get_by_role("dialog").wait_for()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog").get_by_role("alert")).to_have_text("Please choose a reason")
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    wait_for_count(page, 1, 4)
+    for number in (2, 3):
+        page.keyboard.type("543")
+        page.keyboard.press("Control+Enter")
+        wait_for_count(page, number, 4)
+    assert [scores[0] for scores in scores_of(engine, "dr-keys")] == [1] * 3 + [3] * 3 + [4] * 3
+    assert marks(engine, 1) == [
+        ("accuracy", "wrong", "\x07Bell rang 𝒳 twice."),
+        ("completeness", "unsupported", "RTL\u202c ends"),
+    ]
+    assert remarks(engine, 1) == [("flag", ""), ("recused", "Outside my specialty")]
+
+
+def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-mouse"])
+    page.locator(".mj-response .mj-text").evaluate(
+        """pane => { const words = pane.firstChild, at = words.data.indexOf("Last");
+        getSelection().setBaseAndExtent(words, at, words, at + 8); }"""  # half of the emoji
+    )
+    page.get_by_role("button", name="Missing").click()
+    expect(page.get_by_role("list", name="Marked in the response")).to_contain_text("</b> ")
+    page.keyboard.press("u")
+    expect(page.get_by_role("list", name="Marked in the response")).to_be_hidden()
+    page.locator(".mj-response .mj-text").evaluate(
+        """pane => { const words = pane.firstChild, at = words.data.lastIndexOf("\\u{1F600}");
+        getSelection().setBaseAndExtent(words, at + 1, words, words.length); }"""
+    )
+    page.get_by_role("button", name="Missing").click()
+    wait_saved(page)
+    assert page.evaluate("[...CSS.highlights.get('mj-missing')].map(String)") == ["😀 word."]
+    page.reload()
+    page.locator("form.likert").wait_for()
+    expect(page.get_by_role("list", name="Marked in the response")).to_contain_text("😀 word.")
+    assert page.evaluate("[...CSS.highlights.get('mj-missing')].map(String)") == ["😀 word."]
+    page.keyboard.type("343")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 5)
+    assert marks(engine, 2) == [("accuracy", "missing", "😀 word.")]
+
+
+def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-back"])
+    for number in (1, 2):
+        page.keyboard.type("345")
+        page.keyboard.press("Control+Enter")
+        wait_for_count(page, number, 5)
+    page.keyboard.type("5")
+    page.keyboard.press("p")
+    page.get_by_text("You rated this on").wait_for()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".mj-response")).to_contain_text("Bell rang")
+    page.get_by_role("radio", name="1 Point 1 of clarity").check(force=True)
+    expect(page.get_by_role("status").filter(has_text="Changed, not submitted")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".mj-response")).to_contain_text("Note 3.")
+    expect(page.get_by_role("radio", name="5 Point 5 of accuracy")).to_be_checked()
+    found = [score for where, name, score in scores_of(engine, "dr-back") if name == "clarity"]
+    assert found == [5, 5, 1]
+    assert "?" not in page.url
+    assert page.url.rstrip("/") == server.address
+
+
+def test_a_low_score_asks_why_at_once_and_before_it_is_taken(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-low"])
+    page.keyboard.type("2")
+    asked = "Accuracy is low: write one line why (C), or mark where in the response (S)."
+    expect(page.get_by_role("status").filter(has_text=asked)).to_be_visible()
+    page.keyboard.type("33")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("alert")).to_have_text(asked)
+    assert scores_of(engine, "dr-low") == []
+    page.keyboard.type("cdose wrong")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 5)
+
+
+def test_without_enough_context_no_score_is_needed(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-none"])
+    page.keyboard.press("n")
+    page.keyboard.press("a")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 5)
+    assert scores_of(engine, "dr-none") == []
+    kinds = [kind for kind, _ in remarks(engine, 5)]
+    assert kinds == ["not_enough_context", "names_author"]
+
+
+def test_a_pause_is_offered_and_the_reference_comes_after_the_rating(
+    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-pause"])
+    for number in range(1, 5):
+        page.keyboard.type("345")
+        if number == 2:
+            page.evaluate("sessionStorage.setItem('medjury-worked', '1500')")
+        page.keyboard.press("Control+Enter")
+        wait_for_count(page, number, 5)
+        if number == 2:
+            expect(page.get_by_role("dialog", name="You have worked 25 minutes")).to_be_visible()
+            page.keyboard.type("1")
+            page.get_by_role("button", name="Continue").press("Enter")
+    assert page.get_by_text("The gold note.").count() == 0
+    page.keyboard.type("345")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("The gold note.").wait_for()
+    expect(page.get_by_text("Submitted.")).to_be_visible()
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Thank you").wait_for()
+    page.get_by_role("button", name="Previous").click()
+    expect(page.get_by_text("You rated this on")).to_be_visible()
+    assert [one[2] for one in scores_of(engine, "dr-pause")] == [3, 4, 5] * 5
+    with engine.connect() as connection:
+        opened = "SELECT COUNT(*) FROM assignment WHERE reference_opened_at IS NOT NULL"
+        assert connection.scalar(text(opened)) == 1
+
+
+def test_texts_are_searched_folded_and_enlarged_without_being_changed(
+    page: Page, server: Server, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-read"])
+    source = page.locator(".mj-source")
+    assert source.evaluate("pane => pane.textContent") == SOURCE
+    assert source.locator("summary").all_text_contents() == [
+        "CHIEF COMPLAINT\n",
+        "Assessment:\n",
+        "Plan:\n",
+    ]
+    source.locator("summary").nth(1).press("Enter")
+    expect(source.get_by_text("Osteoarthritis")).to_be_hidden()
+    page.keyboard.press("/")
+    page.keyboard.type("knee")
+    count = page.get_by_role("search").get_by_role("status")
+    expect(count).to_have_text("1 of 2")
+    page.keyboard.press("Enter")
+    expect(count).to_have_text("2 of 2")
+    expect(source.get_by_text("Osteoarthritis")).to_be_visible()
+    assert page.evaluate("[...CSS.highlights.get('mj-here')].map(String)") == ["knee"]
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Larger text").click()
+    page.reload()
+    page.locator("form.likert").wait_for()
+    size = page.locator(".mj-response").evaluate("pane => getComputedStyle(pane).fontSize")
+    assert float(size.removesuffix("px")) > 15
