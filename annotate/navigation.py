@@ -21,7 +21,9 @@ ENDED = "Your session has ended. What you entered is kept."
 def _rate(engine: Engine, person: Person) -> None:
     from annotate.screens import rate
 
-    rate.page()
+    st.html(panes.style())
+    if person.rater is not None:
+        rate.show(engine, person, person.rater)
 
 
 def _people(engine: Engine, person: Person) -> None:

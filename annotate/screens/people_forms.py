@@ -79,7 +79,7 @@ def renew_by_link(engine: Engine, me: Person, one: PersonView) -> None:
 @st.dialog("Shut out?")
 def end(engine: Engine, me: Person, one: PersonView) -> None:
     """Ask before somebody is shut out."""
-    _tell(one.name, "will be signed out at once and cannot come back. Ratings stay in the study.")
+    _tell(one.name, "will be signed out, and is out until you give a new code. Ratings stay.")
     if st.button("Shut out", type="primary", key="end-now"):
         try:
             store.end_access(me, engine, one.name)
