@@ -73,8 +73,9 @@ def absolute_interval(
     upper = (1 + confidence) / 2
     low, high = stats.f.ppf(upper, n - 1, freedom), stats.f.ppf(upper, freedom, n - 1)
     spread = k * columns + (k * n - k - n) * error
-    least = n * (rows - low * error) / (low * spread + n * rows)
-    most = n * (high * rows - error) / (spread + n * high * rows)
+    # With hardly any freedom the quantiles are infinite: divide by them, and never take inf * 0.
+    least = n * (rows / low - error) / (spread + n * rows / low)
+    most = n * (rows - error / high) / (spread / high + n * rows) if rows else -n * error / spread
     return Interval(spearman_brown(float(least), k), spearman_brown(float(most), k))
 
 

@@ -3,13 +3,16 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+import pandas as pd
 
 from calibration.f_interval import Interval
 from calibration.mixed import MixedModel
 from calibration.pairs import Pair, Pairs
+from calibration.repeats import same_scores
 from calibration.scores import Array
 
 LEAST_PAIRS = 6  # resamples of fewer pairs say little more than their least and greatest ICC
+LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
 
 
@@ -150,3 +153,36 @@ def _verb(number: int, verb: str) -> str:
 
 def _why(pair: Pair) -> str:
     return f"{pair.name} ({pair.reason})"
+
+
+def same_again(scores: pd.DataFrame) -> Iterable[str]:
+    """Say how often clinicians gave a single score again, all together and each of them."""
+    if not len(scores):
+        return
+    every = same_scores(scores)
+    yield (
+        f"given again: {every.exact:.0%} of {counted(every.scores, 'single score')} the same, "
+        f"{every.within_one:.0%} within one point"
+    )
+    own = {str(name): same_scores(part) for name, part in scores.groupby("rater")}
+    enough = [
+        f"{name} {one.exact:.0%} of {one.scores}"
+        for name, one in own.items()
+        if one.scores >= LEAST_SCORES
+    ]
+    if enough and len(own) > 1:
+        yield f"the same by clinician: {', '.join(enough)}"
+
+
+def own_means(icc: float) -> str:
+    """Give the ICC of repeats to which differences between clinicians add nothing."""
+    if not np.isfinite(icc):
+        return ""
+    return f"with each clinician's own mean taken out, ICC(A,1) {icc:z.3f}"
+
+
+def unpaired(number: int) -> str:
+    """Count the repeats that have no composite both times."""
+    if not number:
+        return ""
+    return f"{counted(number, 'repeat')} without a composite both times left out"

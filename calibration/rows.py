@@ -1,4 +1,4 @@
-"""The rows of the agreement table for one grid: scorers, clinicians, like for like."""
+"""The rows of the agreement table for one grid: scorers, clinicians, like for like, repeats."""
 
 from collections.abc import Iterator
 
@@ -16,6 +16,7 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import bca_interval, percentile_interval
 from calibration.f_interval import UNDEFINED, f_interval
+from calibration.intra_rater import intra_rater_row
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.mixed import clinicians_mixed_model
 from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
@@ -35,6 +36,8 @@ def scope_rows(scope: Scope) -> Iterator[Row]:
     yield _clinicians_row(scope)
     if scope.jury:
         yield _like_for_like_row(scope, scope.jury)
+    if scope.repeats:
+        yield intra_rater_row(scope)
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:

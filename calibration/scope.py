@@ -9,6 +9,7 @@ from calibration import notes
 from calibration.agreement import Panel, one
 from calibration.bootstrap import Resampling, Statistic, replicates
 from calibration.grid import Grid
+from calibration.repeats import Repeats
 from calibration.scores import Array, Method
 
 NAN = float("nan")
@@ -56,6 +57,7 @@ class Scope:
     given : DataFrame, every composite in scope, analysed or not
     in_study : int, every response in scope
     incomplete : readings without a composite, by rater
+    repeats : what clinicians rated again
     jury : None when there are no jurors
     jurors, metrics, simulated : handles
     """
@@ -65,6 +67,7 @@ class Scope:
     given: pd.DataFrame
     in_study: int
     incomplete: dict[str, int]
+    repeats: Repeats
     jury: Panel | None
     jurors: tuple[str, ...]
     metrics: tuple[str, ...]

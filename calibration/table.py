@@ -9,6 +9,7 @@ import pandas as pd
 from calibration.agreement import Panel
 from calibration.composite import Composites, composites, required_criteria
 from calibration.grid import analysed_grid
+from calibration.repeats import Repeats, repeats
 from calibration.rows import scope_rows
 from calibration.scope import Asked, Row, Scope
 from calibration.scores import COMBINED, Method, Scores
@@ -53,15 +54,18 @@ def agreement_table(
     -------
     DataFrame
         For each benchmark, then "combined" if there are several, the scorers "jury",
-        "juror:NAME", "metric:NAME", "clinicians", "like_for_like". Columns:
+        "juror:NAME", "metric:NAME", "clinicians", "like_for_like" and, where there are
+        hidden repeats, "intra_rater". Columns:
 
-        icc : ICC(3,2), consistency; for like_for_like the difference of two ICCs
+        icc : ICC(3,2), consistency; for like_for_like the difference of two ICCs; for
+            intra_rater ICC(A,1) of first and repeated composites
         f_low, f_high : exact 95 % interval, for independent responses
         boot_low, boot_high : percentile 95 % interval over instances with everything
             recomputed in each resample; the jury's note has the BCa interval too
         n_responses, n_instances, n_clinicians, n_pairs : what the number rests on
         n_missing : responses of the analysed set without this scorer's composite; for
-            like_for_like those that no comparison uses
+            like_for_like those that no comparison uses, for intra_rater the repeats
+            without a composite both times; its n_responses are repeats
         spearman : rank correlation of the two columns
         note : what was left out, and why a number is undefined
 
@@ -84,11 +88,12 @@ def agreement_table(
     if not (found.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
     asked, report = Asked(method, criterion, reps, seed, min_shared), tick or _silent
-    names = _scope_names(scores)
+    names, again = _scope_names(scores), repeats(scores, criterion)
+    loops = LOOPS + bool(again)
     rows: list[Row] = []
     for place, name in enumerate(names):
-        advance = _Progress(report, place, len(names), LOOPS * reps)
-        rows += _rows(scores, _scope(scores, found, name, jury, asked, advance))
+        advance = _Progress(report, place, len(names), loops * reps)
+        rows += _rows(scores, _scope(scores, (found, again), name, jury, asked, advance))
         report((place + 1) / len(names))
     return _frame(rows)
 
@@ -153,12 +158,13 @@ def _members(scores: Scores, name: str, criterion: str | None) -> list[str]:
 
 def _scope(
     scores: Scores,
-    found: Composites,
+    read: tuple[Composites, Repeats],
     name: str,
     jury: Panel | None,
     asked: Asked,
     tick: Callable[[int], None],
 ) -> Scope:
+    found, again = read
     members = _members(scores, name, asked.criterion)
     jurors, metrics = jury.members if jury else (), scores.raters("metric")
     short = found.incomplete[found.incomplete["benchmark"].isin(members)]
@@ -170,6 +176,7 @@ def _scope(
         incomplete={
             str(name): int(n) for name, n in short.groupby("rater")["readings"].sum().items()
         },
+        repeats=again.of(members),
         jury=jury,
         jurors=jurors,
         metrics=metrics,
@@ -199,6 +206,7 @@ def _why_not(scores: Scores, scope: Scope) -> str:
 
 def _undefined(scope: Scope, reason: str) -> Iterator[Row]:
     last = ["clinicians", *(["like_for_like"] if scope.jury else [])]
+    last += ["intra_rater"] if scope.repeats else []
     for scorer in [*scope.scorers, *last]:
         yield Row(scope.name, scorer, n_pairs=0 if scorer == "clinicians" else None, note=reason)
 

@@ -17,11 +17,19 @@ NARROW = ("scorer", "ICC(C,2)", "bootstrap 95 %\nF 95 %", "scored", "rho")
 SIMULATED = "simulated raters: "
 SCORED = "scored "
 SEVERAL = re.compile(r"(\d+) responses from (\d+) instances: (.+)")
-NAMES = {"like_for_like": "like for like", "clinicians": "clinicians, by pairs"}
+NAMES = {
+    "like_for_like": "like for like",
+    "clinicians": "clinicians, by pairs",
+    "intra_rater": "same clinician again",
+}
 CONSISTENCY = (
     "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. "
     "rho is Spearman's. like for like is a difference: the jury's ICC with the other clinicians "
     "minus a held-out clinician's."
+)
+AGAIN = (
+    "same clinician again is ICC(A,1), absolute agreement of a reading with its hidden repeat: "
+    "one reading, not a mean."
 )
 
 
@@ -40,6 +48,8 @@ def print_table(table: "pd.DataFrame", method: str, json_to: Path | None = None)
             say(f"  {line}", json_to)
         say("", json_to)
     say(CONSISTENCY, json_to)
+    if any(row["scorer"] == "intra_rater" for row in rows):
+        say(AGAIN, json_to)
 
 
 def fits(rows: list[Row], room: int) -> bool:
@@ -107,6 +117,8 @@ def _scored(row: Row) -> str:
     """Return how many responses the number rests on, and of how many where that says something."""
     if row["scorer"] == "clinicians":
         return f"{counted(row['n_pairs'], 'pair')}, {row['n_responses']} shared"
+    if row["scorer"] == "intra_rater":
+        return counted(row["n_responses"], "repeat")
     if row["scorer"] == "like_for_like" and _none(row["icc"]):
         return ""
     total = row["n_responses"] + (0 if _none(row["n_missing"]) else row["n_missing"])

@@ -1,0 +1,229 @@
+"""The same clinician again: ICC(A,1) by hand, by pingouin, by properties, and in the table."""
+
+import numpy as np
+import pandas as pd
+import pingouin
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from calibration.intra_rater import intra_rater_icc, repeat_replicates
+from calibration.repeats import repeats
+from calibration.scores import RubricShape, Scores
+from calibration.table import agreement_table, to_json
+
+CRITERIA = ("accuracy", "clarity")
+FIELDS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
+PAIRS = arrays(np.float64, st.tuples(st.integers(3, 9), st.just(2)), elements=st.integers(1, 5))
+
+
+def study(again, *, n=8, benchmarks=("aci",), scales=None, simulated=()):
+    """Two clinicians who rate n responses; `again` gives scores of repeats: {(rater, i): (a, c)}."""
+    rows, responses = [], []
+    for benchmark in benchmarks:
+        for i in range(n):
+            place = (f"{benchmark}-{i}", f"{benchmark}-i{i}", benchmark)
+            responses.append(place)
+            for k, rater in enumerate(("dr_a", "dr_b")):
+                first = (1 + i % 5, 1 + (i + k) % 4)
+                readings = [(0, first)]
+                readings += [(1, again[rater, i])] if (rater, i) in again else []
+                for pass_, scores in readings:
+                    for name, score in zip(CRITERIA, scores, strict=True):
+                        if score is not None:
+                            rows.append((*place, rater, "clinician", name, score, pass_, 0))
+    ratings = pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"])
+    shapes = {name: RubricShape(CRITERIA, *(scales or {}).get(name, (1, 5))) for name in benchmarks}
+    return Scores(
+        ratings, pd.DataFrame(responses, columns=FIELDS[:3]), shapes, frozenset(simulated)
+    )
+
+
+def first_of(rater, i):
+    return (1 + i % 5, 1 + (i + (rater == "dr_b")) % 4)
+
+
+def same_again(rater="dr_a", count=5):
+    return {(rater, i): first_of(rater, i) for i in range(count)}
+
+
+def row(scores, benchmark="aci", **options):
+    table = agreement_table(scores, reps=40, **options)
+    found = table[(table["benchmark"] == benchmark) & (table["scorer"] == "intra_rater")]
+    return next(found.itertuples(index=False))
+
+
+def test_the_icc_by_hand():
+    # Row means 1.5, 2, 4.5: MS_rows = 2 * 31/12 = 31/6. Differences -1, 0, -1: MS_columns = 2/3,
+    # MS_error = 1/6. ICC(A,1) = (31/6 - 1/6) / (31/6 + 1/6 + 2/3 * (2/3 - 1/6)) = 5 / (17/3).
+    icc, ends = intra_rater_icc(np.array([[1, 2], [2, 2], [4, 5]], dtype=float))
+    assert icc == pytest.approx(15 / 17)
+    assert ends.low < icc < ends.high
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # pingouin's own
+def test_icc_and_interval_are_pingouins():
+    random = np.random.default_rng(3)
+    quality = random.normal(3, 1, size=25)
+    pairs = np.column_stack([quality, quality + 0.3]) + random.normal(0, 0.4, size=(25, 2))
+    long = pd.DataFrame(
+        {
+            "response": np.repeat(np.arange(25), 2),
+            "time": np.tile([0, 1], 25),
+            "score": pairs.ravel(),
+        }
+    )
+    table = pingouin.intraclass_corr(long, targets="response", raters="time", ratings="score")
+    theirs = table.set_index("Type").loc["ICC(A,1)"]
+    icc, ends = intra_rater_icc(pairs)
+    assert icc == pytest.approx(theirs["ICC"], abs=1e-12)
+    assert [ends.low, ends.high] == pytest.approx(list(theirs["CI95"]), abs=0.0051)
+
+
+@given(PAIRS)
+@settings(max_examples=60, deadline=None)
+def test_order_of_the_two_and_a_common_constant_change_nothing(pairs):
+    icc, _ = intra_rater_icc(pairs)
+    assume(np.isfinite(icc))
+    assert icc <= 1 + 1e-12
+    assert intra_rater_icc(pairs[:, ::-1])[0] == pytest.approx(icc, abs=1e-9)
+    assert intra_rater_icc(pairs + 7)[0] == pytest.approx(icc, abs=1e-9)
+
+
+@given(PAIRS, st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_a_resample_has_the_icc_of_the_repeats_it_draws(pairs, seed):
+    clusters = np.arange(len(pairs))
+    counts = np.bincount(
+        np.random.default_rng(seed).integers(0, len(pairs), len(pairs)), minlength=len(pairs)
+    )
+    drawn = pairs[np.repeat(clusters, counts)]
+    expected, _ = intra_rater_icc(drawn)
+    statistic = repeat_replicates(pairs, clusters, len(pairs))
+    found = statistic(counts[None].astype(float))[0]
+    assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+def test_repeats_that_mirror_each_other_have_an_icc_and_warn_of_nothing():
+    # The first readings differ, their means do not: MS_rows is 0, and the F quantiles infinite.
+    assert intra_rater_icc(np.array([[1, 2], [2, 1], [2, 1]], dtype=float))[0] == pytest.approx(-2)
+
+
+def test_a_stricter_second_reading_lowers_the_icc_that_consistency_would_not_see():
+    same = np.array([[1, 1], [2, 2], [4, 4], [5, 5]], dtype=float)
+    assert intra_rater_icc(same)[0] == pytest.approx(1)
+    assert intra_rater_icc(same - [0, 1])[0] < 0.9
+
+
+def test_the_row_stands_only_where_something_was_repeated():
+    table = agreement_table(study({}), reps=20)
+    assert "intra_rater" not in set(table["scorer"])
+
+
+def test_identical_repeats_agree_fully():
+    found = row(study(same_again()))
+    assert (found.icc, found.boot_low, found.boot_high) == pytest.approx((1, 1, 1))
+    assert (found.n_responses, found.n_instances, found.n_clinicians) == (5, 5, 1)
+    assert "given again: 100% of 10 single scores the same, 100% within one point" in found.note
+
+
+def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
+    again = same_again(count=8) | same_again("dr_b", 8)
+    again["dr_b", 0] = (3, first_of("dr_b", 0)[1])  # 1 before: two points off
+    again["dr_b", 1] = (1, first_of("dr_b", 1)[1])  # 2 before: one point off
+    again["dr_a", 9] = (5, 5)  # clarity 2 before: three points off
+    scores = study(again, n=10)
+    found = row(scores)
+    assert (found.n_responses, found.n_instances, found.n_clinicians) == (17, 9, 2)
+    assert "91% of 34 single scores the same, 94% within one point" in found.note
+    assert "with each clinician's own mean taken out, ICC(A,1) 0." in found.note
+    assert "by clinician" not in found.note
+    twelve = {("dr_a", i): first_of("dr_a", i) for i in range(12)}
+    twelve |= {("dr_b", i): first_of("dr_b", i) for i in range(3)}
+    assert "the same by clinician: dr_a 100% of 24" in row(study(twelve, n=12)).note
+
+
+def test_what_differs_between_clinicians_is_no_reliability():
+    # Each clinician gives noise around an own level: pooled it looks reliable, within it is not.
+    random = np.random.default_rng(0)
+    rows, responses = [], []
+    for i in range(30):
+        places = (f"r{i}", f"i{i}", "aci")
+        responses.append(places)
+        for rater, level in (("dr_a", 1.5), ("dr_b", 4.5)):
+            for pass_ in (0, 1):
+                score = level + random.uniform(-0.5, 0.5)
+                rows.append((*places, rater, "clinician", "accuracy", score, pass_, 0))
+    scores = Scores(
+        pd.DataFrame(rows, columns=[*FIELDS, "pass_", "replicate"]),
+        pd.DataFrame(responses, columns=FIELDS[:3]),
+        {"aci": RubricShape(("accuracy",), 1, 5)},
+    )
+    found = row(scores)
+    assert found.icc > 0.9
+    own = float(found.note.split("taken out, ICC(A,1) ")[1].split(";")[0])
+    assert abs(own) < 0.3
+
+
+def test_an_incomplete_repeat_is_counted_and_left_out():
+    again = same_again() | {("dr_a", 5): (3, None)}
+    found = row(study(again))
+    assert (found.n_responses, found.n_missing) == (5, 1)
+    assert "1 repeat without a composite both times left out" in found.note
+    assert "of 11 single scores" in found.note
+
+
+def test_one_criterion_alone_is_repeated_as_that_criterion():
+    again = same_again() | {("dr_a", 5): (3, None)}
+    assert row(study(again), criterion="accuracy").n_responses == 6
+
+
+def test_too_few_repeats_and_equal_ones_are_undefined_with_a_reason():
+    few = row(study(same_again(count=2)))
+    assert np.isnan(few.icc)
+    assert "2 complete repeats, and 3 are needed" in few.note
+    assert "given again" in few.note
+    flat = {("dr_a", i): (1, 1) for i in (0, 5, 10)}
+    scores = study(flat, n=12)
+    scores.ratings.loc[scores.ratings["rater"] == "dr_a", "score"] = 1
+    assert "all first and repeated composites are the same" in row(scores).note
+
+
+def test_repeats_enter_every_other_row_as_the_mean_of_both_readings():
+    again = {("dr_a", i): (5 - i % 5, 2) for i in range(6)}
+    repeated = study(again, n=12)
+    key = ["response_id", "rater", "criterion"]
+    averaged = repeated.ratings.copy()
+    averaged["score"] = averaged.groupby(key)["score"].transform("mean")
+    averaged = averaged[averaged["pass_"] == 0]
+    once = Scores(averaged, repeated.responses, repeated.rubrics)
+    of_both = agreement_table(repeated, reps=30)
+    others = of_both[of_both["scorer"] != "intra_rater"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, agreement_table(once, reps=30))
+
+
+def test_each_benchmark_and_all_combined_have_the_row_and_scales_are_not_mixed():
+    again = same_again()
+    scores = study(again, benchmarks=("aci", "chw"))
+    assert row(scores, "combined").n_responses == 10
+    assert row(scores, "chw").n_responses == 5
+    mixed = study(again, benchmarks=("aci", "chw"), scales={"chw": (0, 10)})
+    assert "different scales" in row(mixed, "combined").note
+
+
+def test_simulated_repeats_say_so_and_the_row_goes_into_json():
+    scores = study(same_again(), simulated=("dr_a",))
+    assert "simulated raters: dr_a" in row(scores).note
+    body = to_json(agreement_table(scores, reps=20), "paper", 20, 0)
+    assert body["rows"][-1]["scorer"] == "intra_rater"
+    assert body["rows"][-1]["f_low"] is None
+
+
+def test_replicates_of_one_pass_are_averaged_before_they_are_compared():
+    scores = study(same_again())
+    more = scores.ratings[scores.ratings["pass_"] == 1].assign(replicate=1)
+    more["score"] = more["score"].clip(upper=4) + 1
+    both = Scores(pd.concat([scores.ratings, more]), scores.responses, scores.rubrics)
+    found = repeats(both).scores
+    assert (found["again"] - found["first"]).between(0, 0.5).all()
