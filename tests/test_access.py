@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from annotate import navigation, oidc, sessions
+from annotate import navigation, sessions
 from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.throttle import PER_ADDRESS, Throttle
 from data import queries, store
@@ -228,47 +228,3 @@ def used(path: Path) -> list[object]:
     where = {"queries": queries, "store": store}
     found = [getattr(where[place], name) for place, name in names if place in where]
     return [one for one in found if inspect.isfunction(one)]
-
-
-def test_claims_let_in_only_a_verified_known_address(engine: Engine) -> None:
-    add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
-    known = {"email": "A@Ward.Example", "email_verified": True}
-    found = oidc.person_of(engine, known)
-    assert isinstance(found, Person)
-    assert found.name == "dr-a"
-    for wrong in (False, "true", 1, None):
-        assert oidc.person_of(engine, known | {"email_verified": wrong}) == oidc.UNVERIFIED
-    assert oidc.person_of(engine, {"email_verified": True}) == oidc.UNVERIFIED
-    assert oidc.person_of(engine, known | {"email": "b@ward.example"}) == oidc.UNKNOWN
-    end_access(OPERATOR, engine, "dr-a")
-    assert oidc.person_of(engine, known) == oidc.UNKNOWN
-    assert oidc.is_fresh({"iat": 1000}, now=1500)
-    assert not oidc.is_fresh({"iat": 1000}, now=2000)
-    assert not oidc.is_fresh({}, now=2000)
-
-
-def test_a_ticket_opens_one_session(engine: Engine) -> None:
-    add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
-    person = queries.person_by_email(engine, "a@ward.example")
-    assert person is not None
-    tickets, given = oidc.Tickets(), oidc.ticket(engine, person)
-    assert tickets.redeem(engine, given) == person
-    assert tickets.redeem(engine, given) is None
-    assert tickets.redeem(engine, given[:-2]) is None
-    token = sessions.issue(engine, store.enter_by_email(engine, person).person)
-    assert sessions.owner(engine, token) == person
-    renew_access(OPERATOR, engine, "dr-a")
-    assert sessions.owner(engine, token) is None
-
-
-def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path) -> None:
-    path = tmp_path / "secrets.toml"
-    assert oidc.read_secrets(path) == {}
-    path.write_text("[other]\nx = 1\n")
-    assert oidc.read_secrets(path) == {}
-    path.write_text('[auth]\nredirect_uri = "http://x/oauth2callback"\n')
-    with pytest.raises(BadInput, match="cookie_secret, client_id"):
-        oidc.read_secrets(path)
-    path.write_text("[auth")
-    with pytest.raises(BadInput, match="cannot be read"):
-        oidc.read_secrets(path)

@@ -1,13 +1,9 @@
 """A coordinator invites, a clinician comes and rates, and nobody gets further than their role."""
 
 import hashlib
-import importlib.util
-import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from fake_hospital import CLIENT, SECRET, hospital
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from rating_server import Server, build, chromium, row, rubric, scores_of, serving, wait_for_count
 from sqlalchemy import Engine
@@ -192,61 +188,3 @@ def test_shutting_out_ends_an_open_page(page: Page, server: Server, engine: Engi
     assert scores_of(engine, "dr-one") == []
     page.goto(f"{server.address}/rate")
     assert page.url.endswith("/login")
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
-)
-@pytest.mark.parametrize("verified", [True, False])
-def test_a_hospital_account_signs_in_only_with_a_verified_address(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: bool
-) -> None:
-    study = open_study(f"sqlite:///{tmp_path / 'study.db'}", create=True)
-    build(study, [row(1, "No fever.")], ["dr-first"], rubric())
-    add_people(OPERATOR, study, ["dr-oidc"], email="dr.oidc@ward.example")
-    assign(study, [Slot("dr-oidc", 1, 0)], seed=0)
-    monkeypatch.chdir(tmp_path)
-    with hospital({"email": "Dr.Oidc@Ward.example", "email_verified": verified}) as address:
-        server = Server(str(study.url), free_port())
-        write_secrets(tmp_path, server, address)
-        server.start()
-        try:
-            enter_by_hospital(page, server, study, verified)
-        finally:
-            server.stop()
-    study.dispose()
-
-
-def enter_by_hospital(page: Page, server: Server, study: Engine, verified: bool) -> None:
-    """Sign in as the hospital's user, and find the form again once that has ended."""
-    page.goto(server.address)
-    page.get_by_role("link", name="Sign in with your hospital account").click()
-    if verified:
-        page.locator("form.likert").wait_for()
-        names = {one["name"] for one in page.context.cookies()}
-        assert sessions.COOKIE in names
-        assert not [one for one in names if one.startswith("_streamlit_user")]
-        renew_access(OPERATOR, study, "dr-oidc")
-        page.goto(server.address)
-    else:
-        expect(page.get_by_text("no verified e-mail address")).to_be_visible()
-        page.get_by_role("link", name="Sign in otherwise").click()
-    expect(page.get_by_label("Your sign-in code")).to_be_visible()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def write_secrets(folder: Path, server: Server, address: str) -> None:
-    """Tell the server of a hospital, as an administrator would."""
-    (folder / ".streamlit").mkdir()
-    (folder / ".streamlit" / "secrets.toml").write_text(
-        f"[auth]\nredirect_uri = '{server.address}/oauth2callback'\n"
-        "cookie_secret = 'thirty-two characters for a test'\n"
-        f"client_id = '{CLIENT}'\nclient_secret = '{SECRET}'\n"
-        f"server_metadata_url = '{address}/.well-known/openid-configuration'\n"
-    )
