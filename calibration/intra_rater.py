@@ -8,13 +8,12 @@ from scipy import stats
 
 from calibration import notes
 from calibration.bootstrap import Counts, percentile_interval
-from calibration.f_interval import UNDEFINED, Interval
-from calibration.icc import icc_table
+from calibration.f_interval import UNDEFINED, Interval, absolute_interval, spearman_brown
+from calibration.icc import mean_squares
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Integers
 from calibration.zscore import FLAT
 
-FORM = "ICC(A,1)"
 LEAST_REPEATS = 3
 
 
@@ -93,8 +92,12 @@ def intra_rater_icc(pairs: Array) -> tuple[float, Interval]:
     """
     if why_no_icc(pairs):
         return float("nan"), UNDEFINED
-    icc, low, high = icc_table(pairs).loc[FORM].to_numpy(dtype=np.float64)
-    return float(icc), Interval(float(low), float(high))
+    ms, n = mean_squares(pairs), len(pairs)
+    rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
+    below = rows + error + 2 * (columns - error) / n
+    of_mean = absolute_interval((rows, columns, error), n, 2)
+    ends = Interval(spearman_brown(of_mean.low, 0.5), spearman_brown(of_mean.high, 0.5))
+    return (rows - error) / below, ends
 
 
 def why_no_icc(pairs: Array) -> str:

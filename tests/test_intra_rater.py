@@ -92,7 +92,7 @@ def test_order_of_the_two_and_a_common_constant_change_nothing(pairs):
 
 
 @given(PAIRS, st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_a_resample_has_the_icc_of_the_repeats_it_draws(pairs, seed):
     clusters = np.arange(len(pairs))
     counts = np.bincount(
@@ -108,6 +108,10 @@ def test_a_resample_has_the_icc_of_the_repeats_it_draws(pairs, seed):
 def test_repeats_that_mirror_each_other_have_an_icc_and_warn_of_nothing():
     # The first readings differ, their means do not: MS_rows is 0, and the F quantiles infinite.
     assert intra_rater_icc(np.array([[1, 2], [2, 1], [2, 1]], dtype=float))[0] == pytest.approx(-2)
+
+
+def test_an_icc_of_minus_one_is_defined_although_that_of_the_mean_is_not():
+    assert intra_rater_icc(np.array([[3, 5], [4, 4], [4, 4]], dtype=float))[0] == pytest.approx(-1)
 
 
 def test_a_stricter_second_reading_lowers_the_icc_that_consistency_would_not_see():

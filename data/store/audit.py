@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Row, func
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
@@ -15,6 +15,7 @@ from data.schema import Event, Setting, now
 
 GENESIS = "0" * 64
 LOCKED = "locked"
+CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
 RATING = (
     "response",
     "rater",
@@ -84,6 +85,7 @@ def canonical_values(values: Iterable[object]) -> bytes:
 
 def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
     """Append one event to the chain, inside the caller's transaction."""
+    _one_at_a_time(session)
     last = session.exec(select(Event.sha256).order_by(desc(Event.id)).limit(1)).first()
     event = Event(
         at=now(),
@@ -96,6 +98,15 @@ def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) ->
     event.sha256 = event_hash(event)
     session.add(event)
     session.flush()
+
+
+def _one_at_a_time(session: Session) -> None:
+    """Let no other transaction append meanwhile, or two events would follow the same one.
+
+    SQLite has one writer anyway.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(CHAIN)))
 
 
 def event_hash(event: Event | Row[Any]) -> str:
