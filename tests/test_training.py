@@ -5,23 +5,24 @@ from pathlib import Path
 
 import pytest
 from rating_server import FULL, build, row, rubric, scores_of
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 from sqlmodel import Session, col, select
 
 from annotate import lessons
 from annotate.practice import take_in
 from data import training
 from data.card import Card, Reply
-from data.errors import BadInput, Conflict, MedjuryError, NotAllowed, Unknown
+from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
 from data.importers.experts import ExpertFile
+from data.importers.ratings import RatingFile
 from data.importers.table import TableFile
-from data.queries import design_items, next_task
+from data.queries import benchmarks, design_items, juror_cards, next_task
 from data.queries.frames import responses_frame
 from data.queries.record import acts, verify
 from data.queries.training import Exercise, Feedback, Mark, Result, stage, trainees
 from data.queries.training_record import training_findings
 from data.schema import Drill, Expert
-from data.store import import_responses, submit
+from data.store import import_ratings, import_responses, submit
 from data.store.experts import ExpertsAdded, import_experts
 from data.store.settings import set_setting
 from data.store.training import answer_drill, leave_feedback, leave_outcome, let_through
@@ -351,3 +352,22 @@ def test_the_command_imports_shows_and_lets_through(
     assert "1 of 2 answered" in told
     assert "dr-a may begin" in run("--let", "dr-a", "--reason", "talked")
     assert "yes, let through" in run()
+
+
+def test_jurors_are_not_paid_for_training_and_ratings_of_it_are_refused(
+    put: Put, study: Engine, write: Write
+) -> None:
+    put(LONG)
+    views = {one.name: one for one in benchmarks(study)}
+    heard = [one for view in views.values() for one in juror_cards(study, view.name, view.rubric)]
+    assert len(heard) == sum(view.responses for view in views.values()) == 2
+    rows = "response_id,rater,kind,criterion,score\ntrain-1,dr-z,clinician,clarity,3\n"
+    with pytest.raises(BadRow, match="a training response"):
+        import_ratings(study, RatingFile(TableFile(write("ratings.csv", rows))))
+
+
+def test_a_change_of_training_is_found_by_verify_too(put: Put, study: Engine) -> None:
+    put(LONG)
+    with study.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE expert SET score = 1.5"))
+    assert verify(study).findings

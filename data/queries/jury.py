@@ -11,7 +11,7 @@ from data.card import Card
 from data.database import reading
 from data.queries.cards import card, shown
 from data.rubric import Rubric
-from data.schema import Instance, Rating, Response
+from data.schema import Expert, Instance, Rating, Response
 
 PAGE = 200
 
@@ -26,7 +26,7 @@ class JurorCard:
 
 
 def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[JurorCard]:
-    """Yield a benchmark's responses as jurors get them, in a fixed order.
+    """Yield a benchmark's responses as jurors get them, in a fixed order; not those of training.
 
     Read page by page, so that a run of hours holds no transaction open.
     """
@@ -41,7 +41,11 @@ def _page(engine: Engine, benchmark: str, after: int) -> list[list[Any]]:
     """Return the next responses of a benchmark, by primary key."""
     query = (
         shown(Response.id)
-        .where(col(Instance.benchmark) == benchmark, col(Response.id) > after)
+        .where(
+            col(Instance.benchmark) == benchmark,
+            col(Response.id) > after,
+            col(Response.id).not_in(select(Expert.response)),
+        )
         .order_by(col(Response.id))
         .limit(PAGE)
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, func
+from sqlalchemy import Engine, and_, func
 from sqlalchemy import select as select_columns
 from sqlmodel import col, desc, select
 
@@ -56,7 +56,7 @@ class DesignItem:
 
 
 def benchmarks(engine: Engine) -> list[BenchmarkView]:
-    """Return every benchmark with its rubric and counts, by name."""
+    """Return every benchmark with its rubric and counts, by name; training responses left out."""
     query = (
         select(
             Benchmark,
@@ -66,7 +66,13 @@ def benchmarks(engine: Engine) -> list[BenchmarkView]:
         )
         .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
         .outerjoin(Instance, col(Instance.benchmark) == col(Benchmark.name))
-        .outerjoin(Response, col(Response.instance) == col(Instance.id))
+        .outerjoin(
+            Response,
+            and_(
+                col(Response.instance) == col(Instance.id),
+                col(Response.id).not_in(select(Expert.response)),
+            ),
+        )
         .group_by(col(Benchmark.name), RubricText.body)
         .order_by(col(Benchmark.name))
     )

@@ -13,7 +13,7 @@ from data.errors import OffScale, Unknown
 from data.importers.batches import batches
 from data.importers.rows import Origin, RatingRow, Tick
 from data.rubric import Rubric
-from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, RubricText, now
+from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric
 
@@ -58,6 +58,7 @@ class _Import:
         self.written = Batch("rating")
         self.seen: dict[Key, Origin] = {}
         self.raters = {one.handle: one for one in session.exec(select(Rater))}
+        self.training = set(session.exec(select(Expert.response)))
         self.rubrics: dict[str, Rubric] = {}
         self.rated: dict[str, set[str]] = {}
 
@@ -91,6 +92,10 @@ class _Import:
                 "response_id", row.response_id, "no such response in the study; import it first"
             )
         target = targets[row.response_id]
+        if target.response in self.training:
+            raise row.origin.wrong(
+                "response_id", row.response_id, "a training response; ratings of it do not count"
+            )
         metric = row.kind == Kind.METRIC
         rating: Values = {
             "response": target.response,

@@ -5,7 +5,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.rubric import Rubric
-from data.schema import Benchmark, Instance, Rating, Response, RubricText
+from data.schema import Benchmark, Expert, Instance, Rating, Response, RubricText
 from data.store.audit import log, refuse_locked
 
 
@@ -32,7 +32,7 @@ def keep_rubric(session: Session, rubric: Rubric) -> str:
 def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
     """Put a benchmark on another rubric unless somebody rated on its present one.
 
-    Returns False where ratings by clinicians or jurors stand on the present rubric.
+    Returns False where ratings by clinicians or jurors, or experts' scores, stand on it.
     """
     benchmark = session.get_one(Benchmark, name)
     if benchmark.rubric_sha256 == rubric.sha256:
@@ -44,7 +44,14 @@ def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
         .where(Instance.benchmark == name, Rating.rubric_sha256 == benchmark.rubric_sha256)
         .limit(1)
     )
-    if session.exec(rated).first() is not None:
+    drilled = (
+        select(Expert.id)
+        .join(Response, col(Response.id) == col(Expert.response))
+        .join(Instance, col(Instance.id) == col(Response.instance))
+        .where(Instance.benchmark == name)
+        .limit(1)
+    )
+    if any(session.exec(query).first() is not None for query in (rated, drilled)):
         return False
     benchmark.rubric_sha256 = keep_rubric(session, rubric)
     session.add(benchmark)
