@@ -14,7 +14,7 @@ FEWEST_TURNS = 3
 FEWEST_SECTIONS = 2
 # A line of its own: in capitals, or ending with a colon, or marked as a heading or in bold.
 HEADING = re.compile(
-    r"(?:[A-Z][A-Z0-9 &/,()'-]{3,58}:?|[A-Z]{2,}:"
+    r"(?:[A-Z][A-Z &/,()'-]{3,58}:?|[A-Z]{2,}:"
     r"|[A-Z][A-Za-z&/()'-]*(?: [A-Za-z&/()'-]+){0,5}:|#{1,4} \S.{0,58}|\*\*[^*]{2,58}\*\*:?)[ \t]*"
 )
 LETTERS = re.compile(r"[A-Za-z]{2}")

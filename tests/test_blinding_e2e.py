@@ -11,6 +11,7 @@ from data.database import open_study
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind
 from data.store import import_ratings
+from data.store.settings import set_setting
 
 pytestmark = pytest.mark.e2e
 
@@ -82,12 +83,46 @@ def test_no_byte_tells_the_author_or_what_others_said(
         page.keyboard.press("Control+Enter")
         wait_for_count(page, number, 4)
         heard.append(page.content().encode())
+    _see_the_other_views(page, heard)
     told = b"\n".join(heard).lower()
     assert b"mild knee pain" in told  # the recording works
     assert b'"scores"' in told
     secrets = ["gpt-9-secret", "llama-hidden", "resp-hidden", "inst-hidden", "bench_hidden"]
     secrets += ["rubric_hidden", "juror-hidden", "3.27182", *(set(RATERS) - {"dr-scan"})]
     assert [one for one in secrets if one.encode() in told] == []
+
+
+def _see_the_other_views(page: Page, heard: list[bytes]) -> None:
+    """Mark, flag, open each dialog, go back, submit again, recuse, end; keep each page's source."""
+    for key in ("s", "w", "f", "?", "Escape", "r", "Escape", "p"):
+        page.keyboard.press(key)
+        heard.append(page.content().encode())
+    page.get_by_text("You rated this on").wait_for()
+    heard.append(page.content().encode())
+    page.keyboard.type("3")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("You rated this on").wait_for(state="detached")
+    page.keyboard.press("r")
+    page.get_by_role("radio", name="I know this patient").check()
+    page.get_by_role("button", name="Give it back").click()
+    page.get_by_role("heading", name="Thank you").wait_for()
+    heard.append(page.content().encode())
+
+
+def test_after_rating_no_byte_tells_the_author_either(
+    page: Page, server: Server, codes: dict[str, str], engine: Engine
+) -> None:
+    set_setting(engine, "reference", "after_rating")
+    heard = _record(page)
+    sign_in(page, server, codes["dr-third"])
+    page.keyboard.type("345")
+    assert b"gold note." not in b"".join(heard).lower()
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Gold note.").wait_for()
+    told = b"".join([*heard, page.content().encode()]).lower()
+    assert b"gold note." in told
+    secrets = ["gpt-9-secret", "llama-hidden", "resp-hidden", "inst-hidden", "juror-hidden"]
+    assert [one for one in [*secrets, "dr-scan", "3.27182"] if one.encode() in told] == []
 
 
 def test_hostile_text_is_shown_verbatim_and_reaches_no_host(

@@ -1,6 +1,8 @@
 """The rating page without a browser: what it shows, takes in, and refuses."""
 
+import html
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -20,6 +22,9 @@ from annotate.study import study
 from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
 from data import queries
 from data.queries import Person
+from data.store import Slot, assign, import_responses, recuse
+from data.store.record import lock
+from data.store.settings import set_setting
 
 ROOT = Path(__file__).parents[1]
 
@@ -93,6 +98,73 @@ def test_when_all_is_rated_the_page_says_thank_you(
     screen.run()
     assert "Thank you" in shown(screen)
     assert not screen.get("bidi_component")
+
+
+def test_who_is_done_takes_a_place_that_another_gave_back(
+    screen: AppTest, engine: Engine, me: Person
+) -> None:
+    import_responses(engine, [row(3, "Free place.")], lambda _: rubric(name="rubric_hidden"))
+    assign(engine, [Slot("dr-b", 3, 9)], seed=0, per_response=1)
+    recuse(engine, me.id + 1, codes_of(engine, "dr-b")[2], "I know this patient")
+    for code in codes_of(engine, "dr-a"):
+        take_in(engine, me, message(code, submit=True))
+    assert "Free place." in shown(screen.run())
+    assert "2</b> of <b>3</b> rated" in shown(screen.run())
+
+
+def test_a_response_seen_and_a_reference_opened_are_recorded_once(
+    screen: AppTest, engine: Engine, me: Person
+) -> None:
+    for _ in range(2):
+        screen.run()
+    code = codes_of(engine, "dr-a")[0]
+    task = queries.task(engine, me.id, code)
+    assert task is not None
+    assert (task.opened, task.reference_opened) == (True, False)
+
+
+def test_a_hidden_reference_is_not_even_offered(screen: AppTest, engine: Engine) -> None:
+    set_setting(engine, "reference", "hidden")
+    assert "Show reference" not in shown(screen.run())
+    assert "The reference." not in shown(screen)
+
+
+def test_after_rating_the_reference_is_shown_once_and_recorded(
+    screen: AppTest, engine: Engine, me: Person
+) -> None:
+    set_setting(engine, "reference", "after_rating")
+    code = codes_of(engine, "dr-a")[0]
+    assert "The reference." not in shown(screen.run())
+    screen.session_state["rating"] = {"message": message(code, submit=True)}
+    screen.run()
+    assert "The reference." in shown(screen)
+    assert sent(screen)["mode"] == "after"
+    screen.session_state["rating"] = {"message": message(code, 2, go="next")}
+    screen.run()
+    assert sent(screen)["mode"] == "rate"
+    assert "The reference." not in shown(screen)
+    task = queries.task(engine, me.id, code)
+    assert task is not None
+    assert task.reference_opened
+
+
+def test_a_locked_study_shows_only_that_it_is_locked(screen: AppTest, engine: Engine) -> None:
+    lock(engine, "coordinator")
+    assert "This study is locked" in shown(screen.run())
+    assert not screen.get("bidi_component")
+
+
+def test_sections_fold_without_losing_a_character_and_values_are_no_headings() -> None:
+    text = (
+        "Seen today.\r\nHISTORY OF PRESENT ILLNESS\nPain: mild\nBP 120/80\n\n**Plan:**\n- Rest:\n"
+    )
+    drawn = panes.pane(text, "Source", "source", folds=True)
+    assert re.findall("<summary>(.*?)\n</summary>", drawn) == [
+        "HISTORY OF PRESENT ILLNESS",
+        "**Plan:**",
+    ]
+    assert html.unescape(re.sub("<[^>]+>", "", drawn)) == text.replace("\r", "")
+    assert panes.unseen(text) == [11]
 
 
 def test_a_clinician_without_assignments_is_told_so(

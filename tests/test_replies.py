@@ -12,8 +12,11 @@ from annotate.replies import Answer, form_data, take_in
 from data import queries
 from data.card import Reply
 from data.errors import NotAllowed
+from data.low import low_points
 from data.queries import Person
 from data.store import submit
+from data.store.record import lock
+from data.store.settings import set_setting
 
 
 @pytest.fixture
@@ -100,3 +103,102 @@ def test_draft_scores_off_the_scale_are_not_shown(engine: Engine, me: Person) ->
     task = queries.next_task(engine, me.id)
     assert task is not None
     assert form_data(task, None)["scores"] == {"accuracy": 2}
+
+
+MARK = {"criterion": "accuracy", "start": 0, "end": 2, "error": "wrong"}
+
+
+@pytest.mark.parametrize(
+    "reason", [{"comment": "dose"}, {"spans": [MARK]}, {"scores": FULL | {"accuracy": 3}}]
+)
+def test_a_low_first_score_needs_a_line_or_a_mark(
+    engine: Engine, me: Person, reason: dict[str, object]
+) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    low = FULL | {"accuracy": 2}
+    refused = take_in(engine, me, message(code, 1, scores=low, comment=" ", submit=True))
+    assert refused.error.startswith("Accuracy is low: write one line why")
+    assert refused.at == code
+    assert scores_of(engine, "dr-a") == []
+    assert (
+        take_in(engine, me, message(code, 2, **({"scores": low} | reason), submit=True)).error == ""
+    )
+
+
+def test_a_study_can_leave_low_scores_unasked(engine: Engine, me: Person) -> None:
+    set_setting(engine, "ask_why", "false")
+    sent = message(codes_of(engine, "dr-a")[0], scores=FULL | {"accuracy": 1}, submit=True)
+    assert take_in(engine, me, sent).error == ""
+
+
+@pytest.mark.parametrize(("high", "low"), [(1, (0,)), (5, (0, 1)), (10, (0, 1, 2, 3))])
+def test_low_is_the_lowest_two_fifths_and_at_least_one_point(
+    high: int, low: tuple[int, ...]
+) -> None:
+    assert low_points(rubric(low=0, high=high)) == low
+
+
+def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> None:
+    first, second = codes_of(engine, "dr-a")
+    take_in(engine, me, message(first, submit=True))
+    back = message(second, 3, scores={"clarity": 1}, go="previous")
+    assert [take_in(engine, me, back).at for _ in range(2)] == [first, first]
+    assert take_in(engine, me, message(first, 4, go="previous")).at == first
+    assert take_in(engine, me, message(first, 5, go="next")).at == ""
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert task.draft["scores"] == {"clarity": 1}
+
+
+def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person) -> None:
+    first, second = codes_of(engine, "dr-a")
+    assert take_in(engine, me, message(first, go="recuse")).error == "say why you recuse yourself"
+    assert take_in(engine, me, message(first, 2, go="recuse", reason="patient")).error == ""
+    task = queries.next_task(engine, me.id)
+    assert task is not None
+    assert task.card.code == second
+
+
+def test_an_old_submission_never_undoes_a_newer_one(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    take_in(engine, me, message(code, 5, submit=True))
+    assert (
+        take_in(engine, me, message(code, 4, scores=FULL | {"clarity": 1}, submit=True)).error == ""
+    )
+    assert [score for *_, score in scores_of(engine, "dr-a")] == list(FULL.values())
+
+
+def test_the_same_again_counts_as_the_newest_state(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    take_in(engine, me, message(code, 1, submit=True))
+    take_in(engine, me, message(code, 2, scores={"clarity": 1}))
+    take_in(engine, me, message(code, 3, submit=True))
+    task = queries.task(engine, me.id, code)
+    assert task is not None
+    assert (task.revision, task.submitted_seq, task.draft["scores"]) == (1, 3, FULL)
+
+
+def test_a_locked_study_takes_nothing_and_says_so(engine: Engine, me: Person) -> None:
+    code = codes_of(engine, "dr-a")[0]
+    lock(engine, "coordinator")
+    for final in (False, True):
+        assert take_in(engine, me, message(code, submit=final)).error == replies.CLOSED
+    assert scores_of(engine, "dr-a") == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"spans": [MARK | {"end": 99}]},
+        {"spans": [MARK | {"criterion": "charm"}]},
+        {"spans": [MARK | {"error": "ugly"}]},
+        {"flags": ["loud"]},
+        {"go": "home"},
+    ],
+)
+def test_a_mark_or_flag_that_cannot_be_is_refused(
+    engine: Engine, me: Person, wrong: dict[str, object]
+) -> None:
+    sent = message(codes_of(engine, "dr-a")[0], submit=True, **wrong)
+    assert take_in(engine, me, sent).error != ""
+    assert scores_of(engine, "dr-a") == []
