@@ -50,7 +50,9 @@ def test_a_reading_that_lacks_a_criterion_has_no_composite_and_is_counted():
     )
 
     assert values(found) == {("aci-2", "a"): 4.0}
-    assert found.incomplete.to_dict("records") == [{"benchmark": "aci", "rater": "a", "readings": 1}]
+    assert found.incomplete.to_dict("records") == [
+        {"benchmark": "aci", "rater": "a", "readings": 1}
+    ]
 
 
 def test_an_empty_score_is_a_missing_criterion():

@@ -54,10 +54,10 @@ class Clinician:
                 shown = await self.rate_one(page, shown)
 
     async def rate_one(self, page: Page, shown: Shown) -> Shown:
-        """Score every criterion, each kept as a draft, and submit."""
+        """Score every criterion on top of what is shown, each kept as a draft, and submit."""
         wanted = scores_for(self.name, shown.code)
         for count in range(1, len(CRITERIA) + 1):
-            some = dict(list(wanted.items())[:count])
+            some = shown.form["scores"] | dict(list(wanted.items())[:count])
             shown = await self.tell(page, shown, entered(shown, "page", shown.seq + 1, some))
         return await self.tell(
             page, shown, entered(shown, "page", shown.seq + 1, wanted, submit=True)

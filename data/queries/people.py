@@ -25,6 +25,9 @@ class Outcome(StrEnum):
     EXPIRED = "expired"
 
 
+LOOKUP = 4  # signs of a code that find it; the rest prove it
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A code that was checked: whose it is, or why it does not sign in."""
@@ -59,7 +62,8 @@ class PersonView:
 
 def check_code(engine: Engine, code: str) -> Checked:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
-    lookup, _, secret = code.strip().upper().replace(" ", "").partition("-")
+    bare = "".join(sign for sign in code.upper() if sign.isalnum())
+    lookup, secret = bare[:LOOKUP], bare[LOOKUP:]
     query = (
         select(Access, Account)
         .join(Account, col(Account.id) == col(Access.account))
@@ -193,7 +197,7 @@ def _fits(stored: str, secret: str) -> bool:
     """Return whether a secret is the one that was hashed; a way in without one fits nothing."""
     known = stored if stored.startswith("$argon2") else _nobody()
     try:
-        return PasswordHasher().verify(known, secret.replace("-", ""))
+        return PasswordHasher().verify(known, secret)
     except VerificationError:
         return False
 
