@@ -33,7 +33,7 @@ def pane(text: str, label: str, name: str, code: str = "", *, folds: bool = Fals
     code
         Of the response it shows; the form marks stretches only in the pane of its own response.
     folds
-        Whether its sections, if it has headings, can be folded.
+        Whether it is a source: turns of a dialogue are laid out, sections can be folded.
     """
     named = f' data-code="{html.escape(code)}"' if code else ""
     return (
@@ -72,9 +72,12 @@ def note(title: str, text: str) -> str:
 
 
 def _body(text: str, folds: bool) -> str:
-    """Return a text's lines, as turns where it is a dialogue, as sections where it has headings."""
+    """Return a text's lines; a source as turns if it is a dialogue, as sections if it has headings.
+
+    A response or a reference is never laid out: its form is part of what is rated.
+    """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if _is_dialogue(text):
+    if folds and _is_dialogue(text):
         return "".join(_line(one) for one in text.translate(PICTURES).splitlines())
     lines = text.translate(PICTURES).split("\n")
     starts = [n for n, line in enumerate(lines) if _is_heading(line)] if folds else []

@@ -226,7 +226,7 @@ def test_guessing_is_slowed_by_address_and_overall() -> None:
 
 def test_a_dialogue_is_laid_out_without_losing_a_character() -> None:
     text = "[doctor] hi , andrew .\n[patient]  hey\n\nDr. Smith: any <pain>?\n[patient] $5"
-    drawn = panes.pane(text, "Source", "source")
+    drawn = panes.pane(text, "Source", "source", folds=True)
     assert "mj-turn" in drawn
     assert "any &lt;pain&gt;?" in drawn
     assert "mj-turn" not in panes.pane("Note: stable.\nPlan follows\nhere and\nthere", "", "x")

@@ -23,7 +23,7 @@ function keyLine(does, ...keys) {
 function openKeys(root, entry, off, switchKeys) {
   const rate = digitKeys(entry.points)
     ? [keyLine("rate, and go to the next criterion", `${entry.points[0]}`, "–", `${entry.points.at(-1)}`)]
-    : [keyLine("one point less or more", "−", "+"), keyLine("next criterion", "Enter")];
+    : [keyLine("one point less or more", "←", "→"), keyLine("rate: type the number, such as −2 or 10"), keyLine("next criterion", "Enter")];
   const list = node("dl", { class: "keys" }, ...rate,
     keyLine("undo the last entry, mark or flag", "U"), keyLine("write a comment; Esc leaves it", "C"),
     keyLine("submit, and go on", "Ctrl", "Enter"), keyLine("mark a stretch of the response", "S"),

@@ -121,6 +121,15 @@ function step(entry, name, direction) {
   return score(entry, name, points[Math.min(points.length - 1, Math.max(0, next))]);
 }
 
+// A number typed sign by sign, such as -2 or 10, on a scale too long for single digits.
+function typed(entry, name, sign) {
+  const point = (text) => entry.points.some((one) => `${one}`.startsWith(text));
+  const before = entry.typing?.name === name && Date.now() - entry.typing.at < 1500 ? entry.typing.text : "";
+  const text = [before + sign, sign].find(point);
+  entry.typing = text === undefined ? null : { name, text, at: Date.now() };
+  return entry.points.includes(Number(text)) && score(entry, name, Number(text));
+}
+
 function remark(entry, text) {
   if (entry.stage !== "rating") return;
   entry.comment = text;

@@ -88,6 +88,15 @@ class Life {
     if (step(this.entry, this.entry.active, direction)) this.sendSoon();
   }
 
+  type(sign) {
+    if (this.entry.active !== null && typed(this.entry, this.entry.active, sign)) this.sendSoon();
+  }
+
+  turnPage(direction) {
+    const pane = document.querySelector(".mj-response");
+    pane?.scrollBy(0, direction * 0.85 * pane.clientHeight);
+  }
+
   confirm() {
     if (this.entry.active in this.entry.scores) advance(this.entry, this.entry.active);
     this.follow();

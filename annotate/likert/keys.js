@@ -1,7 +1,8 @@
 // Which key does what. Nothing is taken from a field that is being written in, nor from a shortcut
 // of the browser; single keys can be switched off in the list of keys.
 
-const STEPS = { "+": 1, "=": 1, "-": -1, "−": -1, ArrowRight: 1, ArrowLeft: -1 };
+const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+const PAGES = { PageDown: 1, PageUp: -1 };
 const LETTERS = { u: "undo", Backspace: "undo", c: "write" };
 const FLAG_KEYS = { f: "flag", n: NO_CONTEXT, a: "names_author" };
 const TOOLS = { s: "mark", p: "previous", b: "next", r: "recuse", "?": "help" };
@@ -28,6 +29,7 @@ function keyCommand(event, target, life) {
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   const marking = marker.at ? markKey(event, key, target) : null;
   if (marking) return marking;
+  if (PAGES[key] && target === document.body) return { does: "turnPage", with: PAGES[key] };
   if (event.repeat) return null;
   if (LETTERS[key]) return { does: LETTERS[key] };
   const tool = entry.tools ? toolKey(key, target, entry) : null;
@@ -62,6 +64,8 @@ function digit(event, entry) {
 function stepping(event, target) {
   const isRadio = isElement(target, "input[type=radio]");
   if (event.key === "Enter") return isRadio || target === document.body ? { does: "confirm" } : null;
+  const sign = event.key === "−" ? "-" : event.key;
+  if (/^[-\d]$/.test(sign)) return { does: "type", with: sign };
   if (event.key.startsWith("Arrow") && target !== document.body) return null;
   return event.key in STEPS ? { does: "move", with: STEPS[event.key] } : null;
 }

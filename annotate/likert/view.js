@@ -57,7 +57,7 @@ function hint(does, ...keys) {
 function hints(points) {
   const rate = digitKeys(points)
     ? [hint("rate", key(`${points[0]}`), "–", key(`${points.at(-1)}`))]
-    : [hint("step", key("−"), " ", key("+")), hint("next criterion", key("Enter"))];
+    : [hint("rate: type the number", key(`${points[0]}`), "–", key(`${points.at(-1)}`)), hint("step", key("←"), " ", key("→")), hint("next criterion", key("Enter"))];
   const rest = [hint("undo", key("U")), hint("comment", key("C")), hint("submit", key("Ctrl"), "+", key("Enter"))];
   return node("p", { class: "hints" }, ...rate, ...rest);
 }
