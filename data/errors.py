@@ -36,6 +36,15 @@ class BadRow(BadInput):
 class OffScale(BadInput):
     """A score outside its rubric's scale."""
 
+    @staticmethod
+    def hint(value: str) -> str:
+        """Return what may have gone wrong with a score that is no number."""
+        if value.count(",") == 1 and value.replace(",", "").strip("-").isdecimal():
+            return f"; write {value.replace(',', '.')} with a point"
+        if any(sign.isalpha() for sign in value) and value != "nan":
+            return "; leave a missing score empty"
+        return ""
+
 
 class BadRubric(BadInput):
     """A rubric that is incomplete or contradicts itself."""

@@ -9,7 +9,7 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -96,8 +96,8 @@ class Rubric(Part):
 
     @classmethod
     def from_json(cls, text: str) -> "Rubric":
-        """Read back what `to_json` wrote."""
-        return cls.model_validate_json(text)
+        """Read back what `to_json` wrote; the same text is read once."""
+        return _read_back(text)
 
     def score(self, criterion: str, value: object, who: str, where: str) -> float:
         """Return `value` as a score on this rubric's scale; fractions inside it are allowed.
@@ -121,7 +121,7 @@ class Rubric(Part):
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
                 f"{criterion}={value} by {who} on {where}: the scale of {self.name} is {self.scale}"
-                + _hint(str(value))
+                + OffScale.hint(str(value))
             )
         return number
 
@@ -176,15 +176,6 @@ class Rubric(Part):
         }
 
 
-def _hint(value: str) -> str:
-    """Return what may have gone wrong with a score that is no number."""
-    if value.count(",") == 1 and value.replace(",", "").strip("-").isdecimal():
-        return f"; write {value.replace(',', '.')} with a point"
-    if any(sign.isalpha() for sign in value) and value != "nan":
-        return "; leave a missing score empty"
-    return ""
-
-
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
     """Refuse anchors off the scale, and a scale that is not anchored as the design asks."""
     off = sorted(set(criterion.anchors) - set(scale.points))
@@ -207,6 +198,11 @@ def _check_prompt(prompt: str, gold: Gold) -> None:
         raise ValueError("prompt: {{response}} is missing")
     if gold == "never" and "reference" in used:
         raise ValueError('prompt: {{reference}} is used although gold = "never"')
+
+
+@lru_cache(maxsize=64)
+def _read_back(text: str) -> Rubric:
+    return Rubric.model_validate_json(text)
 
 
 def read_rubric(name_or_folder: str | Path) -> Rubric:

@@ -1,10 +1,10 @@
 """A study's settings: checked when set, recorded, and with defaults."""
 
 import pytest
-from data.queries.record import acts
 from sqlalchemy import Engine
 
 from data.errors import BadInput, Unknown
+from data.queries.record import acts
 from data.queries.settings import settings
 from data.settings import Settings
 from data.store.settings import set_setting
