@@ -95,9 +95,10 @@ class Rubric(Part):
         return json.dumps(self.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def from_json(cls, text: str) -> "Rubric":
         """Read back what `to_json` wrote; the same text is read once."""
-        return _read_back(text)
+        return cls.model_validate_json(text)
 
     def score(self, criterion: str, value: object, who: str, where: str) -> float:
         """Return `value` as a score on this rubric's scale; fractions inside it are allowed.
@@ -198,11 +199,6 @@ def _check_prompt(prompt: str, gold: Gold) -> None:
         raise ValueError("prompt: {{response}} is missing")
     if gold == "never" and "reference" in used:
         raise ValueError('prompt: {{reference}} is used although gold = "never"')
-
-
-@lru_cache(maxsize=64)
-def _read_back(text: str) -> Rubric:
-    return Rubric.model_validate_json(text)
 
 
 def read_rubric(name_or_folder: str | Path) -> Rubric:
