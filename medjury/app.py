@@ -22,7 +22,7 @@ from medjury import (
     study,
     training,
 )
-from medjury.options import Db
+from medjury.options import Db, worked_on
 
 USER_ERROR = 2
 
@@ -70,5 +70,7 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     except SystemExit as ended:
         if ended.code == INTERRUPTED:  # what typer makes of Ctrl-C, without a word
             print("medjury: stopped; what was stored stays", file=sys.stderr)
+        elif ended.code != USER_ERROR and worked_on:
+            print(f"study {worked_on[0]}", file=sys.stderr)
         raise
     sys.exit(0)

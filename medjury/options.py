@@ -1,7 +1,6 @@
 """Options that several commands share, and how the study is opened."""
 
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from data.queries import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped
 
 VARIABLE = "MEDJURY_DB"
+worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
 Db = Annotated[
     str | None,
     typer.Option(
@@ -33,10 +33,10 @@ RubricOption = Annotated[
 
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> Engine:
-    """Return the study the user means, naming it on stderr so that nobody writes into another."""
+    """Return the study the user means; the command's last line names it, so that nobody errs."""
     url = url_of(context, db)
     engine = open_study(url, create=create)
-    print(f"study {engine.url.render_as_string()}", file=sys.stderr)
+    worked_on[:] = [engine.url.render_as_string()]
     return engine
 
 
