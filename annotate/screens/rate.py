@@ -5,18 +5,15 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import likert, panes, reader, sessions
+from annotate import likert, panes, reader
 from annotate.replies import Answer, take_in
 from annotate.room import room_data
 from annotate.screens import training
-from annotate.study import study
 from data import queries, store
 from data.card import Card
-from data.errors import MedjuryError
 from data.queries import House, Person, Progress, Task
 
 ANSWER = "answer"
-UNREACHABLE = "The study cannot be reached just now. Reload the page in a moment."
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
 
 
@@ -38,22 +35,6 @@ class View:
         policy = self.house.settings.reference
         asked = policy == "on_request" or (policy == "after_rating" and self.task.reference_opened)
         return "asked" if asked else ""
-
-
-def page() -> None:
-    """Show the signed-in clinician what is next; anyone else, the way to sign in."""
-    st.html(panes.style())
-    try:
-        engine = study()
-        person = sessions.owner(engine, st.context.cookies.get(sessions.COOKIE))
-        if person is None:
-            _ask_to_sign_in()
-        elif person.rater is None:
-            st.html(panes.note("Nothing to rate", "You are signed in, but not as a clinician."))
-        else:
-            show(engine, person, person.rater)
-    except MedjuryError:
-        st.html(panes.note("Not reachable", UNREACHABLE))
 
 
 def show(engine: Engine, person: Person, rater: int) -> None:
@@ -99,11 +80,6 @@ def _view(engine: Engine, rater: int, task: Task, house: House) -> View:
     rated = queries.rated_codes(engine, rater)
     previous = rated[0] != task.card.code if rated else False
     return View(task, house, answer, previous, after)
-
-
-def _ask_to_sign_in() -> None:
-    st.html(panes.note("Signed out", "Your session has ended. What you entered is kept."))
-    st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
 
 
 def _show_end(engine: Engine, rater: int, progress: Progress) -> None:
