@@ -9,6 +9,7 @@ from data.person import OPERATOR
 from data.queries import people as everybody
 from data.schema import Role
 from data.store import Invitation, Way, add_people, end_access, renew_access
+from data.store.people import set_email
 from medjury.options import Db, study_of
 from medjury.output import say, show
 
@@ -86,6 +87,24 @@ def end(context: typer.Context, name: str, db: Db = None) -> None:
     """Shut a person out at once, open sessions too. What they rated stays."""
     shut = end_access(OPERATOR, study_of(context, db), name)
     say(f"{name} can no longer sign in" if shut else f"{name} was shut out already")
+
+
+@people.command("email")
+def email_(
+    context: typer.Context,
+    name: str,
+    address: Annotated[
+        str | None, typer.Argument(help="Of the hospital account to let in.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the address away.")] = False,
+    db: Db = None,
+) -> None:
+    """Give a person another e-mail address, or none. Sessions that the old one opened end."""
+    if none == (address is not None):
+        raise BadInput(f"e-mail of {name}: give either an address or --none")
+    changed = set_email(OPERATOR, study_of(context, db), name, address)
+    now_has = "no e-mail address" if address is None else address.strip().lower()
+    say(f"{name} {'now has' if changed else 'has already'}: {now_has}")
 
 
 def _way(link: bool, days: int | None) -> Way:

@@ -11,10 +11,10 @@ from data.database import transaction
 from data.errors import BadInput, Conflict, Unknown
 from data.person import OPERATOR, Person, only
 from data.schema import Access, Account, Kind, Rater, Role, now
-from data.store.access import PERSONAL_CODE, Way, new_code, revoke
+from data.store.access import NO_HASH, PERSONAL_CODE, Way, new_code, revoke
 from data.store.audit import log, refuse_locked
 
-EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
 LONGEST_NAME = 80
 
 
@@ -69,13 +69,16 @@ def add_people(
     BadInput
         If a name or the address cannot be used, or the name is a juror's.
     Conflict
-        If a name or the address is in the study already. Nobody is added then.
+        If a name is in the study already, or somebody who may sign in has the address.
+        Nobody is added then.
     """
     _refuse_repeats(names)
     if email and len(names) != 1:
         raise BadInput(f"e-mail {email}: belongs to one person, but {len(names)} were named")
     with transaction(engine) as session:
-        accounts = [_newcomer(session, by, one, role, _address(session, email)) for one in names]
+        accounts = [_newcomer(session, by, one, role) for one in names]
+        if email and email.strip():
+            _give_email(session, by, accounts[0], email)
         return [Invitation(one.name, new_code(session, by.actor, one, way)) for one in accounts]
 
 
@@ -91,7 +94,7 @@ def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, by, name)
+        account = _known(session, name)
         revoke(session, account)
         if account.ended is not None:
             account.ended = None
@@ -119,7 +122,7 @@ def end_access(by: Person, engine: Engine, name: str) -> bool:
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, by, name)
+        account = _known(session, name)
         if account.id == by.id:
             raise BadInput("you cannot shut yourself out; another coordinator can")
         if account.ended is not None:
@@ -131,6 +134,23 @@ def end_access(by: Person, engine: Engine, name: str) -> bool:
     return True
 
 
+@only(Role.COORDINATOR)
+def set_email(by: Person, engine: Engine, name: str, email: str | None) -> bool:
+    """Give a person another e-mail address, or none; False if that is so already.
+
+    Sessions that the old address opened end. An address of somebody shut out leaves them.
+
+    Raises
+    ------
+    NotAllowed, Unknown
+        Unless `by` is a coordinator; if nobody of that name can sign in to the study.
+    BadInput, Conflict
+        If it is not an address; if it is that of somebody else who may sign in.
+    """
+    with transaction(engine) as session:
+        return _give_email(session, by, _known(session, name), email)
+
+
 def _refuse_repeats(names: Sequence[str]) -> None:
     """Raise BadInput for a name that stands twice or cannot be one."""
     for one in names:
@@ -140,7 +160,7 @@ def _refuse_repeats(names: Sequence[str]) -> None:
             raise BadInput(f"name {one!r}: must be 1 to {LONGEST_NAME} visible characters")
 
 
-def _newcomer(session: Session, by: Person, name: str, role: Role, email: str | None) -> Account:
+def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
     """Return a new account; a clinician's is that of a rater."""
     if session.exec(select(Account).where(Account.name == name)).first() is not None:
         raise Conflict(f"{name} is in this study already; `medjury people renew` gives a new code")
@@ -150,26 +170,37 @@ def _newcomer(session: Session, by: Person, name: str, role: Role, email: str | 
         rater = _rater(session, by, name)
         if rater.simulated:
             raise Conflict(f"{name} is a simulated clinician in this study; use another name")
-    account = Account(name=name, role=role, email=email, rater=rater.id if rater else None)
+    account = Account(name=name, role=role, rater=rater.id if rater else None)
     session.add(account)
     session.flush()
     log(session, by.actor, "person added", {"account": account.id, "role": role})
     return account
 
 
-def _address(session: Session, email: str | None) -> str | None:
-    """Return an e-mail address as it is stored: in lower case."""
-    if not email or not email.strip():
-        return None
-    address = email.strip().lower()
-    if not EMAIL.fullmatch(address):
-        raise BadInput(f"e-mail {email!r}: is not an address")
-    if session.exec(select(Account).where(Account.email == address)).first() is not None:
-        raise Conflict(f"e-mail {address}: belongs to somebody in this study already")
-    return address
+def _give_email(session: Session, by: Person, account: Account, email: str | None) -> bool:
+    """Store an address in small letters, or none, and end the sessions that the old one opened."""
+    address = email if email is None else email.strip().lower()
+    if address == account.email:
+        return False
+    if address is not None and not EMAIL.fullmatch(address):
+        raise BadInput(f"e-mail {email!r}: is not an address such as name@hospital.example")
+    holder = session.exec(select(Account).where(col(Account.email) == address)).first()
+    if address is not None and holder is not None:
+        if holder.ended is None:
+            raise Conflict(f"e-mail {address}: belongs to {holder.name} in this study already")
+        _give_email(session, by, holder, None)
+    opened = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
+    for one in session.exec(opened.where(col(Access.revoked).is_(None))):
+        one.revoked = now()
+    act = "removed" if address is None else "changed" if account.email else "given"
+    account.email = address
+    session.add(account)
+    session.flush()
+    log(session, by.actor, f"e-mail {act}", {"account": account.id})
+    return True
 
 
-def _known(session: Session, by: Person, name: str) -> Account:
+def _known(session: Session, name: str) -> Account:
     """Return the account of that name; a clinician without one so far is given one."""
     account = session.exec(select(Account).where(Account.name == name)).first()
     if account is not None:
@@ -200,18 +231,15 @@ def _account(session: Session, rater: Rater) -> Account:
     """Return a clinician's account, made if new."""
     known = session.exec(select(Account).where(Account.rater == rater.id)).first()
     if known is None:
-        _refuse_namesake(session, rater.handle)
+        other = session.exec(select(Account).where(Account.name == rater.handle)).first()
+        if other is not None:
+            raise BadInput(
+                f"{other.name} is a {other.role} in this study; name the clinician otherwise"
+            )
         known = Account(name=rater.handle, role=Role.CLINICIAN, rater=rater.id)
         session.add(known)
         session.flush()
     return known
-
-
-def _refuse_namesake(session: Session, name: str) -> None:
-    """Raise BadInput if somebody who does not rate has this name."""
-    other = session.exec(select(Account).where(Account.name == name)).first()
-    if other is not None:
-        raise BadInput(f"{name} is a {other.role} in this study; name the clinician otherwise")
 
 
 def _has_access(session: Session, account: Account) -> bool:

@@ -1,0 +1,121 @@
+"""An e-mail address belongs to one person who may sign in, and opens nothing once it is gone."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import Engine
+
+from data.errors import Conflict, MedjuryError, NotAllowed
+from data.person import OPERATOR, Person
+from data.queries import people, person_by_access, person_by_code, person_by_email
+from data.queries.record import acts, verify
+from data.schema import Role
+from data.store import add_people, end_access, enter, enter_by_email, renew_access
+from data.store.people import set_email
+
+A, B = "a@ward.example", "b@ward.example"
+ACTS = ("e-mail given", "e-mail changed", "e-mail removed")
+
+
+@pytest.fixture
+def study(engine: Engine) -> Engine:
+    """Return a study with two clinicians, one of whom has an address."""
+    add_people(OPERATOR, engine, ["dr-a"], email=A)
+    add_people(OPERATOR, engine, ["dr-b"])
+    return engine
+
+
+def owner(engine: Engine, email: str) -> str:
+    """Return whom the hospital account with this address lets in; empty if nobody."""
+    found = person_by_email(engine, email)
+    return found.name if found else ""
+
+
+def person(engine: Engine, name: str) -> Person:
+    """Return somebody signed in with a new code."""
+    found = person_by_code(engine, renew_access(OPERATOR, engine, name).code)
+    assert found is not None
+    return enter(engine, found).person
+
+
+def test_a_changed_email_lets_in_by_the_new_address_only(study: Engine) -> None:
+    assert set_email(OPERATOR, study, "dr-a", f" {B.upper()} ")
+    assert (owner(study, A), owner(study, B)) == ("", "dr-a")
+    assert set_email(OPERATOR, study, "dr-a", None)
+    assert owner(study, B) == ""
+    assert {one.email for one in people(OPERATOR, study)} == {None}
+
+
+def test_setting_what_is_so_already_changes_and_records_nothing(study: Engine) -> None:
+    before = len(acts(study, *ACTS))
+    assert not set_email(OPERATOR, study, "dr-a", A.upper())
+    assert not set_email(OPERATOR, study, "dr-b", None)
+    assert len(acts(study, *ACTS)) == before
+
+
+def test_an_email_of_somebody_who_may_sign_in_is_refused(study: Engine) -> None:
+    with pytest.raises(Conflict, match="belongs to dr-a"):
+        set_email(OPERATOR, study, "dr-b", A)
+    assert owner(study, A) == "dr-a"
+
+
+@pytest.mark.parametrize("adding", [True, False])
+def test_an_email_of_somebody_shut_out_can_be_given_to_another(study: Engine, adding: bool) -> None:
+    end_access(OPERATOR, study, "dr-a")
+    if adding:
+        add_people(OPERATOR, study, ["dr-c"], email=A)
+    else:
+        set_email(OPERATOR, study, "dr-b", A)
+    renew_access(OPERATOR, study, "dr-a")
+    assert owner(study, A) == ("dr-c" if adding else "dr-b")
+    assert [one.email for one in people(OPERATOR, study)].count(A) == 1
+
+
+def test_of_many_who_are_given_one_email_at_once_one_has_it(engine: Engine) -> None:
+    names = [f"dr-{number}" for number in range(6)]
+    add_people(OPERATOR, engine, names)
+
+    def give(name: str) -> bool:
+        try:
+            return set_email(OPERATOR, engine, name, A)
+        except MedjuryError:
+            return False
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(give, names)) == 1
+    assert [one.email for one in people(OPERATOR, engine)].count(A) == 1
+
+
+@pytest.mark.parametrize("email", [B, None])
+def test_a_session_opened_by_the_old_email_ends_and_one_by_code_stays(
+    study: Engine, email: str | None
+) -> None:
+    by_code = person(study, "dr-a")
+    by_hospital = enter_by_email(study, by_code).person
+    assert person_by_access(study, by_hospital.access) is not None
+    set_email(OPERATOR, study, "dr-a", email)
+    assert person_by_access(study, by_hospital.access) is None
+    assert person_by_access(study, by_code.access) is not None
+
+
+@pytest.mark.parametrize("role", [Role.CLINICIAN, Role.RESEARCHER])
+def test_only_a_coordinator_sets_an_email_even_their_own(study: Engine, role: Role) -> None:
+    add_people(OPERATOR, study, ["me"], role)
+    me = person(study, "me")
+    for name in ("me", "dr-a"):
+        with pytest.raises(NotAllowed):
+            set_email(me, study, name, B)
+    assert (owner(study, A), owner(study, B)) == ("dr-a", "")
+
+
+def test_every_change_of_an_email_stands_in_the_record_without_the_address(study: Engine) -> None:
+    add_people(OPERATOR, study, ["boss"], Role.COORDINATOR)
+    boss = person(study, "boss")
+    set_email(boss, study, "dr-a", B)
+    set_email(boss, study, "dr-a", None)
+    found = acts(study, *ACTS)
+    assert [one.action for one in found] == list(ACTS)
+    assert [one.actor for one in found] == ["coordinator", boss.actor, boss.actor]
+    assert len({one.detail["account"] for one in found}) == 1
+    assert "ward" not in str([(one.actor, one.detail) for one in found])
+    assert verify(study).findings == ()
