@@ -1,9 +1,11 @@
-"""Studies for the tests: real databases in a temporary folder."""
+"""Studies for the tests: real databases in a temporary folder, and the real page on them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+from rating_server import Server, chromium, new_context, serving
 from small import RESPONSES, Run
 from sqlalchemy import Engine
 
@@ -60,3 +62,37 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         return int(str(ended.value.code or 0)), said.out, said.err
 
     return call
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Return an empty study that all tests of a module share, as its server does."""
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('e2e') / 'study.db'}", create=True)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def server(study: Engine, codes: dict[str, str]) -> Iterator[Server]:
+    """Serve the module's study, which its fixture `codes` has filled."""
+    with serving(str(study.url)) as server:
+        yield server
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Return a clinician's browser, on a laptop."""
+    context = new_context(browser)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Page:
+    return context.new_page()

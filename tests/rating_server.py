@@ -14,7 +14,7 @@ from urllib.error import URLError
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
@@ -37,6 +37,8 @@ ARGUMENTS = [
 ]
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 START_SECONDS = 30
+PATIENCE_MS = 30_000  # of every wait for something to be seen: the machines of CI are slow
+LAPTOP, TABLET = (1366, 768), (820, 1180)
 FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
 
 
@@ -162,10 +164,18 @@ def chromium() -> Iterator[Browser]:
     if not shutil.which(CHROMIUM) and not Path(CHROMIUM).exists():
         reason = f"no Chromium at {CHROMIUM}; set CHROMIUM to its path"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser
         browser.close()
+
+
+def new_context(browser: Browser, size: tuple[int, int] = LAPTOP) -> BrowserContext:
+    """Return a browser of somebody's own, signed in nowhere."""
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    context.set_default_timeout(PATIENCE_MS)
+    return context
 
 
 def sign_in(page: Page, server: Server, code: str) -> None:
@@ -173,7 +183,16 @@ def sign_in(page: Page, server: Server, code: str) -> None:
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(code)
     page.get_by_role("button", name="Sign in").click()
-    page.locator("form.likert").wait_for()
+    wait_open(page)
+
+
+def sign_in_by_keys(page: Page, server: Server, code: str) -> None:
+    """Sign in without a mouse: the browser gives the field the focus some time after loading."""
+    page.goto(server.address)
+    page.locator("input[name=code]:focus").wait_for()
+    page.keyboard.type(code)
+    page.keyboard.press("Enter")
+    wait_open(page)
 
 
 def chosen(page: Page) -> Mapping[str, int]:
@@ -189,7 +208,18 @@ def chosen(page: Page) -> Mapping[str, int]:
 def wait_for_count(page: Page, done: int, total: int) -> None:
     """Wait until the page says that so many are rated and the next form takes keys."""
     page.locator(".mj-count", has_text=f"{done} of {total} rated").wait_for()
+    wait_open(page)
+
+
+def wait_open(page: Page) -> None:
+    """Wait until a form is there that takes keys: not that of a response just submitted or left."""
     page.locator("form.likert:not([data-locked])").wait_for()
+
+
+def wait_settled(page: Page) -> None:
+    """Wait until the page is drawn to its end, so that what listens for keys is in place."""
+    unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
+    page.locator(unsettled).wait_for(state="detached")
 
 
 def wait_saved(page: Page) -> None:

@@ -4,8 +4,18 @@ import hashlib
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
-from rating_server import Server, build, chromium, row, rubric, scores_of, serving, wait_for_count
+from playwright.sync_api import Browser, Page, expect
+from rating_server import (
+    TABLET,
+    Server,
+    build,
+    new_context,
+    row,
+    rubric,
+    scores_of,
+    wait_for_count,
+    wait_open,
+)
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -13,7 +23,6 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from annotate import sessions
-from data.database import open_study
 from data.person import OPERATOR
 from data.queries import Person, person_by_code
 from data.schema import Role
@@ -24,62 +33,34 @@ COORDINATOR = "Coordinator Lindqvist"
 HIDDEN = ("Lindqvist", "dr-other", "People in this study", "Manage", "researcher", "Researcher")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('access') / 'study.db'}", create=True)
-    build(engine, [row(1, "No fever."), row(2, "Mild pain.")], ["dr-one", "dr-other"], rubric())
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def server(engine: Engine) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1366, "height": 768})
-    context.set_default_timeout(20_000)
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Page:
-    return context.new_page()
-
-
 @pytest.fixture
 def other(browser: Browser) -> Iterator[Page]:
     """Return a page of somebody else's browser."""
-    context = browser.new_context(viewport={"width": 820, "height": 1180})
-    context.set_default_timeout(20_000)
+    context = new_context(browser, TABLET)
     yield context.new_page()
     context.close()
 
 
 @pytest.fixture(scope="module")
-def coordinator(engine: Engine) -> str:
-    return add_people(OPERATOR, engine, [COORDINATOR], Role.COORDINATOR)[0].code
+def codes(study: Engine) -> dict[str, str]:
+    rows = [row(1, "No fever."), row(2, "Mild pain.")]
+    return build(study, rows, ["dr-one", "dr-other"], rubric())
 
 
-def signed_in(engine: Engine, code: str) -> Person:
+@pytest.fixture(scope="module")
+def coordinator(study: Engine, codes: dict[str, str]) -> str:
+    return add_people(OPERATOR, study, [COORDINATOR], Role.COORDINATOR)[0].code
+
+
+def signed_in(study: Engine, code: str) -> Person:
     """Return whom a code lets in."""
-    found = person_by_code(engine, code)
+    found = person_by_code(study, code)
     assert found is not None
-    return enter(engine, found).person
+    return enter(study, found).person
 
 
 def test_an_invitation_leads_from_the_coordinator_to_a_rating(
-    page: Page, other: Page, server: Server, engine: Engine, coordinator: str
+    page: Page, other: Page, server: Server, study: Engine, coordinator: str
 ) -> None:
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(coordinator)
@@ -88,18 +69,18 @@ def test_an_invitation_leads_from_the_coordinator_to_a_rating(
     page.get_by_label("Names, one a line").fill("dr-invited")
     page.get_by_role("button", name="Add", exact=True).click()
     link = page.locator(".st-key-handed code").inner_text()
-    assign(engine, [Slot("dr-invited", 1, 0)], seed=0)
+    assign(study, [Slot("dr-invited", 1, 0)], seed=0)
     asked: list[str] = []
     other.on("request", lambda request: asked.append(request.url))
     other.goto(link)
     other.get_by_role("button", name="Open the study").click()
     expect(other.get_by_text("Welcome, dr-invited")).to_be_visible()
     other.get_by_role("link", name="begin").click()
-    other.locator("form.likert").wait_for()
+    wait_open(other)
     other.keyboard.type("425")
     other.keyboard.press("Control+Enter")
     other.get_by_role("heading", name="Thank you").wait_for()
-    assert len(scores_of(engine, "dr-invited")) == 3
+    assert len(scores_of(study, "dr-invited")) == 3
     code = link.partition("#")[2]
     assert not [url for url in asked[1:] if code in url]
     page.get_by_role("button", name="Put away").click()
@@ -112,16 +93,16 @@ def test_an_invitation_leads_from_the_coordinator_to_a_rating(
 
 
 def test_a_clinician_finds_nothing_of_the_coordinators_screen(
-    page: Page, server: Server, engine: Engine, coordinator: str
+    page: Page, server: Server, study: Engine, coordinator: str
 ) -> None:
-    token = sessions.issue(engine, signed_in(engine, renew_access(OPERATOR, engine, "dr-one").code))
+    token = sessions.issue(study, signed_in(study, renew_access(OPERATOR, study, "dr-one").code))
     page.context.add_cookies([{"name": sessions.COOKIE, "value": token, "url": server.address}])
     frames: list[bytes | str] = []
     page.on(
         "websocket", lambda opened: opened.on("framereceived", lambda data: frames.append(data))
     )
     page.goto(f"{server.address}/people")
-    page.locator("form.likert").wait_for()
+    wait_open(page)
     told = [one for one in frames if isinstance(one, bytes)]
     assert [one for one in HIDDEN if one.encode() in b"".join(told)] == []
     assert screens(told) == {"Rate"}
@@ -139,15 +120,15 @@ def screens(frames: list[bytes]) -> set[str]:
 
 
 def test_a_crafted_connection_gets_no_further(
-    server: Server, engine: Engine, coordinator: str
+    server: Server, study: Engine, coordinator: str
 ) -> None:
-    clinician = signed_in(engine, renew_access(OPERATOR, engine, "dr-one").code)
-    good = sessions.issue(engine, clinician)
+    clinician = signed_in(study, renew_access(OPERATOR, study, "dr-one").code)
+    good = sessions.issue(study, clinician)
     for token in (good, good[:-3] + "abc", "", "x.y.z"):
         told = forced(server, token, "people")
         assert [one for one in HIDDEN if one.encode() in told] == []
         assert (b"No fever." in told) == (token == good)
-    boss = sessions.issue(engine, signed_in(engine, coordinator))
+    boss = sessions.issue(study, signed_in(study, coordinator))
     told = forced(server, boss, "rate")
     assert b"dr-other" in told
     assert b"No fever." not in told
@@ -176,15 +157,15 @@ def forced(server: Server, token: str, path: str) -> bytes:
                 return told
 
 
-def test_shutting_out_ends_an_open_page(page: Page, server: Server, engine: Engine) -> None:
-    code = renew_access(OPERATOR, engine, "dr-one").code
+def test_shutting_out_ends_an_open_page(page: Page, server: Server, study: Engine) -> None:
+    code = renew_access(OPERATOR, study, "dr-one").code
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(code)
     page.keyboard.press("Enter")
     wait_for_count(page, 0, 2)
-    renew_access(OPERATOR, engine, "dr-one")
+    renew_access(OPERATOR, study, "dr-one")
     page.keyboard.type("4")
     expect(page.get_by_role("heading", name="Signed out")).to_be_visible()
-    assert scores_of(engine, "dr-one") == []
+    assert scores_of(study, "dr-one") == []
     page.goto(f"{server.address}/rate")
-    assert page.url.endswith("/login")
+    page.wait_for_url("**/login")

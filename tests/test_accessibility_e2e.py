@@ -10,17 +10,29 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
-from rating_server import Server, build, chromium, row, rubric, serving, sign_in, wait_for_count
+from rating_server import (
+    LAPTOP,
+    TABLET,
+    Server,
+    build,
+    new_context,
+    row,
+    rubric,
+    sign_in,
+    wait_for_count,
+    wait_open,
+    wait_saved,
+    wait_settled,
+)
 from sqlalchemy import Engine
 
-from data.database import open_study
 from data.store.settings import set_setting
 
 pytestmark = pytest.mark.e2e
 
 AXE = "axe-core@4.14.1"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-SIZES = {"laptop": (1366, 768), "tablet": (820, 1180)}
+SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 SOURCE = "CHIEF COMPLAINT\nKnee pain.\nAssessment:\n" + "Osteoarthritis of the knee.\n" * 60
 
 
@@ -49,43 +61,24 @@ def _fetch(cache: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('axe') / 'study.db'}", create=True)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def codes(engine: Engine) -> dict[str, str]:
-    set_setting(engine, "reference", "after_rating")
+def codes(study: Engine) -> dict[str, str]:
+    set_setting(study, "reference", "after_rating")
     other = {"context": SOURCE, "reference": "The gold note.", "checklist": "Pain mentioned."}
     rows = [row(n, f"Note {n}. No fever.", **other) for n in (1, 2)]
-    return build(engine, rows, list(SIZES), rubric())
-
-
-@pytest.fixture(scope="module")
-def server(engine: Engine, codes: dict[str, str]) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
+    return build(study, rows, list(SIZES), rubric())
 
 
 @pytest.mark.parametrize("size", list(SIZES))
 def test_no_view_of_the_rating_room_breaks_wcag_22_aa(
     size: str, browser: Browser, server: Server, codes: dict[str, str], axe: str
 ) -> None:
-    width, height = SIZES[size]
-    page = browser.new_page(viewport={"width": width, "height": height})
+    context = new_context(browser, SIZES[size])
+    page = context.new_page()
     found: dict[str, list[str]] = {}
     for view in _tour(page, server, codes[size]):
-        page.wait_for_timeout(150)
+        wait_settled(page)
         found[view] = _violations(page, axe)
-    page.close()
+    context.close()
     assert "\n".join(f"{view} {one}" for view, broken in found.items() for one in broken) == ""
     assert len(found) == 10
 
@@ -97,31 +90,36 @@ def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
     sign_in(page, server, code)
     yield "rating"
     page.keyboard.press("2")
+    wait_saved(page)
     page.keyboard.press("s")
     yield "marking"
     page.keyboard.press("w")
     page.keyboard.type("34nf")
+    wait_saved(page)
     yield "marked"
-    page.keyboard.press("r")
-    yield "recusal"
-    page.keyboard.press("Escape")
-    page.keyboard.press("?")
-    yield "keys"
-    page.keyboard.press("Escape")
+    dialog = page.get_by_role("dialog")
+    for view, key in (("recusal", "r"), ("keys", "?")):
+        page.keyboard.press(key)
+        dialog.wait_for()
+        yield view
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
     page.keyboard.press("Control+Enter")
     page.get_by_text("Submitted.").wait_for()
     yield "reference"
     page.evaluate("sessionStorage.setItem('medjury-worked', '1500')")
     page.keyboard.press("Enter")
-    page.get_by_role("dialog").wait_for()
+    dialog.wait_for()
     yield "pause"
     page.keyboard.press("Enter")
+    dialog.wait_for(state="detached")
     page.keyboard.press("p")
     page.get_by_text("You rated this on").wait_for()
     page.get_by_text("Show reference").click()
     yield "previous"
     page.keyboard.press("b")
     page.get_by_text("You rated this on").wait_for(state="detached")
+    wait_open(page)
     page.keyboard.type("345")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 2, 2)

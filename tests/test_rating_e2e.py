@@ -1,6 +1,5 @@
 """The rating page in a real browser against the real server."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,18 +8,17 @@ from rating_server import (
     Server,
     build,
     chosen,
-    chromium,
+    new_context,
     row,
     rubric,
     scores_of,
-    serving,
     sign_in,
+    sign_in_by_keys,
     wait_for_count,
+    wait_open,
     wait_saved,
 )
 from sqlalchemy import Engine
-
-from data.database import open_study
 
 pytestmark = pytest.mark.e2e
 
@@ -31,46 +29,14 @@ STEPPED = [(-2, 2), (0, 10)]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('e2e') / 'study.db'}", create=True)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def codes(engine: Engine) -> dict[str, str]:
+def codes(study: Engine) -> dict[str, str]:
     rows = [row(n, f"Note {n}: no fever, mild knee pain.") for n in range(1, 7)]
-    codes = build(engine, rows, RATERS, rubric(name="rubric_hidden"))
+    codes = build(study, rows, RATERS, rubric(name="rubric_hidden"))
     for number, (low, high) in enumerate(STEPPED, 7):
         wide = row(number, "Short note.", benchmark=f"wide{number}")
         scale = rubric(*SEVEN, low=low, high=high, name=f"wide{number}")
-        codes |= build(engine, [wide], [f"dr-wide{low}"], scale)
+        codes |= build(study, [wide], [f"dr-wide{low}"], scale)
     return codes
-
-
-@pytest.fixture(scope="module")
-def server(engine: Engine, codes: dict[str, str]) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1366, "height": 768})
-    context.set_default_timeout(15_000)
-    yield context
-    context.close()
-
-
-@pytest.fixture
-def page(context: BrowserContext) -> Page:
-    return context.new_page()
 
 
 def test_a_wrong_code_is_refused_in_words(page: Page, server: Server) -> None:
@@ -86,32 +52,29 @@ def test_signing_out_closes_the_page(page: Page, server: Server, codes: dict[str
     page.get_by_role("link", name="Sign out").click()
     page.wait_for_url("**/login")
     page.goto(server.address)
-    assert page.url.endswith("/login")
+    page.wait_for_url("**/login")
 
 
 def test_three_responses_are_rated_by_keyboard_alone(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
-    page.goto(server.address)
-    expect(page.get_by_label("Your sign-in code")).to_be_focused()
-    page.keyboard.type(codes["dr-keys"])
-    page.keyboard.press("Enter")
-    page.locator("form.likert").wait_for()
+    sign_in_by_keys(page, server, codes["dr-keys"])
     for number in range(3):
         assert chosen(page) == {}
         page.keyboard.type("54")
         page.keyboard.press("u")
         page.keyboard.type("23")
         page.keyboard.press("c")
+        expect(page.get_by_label("Comment (optional)")).to_be_focused()
         page.keyboard.type("seen at 4 pm")
         page.keyboard.press("Control+Enter")
         wait_for_count(page, number + 1, 6)
     expected = [(n, c, s) for n in (1, 2, 3) for c, s in zip(CRITERIA, (5, 2, 3), strict=True)]
-    assert scores_of(engine, "dr-keys") == expected
+    assert scores_of(study, "dr-keys") == expected
 
 
 def test_no_key_is_lost_or_misplaced_however_fast_they_come(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-fast"])
     strokes = ["435", "321", "552", "314", "443", "515"]
@@ -129,7 +92,7 @@ def test_no_key_is_lost_or_misplaced_however_fast_they_come(
         for n, keys in enumerate(strokes, 1)
         for criterion, key in zip(CRITERIA, keys, strict=True)
     ]
-    assert scores_of(engine, "dr-fast") == expected
+    assert scores_of(study, "dr-fast") == expected
 
 
 def test_a_draft_goes_on_after_a_reload_and_on_a_second_device(
@@ -140,9 +103,9 @@ def test_a_draft_goes_on_after_a_reload_and_on_a_second_device(
     page.get_by_label("Comment (optional)").fill("dose missing")
     wait_saved(page)
     page.reload()
-    page.locator("form.likert").wait_for()
+    wait_open(page)
     assert chosen(page) == {"accuracy": 4, "completeness": 2}
-    elsewhere = browser.new_context()
+    elsewhere = new_context(browser)
     second = elsewhere.new_page()
     sign_in(second, server, codes["dr-draft"])
     assert chosen(second) == {"accuracy": 4, "completeness": 2}
@@ -156,35 +119,35 @@ def test_two_windows_on_one_response_lose_neither_ones_entries(
     sign_in(page, server, codes["dr-two"])
     other = context.new_page()
     other.goto(server.address)
-    other.locator("form.likert").wait_for()
+    wait_open(other)
     page.keyboard.type("4")
     wait_saved(page)
     other.get_by_label("Comment (optional)").fill("from the other window")
     expect(other.get_by_role("radio", name="4 Point 4 of accuracy")).to_be_checked()
     wait_saved(other)
     page.reload()
-    page.locator("form.likert").wait_for()
+    wait_open(page)
     assert chosen(page) == {"accuracy": 4}
     expect(page.get_by_label("Comment (optional)")).to_have_value("from the other window")
 
 
 def test_with_the_mouse_and_something_missing_nothing_is_sent(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-mouse"])
     page.get_by_role("radio", name="2 Point 2 of completeness").check(force=True)
     page.get_by_role("button", name="Submit and next").click()
     expect(page.get_by_role("alert")).to_have_text("Not rated yet: Accuracy, Clarity")
-    assert scores_of(engine, "dr-mouse") == []
+    assert scores_of(study, "dr-mouse") == []
     page.keyboard.type("45")
     page.get_by_role("button", name="Submit and next").click()
     wait_for_count(page, 1, 6)
     expected = [("accuracy", 4), ("completeness", 2), ("clarity", 5)]
-    assert sorted(s[1:] for s in scores_of(engine, "dr-mouse")) == sorted(expected)
+    assert sorted(s[1:] for s in scores_of(study, "dr-mouse")) == sorted(expected)
 
 
 def test_a_power_cut_loses_nothing_and_the_page_goes_on(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-power"])
     page.keyboard.type("4")
@@ -195,12 +158,12 @@ def test_a_power_cut_loses_nothing_and_the_page_goes_on(
     server.start()
     wait_for_count(page, 1, 6)
     scores = zip(CRITERIA, (4, 3, 5), strict=True)
-    assert scores_of(engine, "dr-power") == [(1, c, s) for c, s in scores]
+    assert scores_of(study, "dr-power") == [(1, c, s) for c, s in scores]
 
 
 @pytest.mark.parametrize(("low", "high"), STEPPED)
 def test_a_scale_without_digits_takes_numbers_and_steps_and_seven_criteria_fit(
-    low: int, high: int, page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    low: int, high: int, page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes[f"dr-wide{low}"])
     expect(page.get_by_role("button", name="Submit and next")).to_be_in_viewport()
@@ -211,10 +174,11 @@ def test_a_scale_without_digits_takes_numbers_and_steps_and_seven_criteria_fit(
         page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
     page.keyboard.press("c")
+    expect(page.get_by_label("Comment (optional)")).to_be_focused()
     page.keyboard.type("low")
     page.keyboard.press("Control+Enter")
     page.get_by_role("heading", name="Thank you").wait_for()
-    assert [s[1:] for s in scores_of(engine, f"dr-wide{low}")] == [(c, low + 1) for c in SEVEN]
+    assert [s[1:] for s in scores_of(study, f"dr-wide{low}")] == [(c, low + 1) for c in SEVEN]
 
 
 def test_the_serving_process_carries_no_pandas(server: Server) -> None:

@@ -1,25 +1,23 @@
 """Marks, flags, recusal, the way back and the pause, in a real browser."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from rating_server import (
     Server,
     build,
-    chromium,
     row,
     rubric,
     scores_of,
-    serving,
     sign_in,
+    sign_in_by_keys,
     wait_for_count,
+    wait_open,
     wait_saved,
+    wait_settled,
 )
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
-from data.database import open_study
 from data.schema import Assignment, Remark, Span
 from data.store.settings import set_setting
 
@@ -33,62 +31,41 @@ SOURCE = "CHIEF COMPLAINT\nKnee pain.\n\nAssessment:\nOsteoarthritis of the knee
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('tools') / 'study.db'}", create=True)
-    yield engine
-    engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def codes(engine: Engine) -> dict[str, str]:
-    set_setting(engine, "reference", "after_rating")
+def codes(study: Engine) -> dict[str, str]:
+    set_setting(study, "reference", "after_rating")
     rows = [row(1, ODD, context=SOURCE)]
     rows += [row(n, f"Note {n}. No fever. Knee pain.", context=SOURCE) for n in range(2, 6)]
     rows[4] = row(5, "Note 5.", reference="The gold note.")
-    return build(engine, rows, RATERS, rubric())
+    return build(study, rows, RATERS, rubric())
 
 
-@pytest.fixture(scope="module")
-def server(engine: Engine, codes: dict[str, str]) -> Iterator[Server]:
-    with serving(str(engine.url)) as server:
-        yield server
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": 1366, "height": 768})
-    context.set_default_timeout(15_000)
-    yield context.new_page()
-    context.close()
-
-
-def marks(engine: Engine, rater: int) -> list[tuple[str, str, str]]:
+def marks(study: Engine, rater: int) -> list[tuple[str, str, str]]:
     """Return what a rater marked: criterion, error, and the stretch cut from the text as stored."""
     query = select(Span).join(Assignment).where(Assignment.rater == rater).order_by(text("span.id"))
-    with Session(engine) as session:
+    with Session(study) as session:
         found = list(session.exec(query))
     return [(one.criterion, one.error, ODD[one.start : one.end]) for one in found]
 
 
-def remarks(engine: Engine, rater: int) -> list[tuple[str, str]]:
+def remarks(study: Engine, rater: int) -> list[tuple[str, str]]:
     query = select(Remark.kind, Remark.text).join(Assignment).where(Assignment.rater == rater)
-    with Session(engine) as session:
+    with Session(study) as session:
         return [(kind, told) for kind, told in session.exec(query)]
 
 
+def wait_highlighted(page: Page, name: str, *stretches: str) -> None:
+    """Wait until just these stretches are painted with a highlight."""
+    page.wait_for_function(
+        """([name, stretches]) =>
+        [...(CSS.highlights.get(name) ?? [])].map(String).join("|") === stretches.join("|")""",
+        arg=[name, stretches],
+    )
+
+
 def test_three_responses_without_a_mouse_with_a_mark_a_flag_and_a_recusal(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
-    page.goto(server.address)
-    page.keyboard.type(codes["dr-keys"])
-    page.keyboard.press("Enter")
-    page.locator("form.likert").wait_for()
+    sign_in_by_keys(page, server, codes["dr-keys"])
     for key in ("2", "s", "ArrowDown", "w", "s", "ArrowRight", "Shift+ArrowRight", "n"):
         page.keyboard.press(key)
     page.keyboard.type("45f")
@@ -106,16 +83,16 @@ def test_three_responses_without_a_mouse_with_a_mark_a_flag_and_a_recusal(
         page.keyboard.type("543")
         page.keyboard.press("Control+Enter")
         wait_for_count(page, number, 4)
-    assert [scores[0] for scores in scores_of(engine, "dr-keys")] == [1] * 3 + [3] * 3 + [4] * 3
-    assert marks(engine, 1) == [
+    assert [scores[0] for scores in scores_of(study, "dr-keys")] == [1] * 3 + [3] * 3 + [4] * 3
+    assert marks(study, 1) == [
         ("accuracy", "wrong", "\x07Bell rang \U0001d4b3 twice."),
         ("completeness", "unsupported", "RTL\u202c ends"),
     ]
-    assert remarks(engine, 1) == [("flag", ""), ("recused", "Outside my specialty")]
+    assert remarks(study, 1) == [("flag", ""), ("recused", "Outside my specialty")]
 
 
 def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-mouse"])
     page.locator(".mj-response .mj-text").evaluate(
@@ -132,19 +109,19 @@ def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
     )
     page.get_by_role("button", name="Missing").click()
     wait_saved(page)
-    assert page.evaluate("[...CSS.highlights.get('mj-missing')].map(String)") == ["😀 word."]
+    wait_highlighted(page, "mj-missing", "😀 word.")
     page.reload()
-    page.locator("form.likert").wait_for()
+    wait_open(page)
     expect(page.get_by_role("list", name="Marked in the response")).to_contain_text("😀 word.")
-    assert page.evaluate("[...CSS.highlights.get('mj-missing')].map(String)") == ["😀 word."]
+    wait_highlighted(page, "mj-missing", "😀 word.")
     page.keyboard.type("343")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 1, 5)
-    assert marks(engine, 2) == [("accuracy", "missing", "😀 word.")]
+    assert marks(study, 2) == [("accuracy", "missing", "😀 word.")]
 
 
 def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-back"])
     for number in (1, 2):
@@ -156,18 +133,19 @@ def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(
     page.get_by_text("You rated this on").wait_for()
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".mj-response")).to_contain_text("Bell rang")
+    wait_open(page)  # the form comes after the response
     page.get_by_role("radio", name="1 Point 1 of clarity").check(force=True)
     expect(page.get_by_role("status").filter(has_text="Changed, not submitted")).to_be_visible()
     page.keyboard.press("Control+Enter")
     expect(page.locator(".mj-response")).to_contain_text("Note 3.")
     expect(page.get_by_role("radio", name="5 Point 5 of accuracy")).to_be_checked()
-    found = [score for where, name, score in scores_of(engine, "dr-back") if name == "clarity"]
+    found = [score for where, name, score in scores_of(study, "dr-back") if name == "clarity"]
     assert found == [5, 5, 1]
     assert page.url.rstrip("/") == server.address
 
 
 def test_a_low_score_asks_why_at_once_and_before_it_is_taken(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-low"])
     page.keyboard.type("2")
@@ -176,26 +154,26 @@ def test_a_low_score_asks_why_at_once_and_before_it_is_taken(
     page.keyboard.type("33")
     page.keyboard.press("Control+Enter")
     expect(page.get_by_role("alert")).to_have_text(asked)
-    assert scores_of(engine, "dr-low") == []
+    assert scores_of(study, "dr-low") == []
     page.keyboard.type("cdose wrong")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 1, 5)
 
 
 def test_without_enough_context_no_score_is_needed(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-none"])
     page.keyboard.press("n")
     page.keyboard.press("a")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 1, 5)
-    assert scores_of(engine, "dr-none") == []
-    assert [one[0] for one in remarks(engine, 5)] == ["not_enough_context", "names_author"]
+    assert scores_of(study, "dr-none") == []
+    assert [one[0] for one in remarks(study, 5)] == ["not_enough_context", "names_author"]
 
 
 def test_a_pause_is_offered_and_the_reference_comes_after_the_rating(
-    page: Page, server: Server, engine: Engine, codes: dict[str, str]
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-pause"])
     for number in range(1, 5):
@@ -208,6 +186,7 @@ def test_a_pause_is_offered_and_the_reference_comes_after_the_rating(
             expect(page.get_by_role("dialog", name="You have worked 25 minutes")).to_be_visible()
             page.keyboard.type("1")
             page.get_by_role("button", name="Continue").press("Enter")
+            page.get_by_role("dialog").wait_for(state="detached")
     assert page.get_by_text("The gold note.").count() == 0
     page.keyboard.type("345")
     page.keyboard.press("Control+Enter")
@@ -218,13 +197,14 @@ def test_a_pause_is_offered_and_the_reference_comes_after_the_rating(
     page.get_by_role("heading", name="Thank you").wait_for()
     page.get_by_role("button", name="Previous").click()
     expect(page.get_by_text("You rated this on")).to_be_visible()
-    assert [one[2] for one in scores_of(engine, "dr-pause")] == [3, 4, 5] * 5
+    assert [one[2] for one in scores_of(study, "dr-pause")] == [3, 4, 5] * 5
 
 
 def test_texts_are_searched_folded_and_enlarged_without_being_changed(
     page: Page, server: Server, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-read"])
+    wait_settled(page)
     source = page.locator(".mj-source")
     assert source.evaluate("pane => pane.textContent") == SOURCE
     headings = ["CHIEF COMPLAINT\n", "Assessment:\n", "Plan:\n"]
@@ -232,16 +212,18 @@ def test_texts_are_searched_folded_and_enlarged_without_being_changed(
     source.locator("summary").nth(1).press("Enter")
     expect(source.get_by_text("Osteoarthritis")).to_be_hidden()
     page.keyboard.press("/")
+    expect(page.get_by_placeholder("Find in the texts")).to_be_focused()
     page.keyboard.type("knee")
     count = page.get_by_role("search").get_by_role("status")
     expect(count).to_have_text("1 of 2")
     page.keyboard.press("Enter")
     expect(count).to_have_text("2 of 2")
     expect(source.get_by_text("Osteoarthritis")).to_be_visible()
-    assert page.evaluate("[...CSS.highlights.get('mj-here')].map(String)") == ["knee"]
+    wait_highlighted(page, "mj-here", "knee")
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Larger text").click()
     page.reload()
-    page.locator("form.likert").wait_for()
-    size = page.locator(".mj-response").evaluate("pane => getComputedStyle(pane).fontSize")
-    assert float(size.removesuffix("px")) > 15
+    wait_open(page)
+    page.wait_for_function(
+        "() => parseFloat(getComputedStyle(document.querySelector('.mj-response')).fontSize) > 15"
+    )
