@@ -54,8 +54,11 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-# What is served to anybody: the doors, a hospital's way back, and Streamlit's own files.
-DOORS = frozenset({"/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login"})
+# What is not a page: the doors, a hospital's way back, the drafts, which ask for the session
+# themselves, and Streamlit's own files.
+DOORS = frozenset(
+    {"/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login", "/draft"}
+)
 FILES = ("/_stcore/", "/static/", "/component/", "/media/", "/favicon", "/manifest")
 
 

@@ -156,6 +156,16 @@ def why_asked(task: Task, house: House, reply: Reply) -> str:
     return f"{label(first)} is low: write one line why, or mark where in the response."
 
 
+def about(answer: Answer) -> dict[str, Any]:
+    """Return what the form is told of an answer."""
+    return {
+        "code": answer.code,
+        "seq": answer.seq,
+        "error": answer.error,
+        "again": answer.error == BUSY,
+    }
+
+
 def label(criterion: str) -> str:
     """Return a criterion's name as the page writes it."""
     return criterion.replace("_", " ").capitalize()
@@ -229,9 +239,4 @@ def _shown(task: Task, answer: Answer | None) -> dict[str, Any] | None:
     """Return the answer for the form, if it is about the response now shown or went wrong."""
     if answer is None or (answer.code != task.card.code and not answer.error):
         return None
-    return {
-        "code": answer.code,
-        "seq": answer.seq,
-        "error": answer.error,
-        "again": answer.error == BUSY,
-    }
+    return about(answer)

@@ -13,7 +13,7 @@ import streamlit as st
 from sqlalchemy import Engine
 from starlette.middleware import Middleware
 
-from annotate import oidc, signin
+from annotate import drafts, oidc, signin
 from annotate.headers import Gate, SecurityHeaders
 from annotate.study import serve_study
 from data.errors import BadInput
@@ -54,7 +54,7 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
     return st.App(
         str(HERE / "app.py"),
         secrets=secrets or None,
-        routes=signin.routes(engine, hospital),
+        routes=[*signin.routes(engine, hospital), *drafts.routes(engine)],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(Gate, engine=engine, hospital=hospital),

@@ -3,10 +3,11 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
 from sqlmodel import Session
 
@@ -49,7 +50,7 @@ def open_study(url: str = DEFAULT_URL, create: bool = False) -> Engine:
 
 
 @contextmanager
-def told(url: str) -> Iterator[None]:
+def told(url: str | URL) -> Iterator[None]:
     """Turn what the database complains of into one message that says what to do."""
     try:
         yield
@@ -65,16 +66,21 @@ def told(url: str) -> Iterator[None]:
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Session]:
     """Open one writing transaction: all of it is stored, or nothing."""
-    writing = engine.execution_options(writes=True)
-    with told(engine.url.render_as_string()), Session(writing) as session, session.begin():
+    with told(engine.url), Session(_writing(engine)) as session, session.begin():
         yield session
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
     """Open a session that only reads; it never waits for a writer."""
-    with told(engine.url.render_as_string()), Session(engine) as session:
+    with told(engine.url), Session(engine) as session:
         yield session
+
+
+@lru_cache(maxsize=16)
+def _writing(engine: Engine) -> Engine:
+    """Return an engine on the same connections whose transactions begin by taking the lock."""
+    return engine.execution_options(writes=True)
 
 
 def _engine(url: str) -> Engine:

@@ -1,4 +1,4 @@
-"""A scripted clinician's connection to the rating page: Streamlit's WebSocket, no browser.
+"""A scripted clinician's connection to the rating page, no browser: WebSocket, and drafts by POST.
 
 Everything that knows the form's messages stands in `entered`; what the page shows is
 read from the deltas as the browser reads them, cached messages included.
@@ -96,6 +96,7 @@ class Page:
 
     address: str
     socket: ClientConnection
+    desk: httpx2.AsyncClient
     name: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
     script: str = ""
     kept: dict[str, ForwardMsg] = field(default_factory=dict)
@@ -104,6 +105,8 @@ class Page:
     async def open(cls, address: str, cookie: str) -> Self:
         """Connect as the page does; `run` then shows the first response."""
         parts = urlsplit(address)
+        headers = {"Cookie": f"{COOKIE}={cookie}", "Sec-Fetch-Site": "same-origin"}
+        desk = httpx2.AsyncClient(base_url=address, headers=headers, timeout=60)
         socket = await connect(
             f"ws://{parts.netloc}/_stcore/stream",
             origin=Origin(address),
@@ -112,12 +115,19 @@ class Page:
             max_size=LARGEST_FRAME,
             ping_interval=None,
         )
-        return cls(address, socket)
+        return cls(address, socket, desk)
 
     async def run(self, shown: Shown | None = None, message: object = None) -> Shown:
         """Run the page's script, with a message of the form or without; return what it shows."""
         await self.send(shown, message)
         return await self.read()
+
+    async def keep(self, shown: Shown, message: Mapping[str, Any]) -> Shown:
+        """Have a draft kept, for which no page is drawn; return what the form knows then."""
+        answer = await self.desk.post("/draft", json=message)
+        answer.raise_for_status()
+        form = {**shown.form, **answer.json()}
+        return Shown(form, shown.widget, len(answer.content), 0)
 
     async def send(self, shown: Shown | None = None, message: object = None) -> None:
         """Ask for a run of the script, without waiting for it."""
@@ -151,6 +161,7 @@ class Page:
 
     async def close(self) -> None:
         """Leave the page."""
+        await self.desk.aclose()
         await self.socket.close()
 
     async def __aenter__(self) -> Self:

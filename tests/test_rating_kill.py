@@ -66,7 +66,7 @@ class Clinician:
     async def tell(self, page: Page, shown: Shown, message: dict[str, Any]) -> Shown:
         """Send a message and note what was acknowledged."""
         self.pending = message
-        answered = await page.run(shown, message)
+        answered = await (page.run if message["submit"] else page.keep)(shown, message)
         assert answered.acknowledges(message), (message, answered.form)
         self.pending = None
         (self.rated if message["submit"] else self.drafted)[message["code"]] = message["scores"]

@@ -20,6 +20,7 @@ SCRIPTS = (
     "dialogs.js",
     "keys.js",
     "clock.js",
+    "keep.js",
     "form.js",
     "entrance.js",
 )

@@ -204,7 +204,9 @@ class Life {
     clearTimeout(this.waiting);
     this.waiting = null;
     this.sentAt = Date.now();
-    this.tell("message", message(this.entry));
+    const told = message(this.entry);
+    if (this.entry.tools && this.entry.stage === "rating") keepDraft(this, told);
+    else this.tell("message", told);
     this.refresh();
   }
 
@@ -228,6 +230,7 @@ class Life {
   }
 
   end() {
+    this.gone = true;
     clearTimeout(this.waiting);
     for (const [where, kind, does] of this.heard) where.removeEventListener(kind, does, true);
     this.clock.end();

@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -46,7 +47,7 @@ def serving(command: Sequence[str], port: int, health: str, cwd: Path) -> Iterat
     """Run a server until the block ends; it is ready when `health` is answered with 200."""
     with (cwd / "server.log").open("wb") as log:
         started = time.monotonic()
-        process = subprocess.Popen(command, cwd=cwd, stdout=log, stderr=log)
+        process = subprocess.Popen(command, cwd=cwd, env=_environment(), stdout=log, stderr=log)
         try:
             address = f"http://127.0.0.1:{port}"
             _wait(process, address + health)
@@ -67,6 +68,15 @@ def free_port() -> int:
 def machine() -> str:
     """Return what else the machine is doing, for beside the figures."""
     return "load {:.1f} {:.1f} {:.1f}".format(*os.getloadavg()) + f" on {os.cpu_count()} cores"
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment with Python's compiled files kept, as Python does unless told not to.
+
+    They go beside this machine's other temporary files; the first start of all writes them.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "medjury-bytecode")}
 
 
 def _wait(process: subprocess.Popen[bytes], address: str) -> None:

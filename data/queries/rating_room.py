@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, func
+from sqlalchemy import BindParameter, Engine, bindparam, func
 from sqlmodel import col, select
 
 from data.card import Card
@@ -18,6 +18,46 @@ from data.settings import Settings, read_settings
 ENDED = (State.DONE, State.UNRATED)
 LOCKED = "locked"
 TEXTS = 5
+
+# Made once: each message of a clinician asks them, and making one costs more than asking it.
+RATER: BindParameter[int] = bindparam("rater")
+_MINE = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
+_SETTINGS = select(Setting.key, Setting.value)
+_PROGRESS = select(
+    func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED)),
+    func.count(col(Assignment.id)),
+).where(*_MINE)
+_KEPT = select(Assignment.draft, Assignment.draft_seq).where(
+    *_MINE, Assignment.code == bindparam("code")
+)
+_RATED = (
+    select(Assignment.code)
+    .where(Assignment.rater == RATER, col(Assignment.state).in_(ENDED))
+    .order_by(col(Assignment.done_at), col(Assignment.position))
+)
+_TASKS = (
+    shown(
+        Assignment.code,
+        RubricText.body,
+        Assignment.draft,
+        Assignment.draft_seq,
+        Assignment.seconds_active,
+        Assignment.state,
+        Assignment.revision,
+        Assignment.opened_at,
+        Assignment.reference_opened_at,
+        Assignment.submitted_seq,
+        Assignment.done_at,
+    )
+    .join(Assignment, col(Assignment.response) == col(Response.id))
+    .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
+    .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
+    .where(*_MINE)
+)
+_BY_CODE = _TASKS.where(col(Assignment.code) == bindparam("code"))
+_NEXT = (
+    _TASKS.where(col(Assignment.state) == State.OPEN).order_by(col(Assignment.position)).limit(1)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,71 +115,44 @@ class Task:
 def house(engine: Engine) -> House:
     """Return what holds for every clinician, in one reading."""
     with reading(engine) as session:
-        stored = {one.key: one.value for one in session.exec(select(Setting))}
+        stored = dict(session.exec(_SETTINGS).all())
     return House(read_settings(stored), LOCKED in stored)
 
 
 def progress(engine: Engine, rater: int) -> Progress:
     """Return how far a clinician has come."""
-    done = func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED))
     with reading(engine) as session:
-        row = session.exec(
-            select(done, func.count(col(Assignment.id))).where(
-                Assignment.rater == rater, Assignment.state != State.RECUSED
-            )
-        ).one()
+        row = session.exec(_PROGRESS, params={"rater": rater}).one()
     return Progress(*row)
 
 
 def next_task(engine: Engine, rater: int) -> Task | None:
     """Return the first open response in a clinician's own order, or None when all is done."""
-    query = _tasks(rater).where(col(Assignment.state) == State.OPEN)
-    return _first(engine, query.order_by(col(Assignment.position)).limit(1))
+    return _first(engine, _NEXT, {"rater": rater})
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
     """Return a clinician's own response by its code, rated or not; None if it is not theirs."""
-    return _first(engine, _tasks(rater).where(col(Assignment.code) == code))
+    return _first(engine, _BY_CODE, {"rater": rater, "code": code})
+
+
+def kept(engine: Engine, rater: int, code: str) -> dict[str, Any]:
+    """Return the newest state of the form that is stored, and its number; empty if not theirs."""
+    with reading(engine) as session:
+        row = session.exec(_KEPT, params={"rater": rater, "code": code}).first()
+    return {} if row is None else dict(row[0]) | {"seq": row[1]}
 
 
 def rated_codes(engine: Engine, rater: int) -> list[str]:
     """Return the codes of what a clinician has rated, in the order it was first submitted."""
-    query = (
-        select(Assignment.code)
-        .where(Assignment.rater == rater, col(Assignment.state).in_(ENDED))
-        .order_by(col(Assignment.done_at), col(Assignment.position))
-    )
     with reading(engine) as session:
-        return list(session.exec(query))
+        return list(session.exec(_RATED, params={"rater": rater}))
 
 
-def _tasks(rater: int) -> Columns:
-    """Select a clinician's assignments with all that the page needs."""
-    return (
-        shown(
-            Assignment.code,
-            RubricText.body,
-            Assignment.draft,
-            Assignment.draft_seq,
-            Assignment.seconds_active,
-            Assignment.state,
-            Assignment.revision,
-            Assignment.opened_at,
-            Assignment.reference_opened_at,
-            Assignment.submitted_seq,
-            Assignment.done_at,
-        )
-        .join(Assignment, col(Assignment.response) == col(Response.id))
-        .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
-        .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
-        .where(col(Assignment.rater) == rater, col(Assignment.state) != State.RECUSED)
-    )
-
-
-def _first(engine: Engine, query: Columns) -> Task | None:
+def _first(engine: Engine, query: Columns, values: Mapping[str, object]) -> Task | None:
     """Return the one task a query finds."""
     with reading(engine) as session:
-        row = session.execute(query).first()
+        row = session.execute(query, values).first()
     if row is None:
         return None
     texts, (code, body, *entered) = list(row[:TEXTS]), row[TEXTS:]

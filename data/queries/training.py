@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, bindparam
 from sqlmodel import Session, col, select
 
 from data import training
@@ -27,6 +27,10 @@ from data.settings import read_settings
 from data.store.audit import LOCKED
 from data.store.training import expert_scores
 from data.training import SECRET, Outcome, Standing, standing_key
+
+_STANDING = select(Setting.key, Setting.value).where(
+    col(Setting.key).in_((SECRET, LOCKED)) | (col(Setting.key) == bindparam("standing"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,7 @@ Stage = Exercise | Feedback | Result
 def stage(engine: Engine, rater: int) -> Stage | None:
     """Return what a clinician is to see next in training; None once it is over or the study locked."""
     with reading(engine) as session:
-        wanted = col(Setting.key).in_((SECRET, LOCKED, standing_key(rater)))
-        kept = {one.key: one.value for one in session.exec(select(Setting).where(wanted))}
+        kept = dict(session.exec(_STANDING, params={"standing": standing_key(rater)}).all())
         if SECRET not in kept or LOCKED in kept:
             return None
         standing = _read(kept.get(standing_key(rater)))

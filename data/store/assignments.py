@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, func, insert
+from sqlalchemy import Engine, bindparam, func, insert
 from sqlmodel import Session, col, select
 
 from data.database import transaction
@@ -14,6 +14,7 @@ from data.store.audit import Batch, log, refuse_locked
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
+_OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +140,7 @@ def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> No
 
 def own(session: Session, rater: int, code: str) -> Assignment:
     """Return the rater's own assignment of that code, locked until the transaction ends."""
-    found = session.exec(select(Assignment).where(Assignment.code == code).with_for_update())
-    one = found.first()
+    one = session.exec(_OF_CODE, params={"code": code}).first()
     if one is None or one.rater != rater:
         raise NotAllowed("this response is not assigned to you")
     return one

@@ -32,6 +32,7 @@ RESPONSE = ("response_id", "text", "model", *INSTANCE)
 REMARK = ("assignment", "kind", "text", "revision", "at")
 SPAN = ("assignment", "criterion", "start", "end", "text", "error", "note", "revision", "at")
 COLUMNS = {"rating": RATING, "response": RESPONSE, "remark": REMARK, "span": SPAN}
+_LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 
 
@@ -123,10 +124,10 @@ def refuse_locked(session: Session) -> None:
     NotAllowed
         Says since when, and what a coordinator can do.
     """
-    lock = session.get(Setting, LOCKED)
-    if lock is not None:
+    since = session.exec(_LOCKED).first()
+    if since is not None:
         raise NotAllowed(
-            f"the study is locked since {lock.value}; a coordinator can reopen it with "
+            f"the study is locked since {since}; a coordinator can reopen it with "
             '`medjury lock --reopen --reason "..."`, which is recorded'
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine, Float, bindparam, case, insert, update
 from sqlmodel import Session, col, select
 
 from data.card import NOT_ENOUGH_CONTEXT, Reply
@@ -27,6 +27,32 @@ from data.store.audit import Batch, log, refuse_locked
 from data.store.said import previous, said, says
 
 ENDED = (State.DONE, State.UNRATED)
+_RUBRIC = (
+    select(RubricText.body)
+    .join(Benchmark, col(Benchmark.rubric_sha256) == col(RubricText.sha256))
+    .join(Instance, col(Instance.benchmark) == col(Benchmark.name))
+    .join(Response, col(Response.instance) == col(Instance.id))
+    .where(Response.id == bindparam("response"))
+)
+_SECONDS = bindparam("seconds", type_=Float)
+_KEEP = (
+    update(Assignment)
+    .where(
+        col(Assignment.code) == bindparam("code_is"),
+        col(Assignment.rater) == bindparam("rater_is"),
+        col(Assignment.state) != State.RECUSED,
+        col(Assignment.draft_seq) < bindparam("draft_seq"),
+    )
+    .values(
+        draft=bindparam("draft"),
+        draft_seq=bindparam("draft_seq"),
+        seconds_active=case(
+            (col(Assignment.seconds_active) < _SECONDS, _SECONDS),
+            else_=col(Assignment.seconds_active),
+        ),
+    )
+    .execution_options(synchronize_session=False)
+)
 
 
 def save_draft(
@@ -36,15 +62,13 @@ def save_draft(
 
     The draft of a response that is rated already changes nothing about the rating.
     """
+    kept = {"rater_is": rater, "code_is": code, "draft": dict(draft), "draft_seq": seq}
     with transaction(engine) as session:
         refuse_locked(session)
-        one = own(session, rater, code)
-        if one.state == State.RECUSED or seq <= one.draft_seq:
-            return False
-        one.draft, one.draft_seq = dict(draft), seq
-        one.seconds_active = max(one.seconds_active, seconds)
-        session.add(one)
-    return True
+        if session.execute(_KEEP, kept | {"seconds": seconds}).rowcount:  # type: ignore[attr-defined] # of an update
+            return True
+        own(session, rater, code)
+    return False
 
 
 def submit(
@@ -195,13 +219,7 @@ def _shown_text(session: Session, response: int) -> str:
 
 def _rubric(session: Session, response: int) -> Rubric:
     """Return the rubric a response is rated on."""
-    body = session.exec(
-        select(RubricText.body)
-        .join(Benchmark, col(Benchmark.rubric_sha256) == col(RubricText.sha256))
-        .join(Instance, col(Instance.benchmark) == col(Benchmark.name))
-        .join(Response, col(Response.instance) == col(Instance.id))
-        .where(Response.id == response)
-    ).one()
+    body = session.exec(_RUBRIC, params={"response": response}).one()
     return Rubric.from_json(body)
 
 
