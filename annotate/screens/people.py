@@ -11,26 +11,51 @@ from sqlalchemy import Engine
 
 from annotate import panes
 from annotate.screens import people_forms
-from annotate.screens.people_forms import HANDED, Handed
+from annotate.screens.people_forms import HANDED, OPENINGS, Handed
 from data import queries
 from data.person import Person
 from data.queries import PersonView
 from data.schema import Role, now
 
 STYLE = (files("annotate") / "screens" / "people.css").read_text("utf-8")
-WIDTHS = (4.4, 2.4, 3.4, 2.6, 2.6)
-COLUMNS = ("Name", "Role", "Rated", "Last active", "")
+COLUMNS = ("Name", "Role", "Rated", "Last active")
 WAYS = {
     "code": "",
     "link": "invitation not used yet",
     "none": "no way in: give a new code",
     "ended": "shut out",
 }
-ACTIONS = {
-    "New code": people_forms.renew_by_code,
-    "New invitation link": people_forms.renew_by_link,
-    "Shut out": people_forms.end,
+# The table arrives as HTML, escaped here. A button outlives the rows around it, because a dialog
+# gives the focus back to the very button that opened it; one that the server closes gives it back
+# to nobody, which is made up for.
+SCRIPT = """
+const AFTER_DIALOG_MS = 400;
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  let box = parentElement.querySelector(".mj-list");
+  if (!box) {
+    box = Object.assign(document.createElement("div"), { className: "mj-list" });
+    parentElement.append(box);
+  }
+  const focused = document.activeElement;
+  const fresh = document.createElement("template");
+  fresh.innerHTML = data[0];
+  for (const made of fresh.content.querySelectorAll("button")) {
+    const kept = box.querySelector(`[data-id="${made.dataset.id}"]`);
+    if (kept) made.replaceWith(kept);
+  }
+  box.replaceChildren(fresh.content);
+  if (box.contains(focused)) focused.focus();
+  box.onclick = ({ target }) => {
+    box.pressed = target.closest("button");
+    if (box.pressed) setTriggerValue("chosen", Number(box.pressed.dataset.id));
+  };
+  setTimeout(() => {
+    if (document.activeElement === document.body) box.pressed?.focus({ preventScroll: true });
+  }, AFTER_DIALOG_MS);
 }
+"""
+_mount = st.components.v2.component("medjury_people", js=SCRIPT, isolate_styles=False)
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -48,26 +73,21 @@ def show(engine: Engine, person: Person) -> None:
             '<div class="mj-empty">Nobody else is in this study yet. Add clinicians, then '
             "give them work with <code>medjury assign</code>.</div>"
         )
-    with st.container(key="people-columns"):
-        for column, name in zip(st.columns(WIDTHS), COLUMNS, strict=True):
-            column.html(f'<div class="mj-column">{name}</div>')
+    chosen = _show_table(_table(everybody, person.id))
     for one in everybody:
-        _show_row(engine, person, one)
+        if one.id == chosen:
+            st.session_state[OPENINGS] = st.session_state.get(OPENINGS, 0) + 1
+            people_forms.manage(engine, person, one, st.session_state[OPENINGS])
 
 
-def _show_row(engine: Engine, me: Person, one: PersonView) -> None:
-    """Draw one person's line, and what can be done."""
-    with st.container(key=f"row-{one.id}"):
-        name, role, rated, last, acts = st.columns(WIDTHS, vertical_alignment="center")
-        name.html(_name(one, is_me=one.id == me.id))
-        role.html(f'<span class="mj-role mj-{one.role}">{one.role}</span>')
-        rated.html(_rated(one))
-        last.html(_cell(_ago(one.last, now())))
-        if one.id != me.id:
-            can = [act for act in ACTIONS if act != "Shut out" or one.way != "ended"]
-            chosen = acts.menu_button("Manage", can, key=f"acts-{one.id}", width="stretch")
-            if chosen is not None:
-                ACTIONS[chosen](engine, me, one)
+def _show_table(table: str) -> object:
+    """Show the table, in a list as `likert.draw` says why; return whose button was pressed."""
+    shown = _mount(key="everybody", data=[table], on_chosen_change=_nothing)
+    return shown.get("chosen")
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit hands on what a component says only where somebody listens."""
 
 
 def _show_handed() -> None:
@@ -89,6 +109,28 @@ def _show_handed() -> None:
         if st.button("Put away", key="put-away"):
             del st.session_state[HANDED]
             st.rerun()
+
+
+def _table(everybody: Sequence[PersonView], me: int) -> str:
+    """Return everybody as a table; names head their rows."""
+    heads = "".join(f'<th scope="col">{name}</th>' for name in COLUMNS)
+    rows = "".join(_row(one, is_me=one.id == me) for one in everybody)
+    return (
+        '<table class="mj-table"><caption class="mj-unseen">Everybody in this study</caption>'
+        f'<thead><tr>{heads}<th scope="col"><span class="mj-unseen">Manage</span></th></tr></thead>'
+        f"<tbody>{rows}</tbody></table>"
+    )
+
+
+def _row(one: PersonView, *, is_me: bool) -> str:
+    """Return one person's row, with the button that opens what can be done."""
+    return (
+        f'<tr><th scope="row">{_name(one, is_me=is_me)}</th>'
+        f'<td><span class="mj-role mj-{one.role}">{one.role}</span></td>'
+        f"<td>{_rated(one)}</td><td>{_cell(_ago(one.last, now()))}</td>"
+        f'<td><button type="button" class="mj-manage" data-id="{one.id}" aria-haspopup="dialog" '
+        f'aria-label="Manage {html.escape(one.name)}">Manage</button></td></tr>'
+    )
 
 
 def _top(name: str) -> str:
@@ -117,7 +159,7 @@ def _name(one: PersonView, *, is_me: bool) -> str:
 
 
 def _cell(text: str, small: str = "", *, ended: bool = False) -> str:
-    below = f"<small>{small}</small>" if small else ""
+    below = f" <small>{small}</small>" if small else ""
     return f'<div class="mj-cell{" mj-out" if ended else ""}">{html.escape(text)}{below}</div>'
 
 
@@ -130,7 +172,7 @@ def _rated(one: PersonView) -> str:
     percent = round(100 * one.done / one.total)
     return (
         f'<div class="mj-cell mj-done"><span>{one.done} of {one.total}</span>'
-        f'<span class="mj-bar"><span style="width:{percent}%"></span></span></div>'
+        f'<span class="mj-bar" aria-hidden="true"><span style="width:{percent}%"></span></span></div>'
     )
 
 
