@@ -50,7 +50,9 @@ def show(engine: Engine, person: Person, rater: int) -> None:
         st.html(panes.note("Thank you", LOCKED))
     elif task is None:
         _show_end(engine, rater, progress)
-    elif _take_in(engine, person, _show(engine, rater, _view(engine, rater, task, house))):
+    elif _take_in(
+        engine, person, _show(engine, rater, _view(engine, rater, task, house, progress))
+    ):
         st.rerun()
 
 
@@ -73,12 +75,12 @@ def _task(engine: Engine, rater: int) -> Task | None:
     return task
 
 
-def _view(engine: Engine, rater: int, task: Task, house: House) -> View:
+def _view(engine: Engine, rater: int, task: Task, house: House, progress: Progress) -> View:
     """Return what to show of a task."""
     answer: Answer | None = st.session_state.get(ANSWER)
     after = answer is not None and answer.after and answer.at == task.card.code
-    rated = queries.rated_codes(engine, rater)
-    previous = rated[0] != task.card.code if rated else False
+    is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
+    previous = progress.done > 0 and not is_first
     return View(task, house, answer, previous, after)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
-from sqlalchemy import ColumnElement, Engine, func
+from sqlalchemy import Engine, bindparam, func
 from sqlalchemy import select as select_columns
 from sqlmodel import col, select
 
@@ -26,6 +26,13 @@ class Outcome(StrEnum):
 
 
 LOOKUP = 4  # signs of a code that find it; the rest prove it
+# What must hold for a session: its way in not revoked, the account not ended.
+_VALID = (col(Access.revoked).is_(None), col(Account.ended).is_(None))
+_BY_ACCESS = (
+    select(Account.id, Account.name, Account.role, Account.rater)
+    .join(Access, col(Access.account) == col(Account.id))
+    .where(Access.lookup == bindparam("lookup"), *_VALID)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +74,7 @@ def check_code(engine: Engine, code: str) -> Checked:
     query = (
         select(Access, Account)
         .join(Account, col(Account.id) == col(Access.account))
-        .where(Access.lookup == lookup, *_valid())
+        .where(Access.lookup == lookup, *_VALID)
     )
     with reading(engine) as session:
         found = session.exec(query).first()
@@ -89,13 +96,8 @@ def person_by_code(engine: Engine, code: str) -> Person | None:
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
     """Return whose session it is that began by this way in, unless that was revoked."""
-    query = (
-        select(Account.id, Account.name, Account.role, Account.rater)
-        .join(Access, col(Access.account) == col(Account.id))
-        .where(Access.lookup == lookup, *_valid())
-    )
     with reading(engine) as session:
-        found = session.exec(query).first()
+        found = session.exec(_BY_ACCESS, params={"lookup": lookup}).first()
     if found is None:
         return None
     return Person(found[0] or 0, found[1], Role(found[2]), found[3], access=lookup)
@@ -116,7 +118,7 @@ def person(engine: Engine, account: int) -> Person | None:
     query = (
         select(Account)
         .join(Access, col(Access.account) == col(Account.id))
-        .where(Account.id == account, *_valid())
+        .where(Account.id == account, *_VALID)
     )
     with reading(engine) as session:
         found = session.exec(query).first()
@@ -186,11 +188,6 @@ def _way(ways: list[Access]) -> str:
     if any(not one.once for one in valid):
         return "code"
     return "link" if any(one.used is None for one in valid) else "none"
-
-
-def _valid() -> tuple[ColumnElement[bool], ...]:
-    """Return what must hold for a session: its way in not revoked, the account not ended."""
-    return col(Access.revoked).is_(None), col(Account.ended).is_(None)
 
 
 def _fits(stored: str, secret: str) -> bool:
