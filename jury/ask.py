@@ -93,7 +93,7 @@ async def _request(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
     """Make one request, store it, and return the seconds until the next; None if it was the last."""
     call = talk.call()
     worst = _worst(lane, call) if desk.budget.capped else None
-    async with desk.places:
+    async with lane.entered(call, desk.stopping), desk.places:
         if desk.stopping.is_set() or lane.stopped:
             return 0.0
         if not await desk.budget.reserve(worst):
@@ -103,6 +103,7 @@ async def _request(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
         began = time.perf_counter()
         answer = await lane.provider.complete(call)
         seconds = time.perf_counter() - began
+        lane.used(call, answer.usage)
         cost = _cost(lane, answer)
         await desk.budget.settle(worst, cost.usd)
         desk.called(cost.usd)

@@ -1,11 +1,13 @@
 """A juror at work: its line, the form it is asked in, and whether it still answers."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 from data.schema import Status
-from jury.call import Answer, Form, Provider
+from jury.call import Answer, Call, Form, Provider, Usage
 from jury.panel import Juror
+from jury.rates import Gate, Limits, estimated, taken
 
 RUNGS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 REFUSED_FORM = (400, 415, 422, 501)
@@ -79,8 +81,11 @@ class Lane:
         Status and reason once it is of no use to ask it again in this run.
     """
 
-    def __init__(self, juror: Juror, rater: int, provider: Provider) -> None:
+    def __init__(
+        self, juror: Juror, rater: int, provider: Provider, gate: Gate | None = None
+    ) -> None:
         self.juror = juror
+        self._gate = gate or Gate(Limits())
         self.rater = rater
         self.provider = provider
         self.ladder = Ladder(juror)
@@ -99,6 +104,15 @@ class Lane:
     def pause_left(self) -> float:
         """Return the seconds until requests may go out again."""
         return max(0.0, self._open_at - asyncio.get_running_loop().time())
+
+    def entered(self, call: Call, stopping: asyncio.Event) -> AbstractAsyncContextManager[None]:
+        """Wait until the host's limits bear one more request; not once it is all stopped."""
+        tokens = estimated(self.juror, call)
+        return self._gate.entered(tokens, lambda: stopping.is_set() or self.stopped is not None)
+
+    def used(self, call: Call, usage: Usage) -> None:
+        """Note the tokens that a request really took of the host's limit."""
+        self._gate.used(estimated(self.juror, call), taken(usage))
 
     def answered(self) -> None:
         """Note that it is there."""

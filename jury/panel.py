@@ -19,6 +19,7 @@ NOTICE_DAYS = 90
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Limit = Annotated[int, Field(ge=1)]
 
 
 class Part(BaseModel):
@@ -32,7 +33,8 @@ class Juror(Part):
 
     `form` is the panel file's `schema`: how the endpoint is asked to keep to the form of the
     answer. "auto" tries json_schema, then json_object, then the prompt's words only.
-    `retires` is an end the vendor has announced, `ended` one that has come.
+    `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
+    two limits a minute are the host's (`jury/rates.py`).
     """
 
     name: Name
@@ -47,6 +49,9 @@ class Juror(Part):
     form: Literal["auto", "json_schema", "json_object", "text"] = Field("auto", alias="schema")
     usd_per_million_in: Price | None = None
     usd_per_million_out: Price | None = None
+    concurrency: Limit | None = None
+    requests_per_minute: Limit | None = None
+    tokens_per_minute: Limit | None = None
     retires: date | None = Field(default=None, strict=False)
     ended: date | None = Field(default=None, strict=False)
 
@@ -68,8 +73,13 @@ class Juror(Part):
         """Host that receives the texts; empty for a simulated juror."""
         return urlsplit(self.base_url).hostname or ""
 
+    @property
+    def address(self) -> str:
+        """Host and port: jurors with one address share its limits."""
+        return urlsplit(self.base_url).netloc.lower()
+
     def profile(self) -> dict[str, Any]:
-        """Return what decides the answers of this juror; never its key, price or port.
+        """Return what decides the answers of this juror; never its key, price, limits or port.
 
         `max_tokens` is left out: it decides whether an answer comes whole, not what it says.
         """

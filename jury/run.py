@@ -20,6 +20,7 @@ from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.lane import Lane, Patience
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import open_provider
+from jury.rates import gates
 from jury.tally import Progress, RunResult, Tally
 from jury.writer import Writer
 
@@ -124,7 +125,8 @@ def _open(
         for one in panel.juror
     }
     raters = add_jurors(engine, [_record(one) for one in panel.juror])
-    return [Lane(one, raters[one.name], opened[one.name]) for one in panel.juror]
+    doors = gates(panel)
+    return [Lane(one, raters[one.name], opened[one.name], doors[one.name]) for one in panel.juror]
 
 
 async def _run(

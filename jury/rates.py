@@ -1,0 +1,160 @@
+"""Limits of a host: requests at once, requests a minute, tokens a minute.
+
+Jurors at one address share its limits, and where their panel names several, the strictest holds.
+Requests are paced rather than sent in a burst: a bucket holds one second of its limit, and a request
+that is larger goes when the bucket is full and leaves a debt. In any minute that makes the limit,
+one second of it and one request at most.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from jury.call import Call, Usage
+from jury.cost import CHARACTERS_PER_TOKEN
+from jury.panel import Juror, Panel
+
+MINUTE = 60.0
+LONGEST_NAP = 0.5  # so that a run that is stopped meanwhile is not kept waiting
+Clock = Callable[[], float]
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one host bears; None where nothing is said."""
+
+    concurrency: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+class Bucket:
+    """An allowance that fills evenly with time; `clock` gives seconds and never runs backwards."""
+
+    def __init__(self, per_minute: float, clock: Clock = time.monotonic) -> None:
+        self._per_second = per_minute / MINUTE
+        self._holds = max(1.0, self._per_second)
+        self._level = self._holds
+        self._clock = clock
+        self._at = clock()
+
+    def wait(self, amount: float) -> float:
+        """Return the seconds until an amount may be taken, 0 where it may be now."""
+        self._fill()
+        missing = min(amount, self._holds) - self._level
+        # Less than a nanosecond is rounding, and would be waited for without end.
+        return missing / self._per_second if missing > self._per_second * 1e-9 else 0.0
+
+    def take(self, amount: float) -> None:
+        """Take an amount, more than there is if need be: what follows waits the longer."""
+        self._fill()
+        self._level -= amount
+
+    def give_back(self, amount: float) -> None:
+        """Put back what was taken and not used; a negative amount is taken besides."""
+        self._fill()
+        self._level = min(self._holds, self._level + amount)
+
+    def _fill(self) -> None:
+        """Add what has come in since the last look."""
+        now = self._clock()
+        self._level = min(self._holds, self._level + (now - self._at) * self._per_second)
+        self._at = now
+
+
+class Gate:
+    """The way to one host, which lets requests through as fast as its limits bear."""
+
+    def __init__(
+        self, limits: Limits, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
+    ) -> None:
+        self.limits = limits
+        self._sleep = sleep
+        self._requests = _bucket(limits.requests_per_minute, clock)
+        self._tokens = _bucket(limits.tokens_per_minute, clock)
+        self._places = None if limits.concurrency is None else asyncio.Semaphore(limits.concurrency)
+        self._turn = asyncio.Lock()
+
+    @asynccontextmanager
+    async def entered(
+        self, tokens: float, stopped: Callable[[], bool] = lambda: False
+    ) -> AsyncIterator[None]:
+        """Wait for leave to send one request, first come first served, and hold its place.
+
+        Once `stopped` says so nothing is waited for any more and nothing is counted: the block
+        is to look for itself and send nothing.
+        """
+        if self._places is None:
+            await self._leave(tokens, stopped)
+            yield
+            return
+        async with self._places:
+            await self._leave(tokens, stopped)
+            yield
+
+    def used(self, estimated: float, really: int | None) -> None:
+        """Put the tokens a request really took in the place of its estimate, where they are told."""
+        if self._tokens is not None and really is not None:
+            self._tokens.give_back(estimated - really)
+
+    async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> None:
+        """Wait until both allowances bear one more request, and take it from them."""
+        if self._requests is None and self._tokens is None:
+            return
+        async with self._turn:
+            while not stopped():
+                seconds = max(_wait(self._requests, 1.0), _wait(self._tokens, tokens))
+                if seconds <= 0:
+                    _take(self._requests, 1.0)
+                    _take(self._tokens, tokens)
+                    return
+                await self._sleep(min(seconds, LONGEST_NAP))
+
+
+def gates(panel: Panel) -> dict[str, Gate]:
+    """Return the gate of each juror by name; jurors at one host and port have the same one."""
+    shared = {one.address: Gate(_strictest(panel, one.address)) for one in panel.juror}
+    return {one.name: shared[one.address] for one in panel.juror}
+
+
+def estimated(juror: Juror, call: Call) -> float:
+    """Return the tokens a request may take: a token each 3.5 characters, and the longest answer."""
+    characters = sum(len(turn.text) for turn in call.messages)
+    return characters / CHARACTERS_PER_TOKEN + juror.max_tokens
+
+
+def taken(usage: Usage) -> int | None:
+    """Return the tokens a request took, None where the endpoint did not say."""
+    if usage.tokens_in is None or usage.tokens_out is None:
+        return None
+    return usage.tokens_in + usage.tokens_out
+
+
+def _strictest(panel: Panel, address: str) -> Limits:
+    """Return the lowest of each limit that any juror at an address names."""
+    here = [one for one in panel.juror if one.address == address]
+    return Limits(
+        _lowest([one.concurrency for one in here]),
+        _lowest([one.requests_per_minute for one in here]),
+        _lowest([one.tokens_per_minute for one in here]),
+    )
+
+
+def _lowest(given: list[int | None]) -> int | None:
+    return min((one for one in given if one is not None), default=None)
+
+
+def _bucket(per_minute: int | None, clock: Clock) -> Bucket | None:
+    return None if per_minute is None else Bucket(per_minute, clock)
+
+
+def _wait(bucket: Bucket | None, amount: float) -> float:
+    return 0.0 if bucket is None else bucket.wait(amount)
+
+
+def _take(bucket: Bucket | None, amount: float) -> None:
+    if bucket is not None:
+        bucket.take(amount)

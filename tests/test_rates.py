@@ -1,0 +1,210 @@
+"""Limits of a host: never passed in any minute, shared by its jurors, and used as far as they go."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+from stub_llm import Do, Stub
+
+from jury.call import Call, Message, Usage
+from jury.panel import Juror, Panel
+from jury.rates import MINUTE, Bucket, Gate, Limits, estimated, gates, taken
+from jury.run import run_panel
+
+
+class Clock:
+    """A clock that only moves when someone sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Return the seconds."""
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Move on at once."""
+        self.now += seconds
+
+
+def juror(name: str = "a", **settings: Any) -> Juror:
+    one = {"name": name, "provider": "openai", "model": "m", "family": "f"}
+    return Juror.model_validate(one | {"base_url": "http://127.0.0.1:1/v1"} | settings)
+
+
+def sent_at(limits: Limits, amounts: list[float]) -> list[float]:
+    """Return the times at which requests of these sizes are let through, all asked for at once."""
+    clock, times = Clock(), []
+    gate = Gate(limits, clock, clock.sleep)
+
+    async def one(amount: float) -> None:
+        async with gate.entered(amount):
+            times.append(clock())
+
+    async def everything() -> None:
+        await asyncio.gather(*(one(amount) for amount in amounts))
+
+    asyncio.run(everything())
+    return times
+
+
+def most_in_a_minute(times: list[float], amounts: list[float]) -> float:
+    """Return the most that went out in any minute."""
+    pairs = list(zip(times, amounts, strict=True))
+    return max(
+        sum(amount for at, amount in pairs if start <= at < start + MINUTE) for start in times
+    )
+
+
+def test_requests_go_out_evenly_at_the_rate() -> None:
+    assert sent_at(Limits(requests_per_minute=30), [1.0] * 4) == pytest.approx([0, 2, 4, 6])
+
+
+def test_tokens_are_paced_by_the_size_of_each_request() -> None:
+    times = sent_at(Limits(tokens_per_minute=6000), [1000.0, 3000.0, 500.0, 1000.0])
+    assert times == pytest.approx([0, 10, 40, 45])
+
+
+def test_the_stricter_of_the_two_limits_a_minute_holds() -> None:
+    both = Limits(requests_per_minute=6, tokens_per_minute=6000)
+    assert sent_at(both, [2000.0, 100.0, 100.0]) == pytest.approx([0, 20, 30])
+
+
+def test_a_request_larger_than_a_minutes_tokens_goes_out_and_the_next_waits_for_it() -> None:
+    assert sent_at(Limits(tokens_per_minute=600), [1200.0, 1.0]) == pytest.approx([0, 119.1])
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(1, 100_000),
+    st.lists(st.floats(1, 20_000), min_size=1, max_size=40),
+)
+def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
+    limit: int, amounts: list[float]
+) -> None:
+    clock, times = Clock(), []
+    bucket = Bucket(limit, clock)
+    for amount in amounts:
+        while (seconds := bucket.wait(amount)) > 0:
+            clock.now += seconds
+        bucket.take(amount)
+        times.append(clock())
+    bound = limit + max(1.0, limit / MINUTE) + max(amounts)
+    assert most_in_a_minute(times, amounts) <= bound * (1 + 1e-6)
+
+
+def test_tokens_that_were_not_used_are_given_back() -> None:
+    clock = Clock()
+    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.sleep)
+
+    async def three() -> None:
+        for _ in range(3):
+            async with gate.entered(3000.0):
+                pass
+            gate.used(3000.0, 1000)
+
+    asyncio.run(three())
+    assert clock() == pytest.approx(20)
+
+
+def test_unknown_usage_leaves_the_estimate() -> None:
+    clock = Clock()
+    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.sleep)
+
+    async def two() -> None:
+        for _ in range(2):
+            async with gate.entered(3000.0):
+                pass
+            gate.used(3000.0, None)
+
+    asyncio.run(two())
+    assert clock() == pytest.approx(30)
+    assert taken(Usage(5, None)) is taken(Usage(None, 5)) is None
+    assert taken(Usage(5, 6)) == 11
+
+
+def test_no_more_than_its_concurrency_is_open_at_a_host() -> None:
+    gate, peak, now = Gate(Limits(concurrency=3)), 0, 0
+
+    async def one() -> None:
+        nonlocal peak, now
+        async with gate.entered(1.0):
+            now += 1
+            peak = max(peak, now)
+            await asyncio.sleep(0.001)
+            now -= 1
+
+    async def everything() -> None:
+        await asyncio.gather(*(one() for _ in range(20)))
+
+    asyncio.run(everything())
+    assert peak == 3
+
+
+def test_nobody_waits_at_the_gate_once_the_run_is_stopped() -> None:
+    clock = Clock()
+    gate = Gate(Limits(requests_per_minute=1), clock, clock.sleep)
+
+    async def two() -> None:
+        async with gate.entered(1.0):
+            pass
+        async with gate.entered(1.0, lambda: clock() >= 3.0):
+            pass
+
+    asyncio.run(two())
+    assert clock() == pytest.approx(3.0)
+
+
+def test_jurors_at_one_address_share_its_strictest_limits() -> None:
+    here = [
+        juror("a", concurrency=4, requests_per_minute=60),
+        juror("b", concurrency=2, tokens_per_minute=9000),
+        juror("c", base_url="http://127.0.0.1:2/v1", concurrency=1),
+        juror("d", base_url="http://127.0.0.1:3/v1"),
+    ]
+    of = gates(Panel(name="p", juror=tuple(here)))
+    assert of["a"] is of["b"]
+    assert of["a"].limits == Limits(2, 60, 9000)
+    assert of["c"].limits == Limits(1, None, None)
+    assert of["d"].limits == Limits()
+
+
+def test_a_request_is_estimated_by_its_length_and_the_longest_answer() -> None:
+    call = Call((Message("user", "x" * 350), Message("assistant", "y" * 35)), {})
+    assert estimated(juror(max_tokens=500), call) == 100 + 10 + 500
+
+
+def panel_at(stub: Stub, **settings: Any) -> Panel:
+    shared = {"base_url": stub.openai_url, "schema": "json_schema"} | settings
+    return Panel(name="p", juror=(juror("a", **shared), juror("b", **shared)))
+
+
+def test_a_run_keeps_to_the_concurrency_of_a_host_that_two_jurors_share(
+    small_study: Engine,
+) -> None:
+    with Stub(lambda _: Do(seconds=0.02)) as stub:
+        result = run_panel(small_study, panel_at(stub, concurrency=1), concurrency=8)
+    assert (result.rated, result.calls, stub.peak) == (8, 8, 1)
+
+
+def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study: Engine) -> None:
+    with Stub() as stub:
+        seconds = _seconds(lambda: run_panel(small_study, panel_at(stub, requests_per_minute=180)))
+    assert len(stub.seen) == 8
+    assert 5 / 3 <= seconds < 10  # three at once, then three a second
+
+
+def test_a_limit_is_no_part_of_what_a_juror_is() -> None:
+    limited = juror(concurrency=1, requests_per_minute=2, tokens_per_minute=3)
+    assert limited.profile_sha256() == juror().profile_sha256()
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
