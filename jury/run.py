@@ -1,9 +1,7 @@
 """Running a panel: every response that has no verdict yet, before every juror."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from sqlalchemy import Engine
@@ -18,6 +16,7 @@ from jury.ask import Desk, Job, ask
 from jury.call import Provider
 from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.lane import Lane, Patience
+from jury.loop import run_loop, stopped_by_interrupt
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.rates import gates
@@ -95,7 +94,7 @@ def run_panel(
     secrets = {} if all(one.name in lines for one in panel.juror) else keys(panel)
     with alone(engine, waiting):
         lanes = _open(engine, panel, lines, secrets)
-        asyncio.run(_run(engine, lanes, order, tally, _Limits(concurrency, max_usd, patience)))
+        run_loop(_run(engine, lanes, order, tally, _Limits(concurrency, max_usd, patience)))
     return tally.result(panel.name, order.responses, lanes)
 
 
@@ -137,7 +136,7 @@ async def _run(
     places = asyncio.Semaphore(limits.concurrency)
     budget = Budget(limits.max_usd)
     desk = Desk(budget, Writer(engine), places, stopping, limits.patience, tally.called)
-    with _stopped_by_interrupt(stopping):
+    with stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
                 queues = [_jobs(engine, order, lane.rater, _count(tally, lane)) for lane in lanes]
@@ -222,23 +221,3 @@ def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
     """Return the first cause in a group of failures."""
     first = failures.exceptions[0]
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
-
-
-@contextmanager
-def _stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
-    """Let the first Ctrl-C set the event; a second one interrupts as usual."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        stopping.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    try:
-        loop.add_signal_handler(signal.SIGINT, stop)
-    except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread, or Windows
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)

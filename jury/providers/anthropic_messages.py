@@ -13,11 +13,10 @@ from jury.panel import Juror
 from jury.providers.replies import (
     body_of,
     count,
-    dropped,
     http_failure,
     silence,
     text_of,
-    timed_out,
+    unanswered,
     unreadable,
 )
 from jury.providers.wire import client
@@ -42,7 +41,7 @@ class AnthropicMessages:
             max_retries=0,
             timeout=timeout,
             open_telemetry=False,
-            http_client=client(juror.base_url, timeout),
+            http_client=client(anthropic.DefaultAioHttpClient, juror.base_url, timeout),
         )
 
     async def complete(self, call: Call) -> Answer:
@@ -51,8 +50,7 @@ class AnthropicMessages:
         asked: dict[str, Any] = {"model": juror.model, "max_tokens": juror.max_tokens}
         if extra := _extra(juror, call):
             asked["extra_body"] = extra
-        messages: Any = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-        return replace(await self._request(messages, asked), sent=_sent(juror, call))
+        return replace(await self._request(_messages(call), asked), sent=sent(juror, call))
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -65,13 +63,22 @@ class AnthropicMessages:
                 raw = await self._client.messages.with_raw_response.create(
                     messages=messages, **asked
                 )
-        except (TimeoutError, anthropic.APITimeoutError):
-            return timed_out(self._timeout)
-        except anthropic.APIConnectionError as error:
-            return dropped(error)
+        except (TimeoutError, anthropic.APIConnectionError) as error:
+            return unanswered(error, self._timeout)
         except anthropic.APIStatusError as error:
             return http_failure(error.status_code, error.response.headers, error.response.text)
-        return _read(await raw.text(), raw.headers)
+        return read(await raw.text(), raw.headers)
+
+
+def body(juror: Juror, call: Call) -> dict[str, Any]:
+    """Return a request as it travels."""
+    settings = {"model": juror.model, "max_tokens": juror.max_tokens}
+    return {"messages": _messages(call)} | settings | _extra(juror, call)
+
+
+def _messages(call: Call) -> Any:
+    """Return the conversation as this API has it."""
+    return [{"role": turn.role, "content": turn.text} for turn in call.messages]
 
 
 def _extra(juror: Juror, call: Call) -> dict[str, Any]:
@@ -88,7 +95,7 @@ def _extra(juror: Juror, call: Call) -> dict[str, Any]:
     return {name: value for name, value in extra.items() if value is not None}
 
 
-def _sent(juror: Juror, call: Call) -> dict[str, Any]:
+def sent(juror: Juror, call: Call) -> dict[str, Any]:
     """Return the settings a request carries, without its texts."""
     settings: dict[str, Any] = {
         "base_url": juror.base_url,
@@ -101,7 +108,7 @@ def _sent(juror: Juror, call: Call) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 
-def _read(text: str, headers: Mapping[str, str]) -> Answer:
+def read(text: str, headers: Mapping[str, str]) -> Answer:
     """Return the answer in a response body."""
     body = body_of(text) or {}
     content = body.get("content")

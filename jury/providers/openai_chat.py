@@ -13,11 +13,10 @@ from jury.panel import Juror
 from jury.providers.replies import (
     body_of,
     count,
-    dropped,
     http_failure,
     silence,
     text_of,
-    timed_out,
+    unanswered,
     unreadable,
 )
 from jury.providers.wire import client
@@ -38,15 +37,16 @@ class OpenAIChat:
             base_url=juror.base_url,
             max_retries=0,
             timeout=timeout,
-            http_client=client(juror.base_url, timeout),
+            http_client=client(openai.DefaultAioHttpClient, juror.base_url, timeout),
         )
 
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended."""
-        asked = _settings(self._juror) | _format(call)
-        sent = {"base_url": self._juror.base_url, "schema": call.form} | _settings(self._juror)
-        messages: Any = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-        return replace(await self._request(messages, asked), sent=sent)
+        asked = _settings(self._juror)
+        if form := _format(call):
+            asked["extra_body"] = form
+        answer = await self._request(_messages(call), asked)
+        return replace(answer, sent=sent(self._juror, call))
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -59,13 +59,26 @@ class OpenAIChat:
                 raw = await self._client.chat.completions.with_raw_response.create(
                     messages=messages, **asked
                 )
-        except (TimeoutError, openai.APITimeoutError):
-            return timed_out(self._timeout)
-        except openai.APIConnectionError as error:
-            return dropped(error)
+        except (TimeoutError, openai.APIConnectionError) as error:
+            return unanswered(error, self._timeout)
         except openai.APIStatusError as error:
             return http_failure(error.status_code, error.response.headers, error.response.text)
-        return _read(raw.text, raw.headers)
+        return read(raw.text, raw.headers)
+
+
+def body(juror: Juror, call: Call) -> dict[str, Any]:
+    """Return a request as it travels."""
+    return {"messages": _messages(call)} | _settings(juror) | _format(call)
+
+
+def sent(juror: Juror, call: Call) -> dict[str, Any]:
+    """Return the settings a request carries, without its texts."""
+    return {"base_url": juror.base_url, "schema": call.form} | _settings(juror)
+
+
+def _messages(call: Call) -> Any:
+    """Return the conversation as this API has it."""
+    return [{"role": turn.role, "content": turn.text} for turn in call.messages]
 
 
 def _settings(juror: Juror) -> dict[str, Any]:
@@ -89,10 +102,10 @@ def _format(call: Call) -> dict[str, Any]:
     wanted: dict[str, Any] = {"type": call.form}
     if call.form == "json_schema":
         wanted["json_schema"] = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
-    return {} if call.form == "text" else {"extra_body": {"response_format": wanted}}
+    return {} if call.form == "text" else {"response_format": wanted}
 
 
-def _read(text: str, headers: Mapping[str, str]) -> Answer:
+def read(text: str, headers: Mapping[str, str]) -> Answer:
     """Return the answer in a response body; servers that speak the protocol loosely are many."""
     body = body_of(text) or {}
     choices = body.get("choices")

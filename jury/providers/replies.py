@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+import httpx2
+
 from data.schema import Status
 from jury.call import Answer
 
@@ -55,15 +57,15 @@ def unreadable(body: str) -> Answer:
     )
 
 
-def timed_out(seconds: float) -> Answer:
-    """Return the answer that silence is."""
-    return Answer(Status.TIMEOUT, f"no answer within {seconds:g} s", transient=True)
-
-
-def dropped(error: BaseException) -> Answer:
-    """Return the answer that a broken connection is, named by the kind of its cause alone."""
-    kind = type(error.__cause__ or error).__name__
-    return Answer(Status.REQUEST_FAILED, f"no connection: {kind}", transient=True)
+def unanswered(error: BaseException, seconds: float) -> Answer:
+    """Return the answer that silence or a broken connection is, named by its cause's kind alone."""
+    cause = error
+    while cause.__cause__ is not None and not isinstance(cause, TimeoutError):
+        cause = cause.__cause__
+    if isinstance(cause, (TimeoutError, httpx2.TimeoutException)):
+        return Answer(Status.TIMEOUT, f"no answer within {seconds:g} s", transient=True)
+    reason = f"no connection: {type(cause).__name__}"
+    return Answer(Status.REQUEST_FAILED, reason, transient=True)
 
 
 def body_of(text: str) -> dict[str, Any] | None:
