@@ -11,6 +11,7 @@ from data.errors import BadInput
 from jury.panel import Panel, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
+from medjury.jury_figures import beside
 from medjury.options import Db, Json, study_of
 from medjury.output import check_json, counted, progress, say, show, write_json
 
@@ -43,7 +44,9 @@ def run(
     check_json(json_to)
     keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
-    for line in _before(chosen):
+    rows = estimate(engine, chosen, replicates=replicates, benchmarks=benchmark)
+    figures = beside(engine, chosen, rows, benchmark)
+    for line in (*before(chosen), *figures.before()):
         say(line, json_to)
     with progress(f"panel {chosen.name}", None) as at:
         result = run_panel(
@@ -57,7 +60,9 @@ def run(
             waiting=lambda: say("waiting: another run holds this study", json_to),
         )
     print_result(result, json_to)
-    write_json(result.to_json(), json_to)
+    for line in figures.after():
+        say(line, json_to)
+    write_json(result.to_json() | figures.to_json(), json_to)
     if result.missing:
         raise typer.Exit(MISSING)
 
@@ -120,7 +125,7 @@ def _advice(result: RunResult) -> str:
     )
 
 
-def _before(panel: Panel) -> list[str]:
+def before(panel: Panel) -> list[str]:
     """Return what is said before anything is sent."""
     hosts = panel.hosts()
     where = "texts will be sent to: " + ", ".join(hosts) if hosts else "no text leaves this machine"
@@ -168,7 +173,10 @@ def _print_estimate(
         }
         for one in rows
     ]
-    write_json({"panel": panel.name, "jurors": body}, json_to)
+    figures = beside(engine, panel, rows, benchmark)
+    for line in (*figures.before(), *figures.after()):
+        say(line, json_to)
+    write_json({"panel": panel.name, "jurors": body} | figures.to_json(), json_to)
 
 
 def _usd(amount: float | None) -> str:
