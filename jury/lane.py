@@ -1,6 +1,8 @@
 """A juror at work: its line, the form it is asked in, and whether it still answers."""
 
 import asyncio
+import json
+import re
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
@@ -11,6 +13,7 @@ from jury.rates import Gate, Limits, estimated, taken
 
 RUNGS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 REFUSED_FORM = (400, 415, 422, 501)
+ON_TEMPERATURE = re.compile(r"(Unsupported (value|parameter): )?[`'\"]?temperature\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,4 +136,24 @@ def fatal(answer: Answer) -> str:
         return f"{answer.reason}: the account has no credit left"
     if answer.http == 404:
         return f"{answer.reason}: no such model or address"
+    if _refuses_temperature(answer):
+        return (
+            f"{answer.reason}: the model refuses temperature = {answer.sent['temperature']:g}; "
+            "delete that line in the panel and give the juror another name"
+        )
     return ""
+
+
+def _refuses_temperature(answer: Answer) -> bool:
+    """Return whether an error is about the temperature that was sent.
+
+    An error may quote the text of a patient, in which the mere word says nothing: it counts as the
+    parameter that is named, or at the beginning of the message.
+    """
+    if answer.http not in (400, 422) or answer.sent.get("temperature") is None:
+        return False
+    try:
+        error = json.loads(answer.text)["error"]
+        return error.get("param") == "temperature" or bool(ON_TEMPERATURE.match(error["message"]))
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return False

@@ -1,18 +1,29 @@
-"""One tiny question to each juror: whether it is there, and what it supports."""
+"""Trying a panel's jurors: whether each is there, what it supports, and what it lets itself be told.
+
+Nothing of any study is sent: one tiny question, and on request the injection self-test.
+"""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
+from data.rubric import read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider
 from jury.cost import price
+from jury.injection import Injection, SelfTest, bear
+from jury.lane import Patience
 from jury.panel import Juror, Panel, keys
+from jury.parse import Parsed, parse
 from jury.providers import open_provider
+from jury.rates import Gate, estimated, gates, limits_told, taken
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
+RUBRIC = "generic"  # which the self-test is rated on
+WRONG_FORM = (400, 422, 500, 501)
+PATIENCE = Patience(tries=3)
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -34,7 +45,7 @@ SCHEMA: dict[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class ProbeRow:
-    """What one juror answered to a test question that holds nothing of the study.
+    """What one juror answered to questions that hold nothing of the study.
 
     Attributes
     ----------
@@ -43,9 +54,13 @@ class ProbeRow:
     temperature
         "accepted", "refused" (it answers only without), or "not set" in the panel.
     usd
-        What the probe cost, None where no price is known.
+        What the tiny question cost, None where that is not known.
     ends
         Day the model ends, where one is known.
+    limits
+        The rate limits that the endpoint's headers tell, by header.
+    injection
+        How it bore the self-test, whose cost is its own; None where it was not put to it.
     """
 
     juror: str
@@ -58,10 +73,76 @@ class ProbeRow:
     temperature: str
     usd: float | None
     ends: date | None
+    limits: Mapping[str, str] = field(default_factory=dict)
+    injection: SelfTest | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `medjury jury probe --json` writes it."""
+        names = ("juror", "host", "model", "returned_model", "reason", "schema", "temperature")
+        return {name: getattr(self, name) for name in names} | {
+            "status": str(self.status),
+            "usd": self.usd,
+            "ends": str(self.ends) if self.ends else None,
+            "limits": dict(self.limits),
+            "injection": None if self.injection is None else self.injection.to_json(),
+        }
 
 
-def probe(panel: Panel, providers: Mapping[str, Provider] | None = None) -> list[ProbeRow]:
+@dataclass(frozen=True, slots=True)
+class _Heard:
+    """What came of one line to a juror."""
+
+    answer: Answer
+    form: Form
+    usd: float | None
+    limits: Mapping[str, str]
+    injection: SelfTest | None
+
+
+class _Line:
+    """A juror's line while it is probed: held to its host's limits, its cost summed up."""
+
+    def __init__(self, juror: Juror, provider: Provider, gate: Gate) -> None:
+        self.juror = juror
+        self.usd: float | None = 0.0
+        self.limits = limits_told(provider)
+        self._provider = provider
+        self._gate = gate
+
+    async def put(self, call: Call) -> Answer:
+        """Return how one request ended."""
+        tokens = estimated(self.juror, call)
+        async with self._gate.entered(tokens):
+            answer = await self._provider.complete(call)
+        self._gate.used(tokens, taken(answer.usage))
+        usd = price(self.juror, answer.usage, now()).usd if answer.http in (200, None) else 0.0
+        self.usd = None if self.usd is None or usd is None else self.usd + usd
+        return answer
+
+    async def put_patiently(self, call: Call) -> Answer:
+        """Return how a request ended that is made again where the failure may pass."""
+        answer = await self.put(call)
+        for tried in range(1, PATIENCE.tries):
+            wait = PATIENCE.wait(tried, answer.retry_after)
+            if not answer.transient or wait > PATIENCE.longest_wait:
+                break
+            await asyncio.sleep(wait)
+            answer = await self.put(call)
+        return answer
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._provider.close()
+
+
+def probe(
+    panel: Panel,
+    providers: Mapping[str, Provider] | None = None,
+    injections: Sequence[Injection] = (),
+) -> list[ProbeRow]:
     """Return a row a juror: one tiny call each, and a few more where that one is refused.
+
+    `injections` are then put to every juror that answered, two calls each.
 
     Raises
     ------
@@ -69,56 +150,90 @@ def probe(panel: Panel, providers: Mapping[str, Provider] | None = None) -> list
         If a juror's key is missing.
     """
     secrets = keys(panel)
-    return asyncio.run(_probe_all(panel, secrets, dict(providers or {})))
+    return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), injections))
 
 
 async def _probe_all(
-    panel: Panel, secrets: Mapping[str, str], lines: Mapping[str, Provider]
+    panel: Panel,
+    secrets: Mapping[str, str],
+    lines: Mapping[str, Provider],
+    injections: Sequence[Injection],
 ) -> list[ProbeRow]:
-    """Probe all jurors at once."""
-    each = (_probe_one(one, secrets[one.name], lines.get(one.name)) for one in panel.juror)
-    return list(await asyncio.gather(*each))
+    """Probe all jurors at once, each within the limits of its host."""
+    doors = gates(panel)
+
+    async def one(juror: Juror) -> ProbeRow:
+        async def hear(as_set: Juror) -> _Heard:
+            provider = lines.get(juror.name) or open_provider(as_set, secrets[juror.name])
+            return await _hear(_Line(as_set, provider, doors[juror.name]), injections)
+
+        heard = await hear(juror)
+        if juror.temperature is None or heard.answer.http != 400 or juror.name in lines:
+            return _row(juror, heard)
+        bare = await hear(juror.model_copy(update={"temperature": None}))
+        return _row(juror, heard, bare)
+
+    return list(await asyncio.gather(*(one(juror) for juror in panel.juror)))
 
 
-async def _probe_one(juror: Juror, key: str, line: Provider | None) -> ProbeRow:
-    """Probe one juror, without its temperature if it refuses with it."""
-    forms = FORMS if juror.form == "auto" else (juror.form,)
-    answer, form, usd = await _try(juror, key, forms, line)
+async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
+    """Ask the tiny question down the forms and, once that is answered, put the injections."""
+    test = None
+    try:
+        for form in FORMS if line.juror.form == "auto" else (line.juror.form,):
+            answer = await line.put(Call((Message("user", QUESTION),), SCHEMA, form))
+            if answer.status == Status.OK or answer.http not in WRONG_FORM:
+                break
+        usd = line.usd
+        if injections and answer.status == Status.OK:
+            test = await _self_test(line, form, injections)
+    finally:
+        await line.close()
+    return _Heard(answer, form, usd, line.limits, test)
+
+
+async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
+    """Return how a juror bears the injections, in the form it was found to answer in."""
+    if line.juror.simulated:
+        return SelfTest(simulated=True)
+    rubric = read_rubric(RUBRIC)
+    line.usd = 0.0
+
+    async def ask(prompt: str) -> Parsed:
+        call = Call((Message("user", prompt),), rubric.json_schema(), form)
+        answer = await line.put_patiently(call)
+        if answer.status != Status.OK:
+            return Parsed(answer.status, answer.reason)
+        return parse(answer.text, rubric)
+
+    outcomes = await bear(injections, rubric, ask)
+    return SelfTest(outcomes, line.usd)
+
+
+def _row(juror: Juror, heard: _Heard, bare: _Heard | None = None) -> ProbeRow:
+    """Return the row of a juror, heard as the panel sets it and perhaps without temperature."""
     temperature = "not set" if juror.temperature is None else "accepted"
-    if juror.temperature is not None and answer.http == 400 and line is None:
-        bare = juror.model_copy(update={"temperature": None})
-        again, form, more = await _try(bare, key, forms, None)
-        usd = None if usd is None or more is None else usd + more
-        if again.status == Status.OK:
-            temperature = "refused"
-            answer = replace(again, reason="answers only without a temperature: leave it out")
+    reason, usd = heard.answer.reason, heard.usd
+    if bare is not None:
+        usd = None if usd is None or bare.usd is None else usd + bare.usd
+        if bare.answer.status == Status.OK:
+            heard, temperature = bare, "refused"
+            reason = (
+                f"refuses temperature = {juror.temperature:g}: delete that line of juror "
+                f"{juror.name} in the panel"
+            )
+    answered = heard.answer.status == Status.OK
     return ProbeRow(
         juror=juror.name,
         host=juror.host,
         model=juror.model,
-        returned_model=answer.returned_model,
-        status=answer.status,
-        reason=answer.reason,
-        schema=form if answer.status == Status.OK else "",
-        temperature=temperature if answer.status == Status.OK else "",
+        returned_model=heard.answer.returned_model,
+        status=heard.answer.status,
+        reason=reason,
+        schema=heard.form if answered else "",
+        temperature=temperature if answered else "",
         usd=usd,
         ends=juror.end(),
+        limits=heard.limits,
+        injection=heard.injection,
     )
-
-
-async def _try(
-    juror: Juror, key: str, forms: tuple[Form, ...], line: Provider | None
-) -> tuple[Answer, Form, float | None]:
-    """Return the first answer down the forms, the form it came in, and what all tries cost."""
-    provider = line or open_provider(juror, key)
-    spent: float | None = 0.0
-    try:
-        for form in forms:
-            answer = await provider.complete(Call((Message("user", QUESTION),), SCHEMA, form))
-            usd = price(juror, answer.usage, now()).usd if answer.http == 200 else 0.0
-            spent = None if spent is None or usd is None else spent + usd
-            if answer.status == Status.OK or answer.http not in (400, 422, 500, 501):
-                break
-    finally:
-        await provider.close()
-    return answer, form, spent

@@ -12,12 +12,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from jury.call import Call, Usage
+from jury.call import Call, Provider, Usage
 from jury.cost import CHARACTERS_PER_TOKEN
 from jury.panel import Juror, Panel
 
 MINUTE = 60.0
 LONGEST_NAP = 0.5  # so that a run that is stopped meanwhile is not kept waiting
+TOLD = ("x-ratelimit-", "anthropic-ratelimit-")
+LONGEST_HEADER = 60
 Clock = Callable[[], float]
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -131,6 +133,27 @@ def taken(usage: Usage) -> int | None:
     if usage.tokens_in is None or usage.tokens_out is None:
         return None
     return usage.tokens_in + usage.tokens_out
+
+
+def limits_told(provider: Provider) -> dict[str, str]:
+    """Return what fills with the rate limits that an endpoint tells in its headers.
+
+    An `Answer` carries no headers, so the client under the SDK is listened to, if there is one.
+    """
+    import httpx2  # needed only for probing
+
+    told: dict[str, str] = {}
+
+    async def note(response: httpx2.Response) -> None:
+        for name, value in response.headers.items():
+            if name.lower().startswith(TOLD):
+                told[name.lower()] = value[:LONGEST_HEADER]
+
+    http = getattr(getattr(provider, "_client", None), "_client", None)
+    if isinstance(http, httpx2.AsyncClient):
+        hooks = http.event_hooks
+        http.event_hooks = hooks | {"response": [*hooks["response"], note]}
+    return told
 
 
 def _strictest(panel: Panel, address: str) -> Limits:

@@ -12,13 +12,13 @@ from jury.panel import Panel, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
 from medjury.jury_figures import beside
+from medjury.jury_probe import Named, probe
 from medjury.options import Db, Json, study_of
 from medjury.output import check_json, counted, progress, say, show, write_json
 
 MISSING = 1
 ANSWERED = ("invalid_json", "missing_criterion", "out_of_range", "truncated")
 jury = typer.Typer(no_args_is_help=True, help="Juries: run a panel, probe its jurors.")
-Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 
 
 @jury.command()
@@ -67,29 +67,7 @@ def run(
         raise typer.Exit(MISSING)
 
 
-@jury.command()
-def probe(panel: Named, json_to: Json = None) -> None:
-    """Send each juror one tiny question and report what it supports and when it ends."""
-    from jury.probe import probe as ask
-
-    rows = ask(read_panel(panel))
-    show(
-        f"Panel {panel}",
-        ["juror", "status", "form", "temperature", "model", "ends", "said"],
-        [
-            [
-                one.juror,
-                str(one.status),
-                one.schema or "none",
-                one.temperature,
-                one.returned_model,
-                str(one.ends or ""),
-                one.reason,
-            ]
-            for one in rows
-        ],
-        json_to,
-    )
+jury.command()(probe)
 
 
 def print_result(result: RunResult, json_to: Path | None = None) -> None:

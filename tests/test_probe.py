@@ -1,12 +1,18 @@
 """Probing a panel: what each juror supports, told without a text of the study."""
 
+import json
 from typing import Any
 
+import pytest
+from sqlalchemy import Engine
 from stub_llm import Do, Stub
 
 from data.schema import Status
+from jury.call import Answer
+from jury.lane import fatal
 from jury.panel import Panel, read_panel
 from jury.probe import probe
+from jury.run import run_panel
 
 
 def panel(stub: Stub, **settings: Any) -> Panel:
@@ -38,6 +44,47 @@ def test_a_model_that_refuses_a_temperature_is_told_so() -> None:
     with Stub(lambda seen: Do(status=400) if "temperature" in seen.body else Do()) as stub:
         (row,) = probe(panel(stub, temperature=0.0))
     assert (row.status, row.schema, row.temperature) == (Status.OK, "json_schema", "refused")
+    assert row.reason == "refuses temperature = 0: delete that line of juror a in the panel"
+    assert "temperature" not in stub.seen[-1].body
+
+
+OPENAI = {"message": "Unsupported value", "param": "temperature", "code": "unsupported_value"}
+ECHO = {"message": "too long: 'temperature 39.5 since Monday'", "param": None}
+
+
+@pytest.mark.parametrize(
+    ("error", "sent", "stops"),
+    [
+        (OPENAI, {"temperature": 0.0}, True),
+        ({"message": "`temperature` is not supported by this model"}, {"temperature": 0.0}, True),
+        ({"message": "Unsupported parameter: 'temperature'"}, {"temperature": 0.0}, True),
+        (OPENAI, {}, False),
+        (ECHO, {"temperature": 0.0}, False),
+        ("temperature", {"temperature": 0.0}, False),
+        ({"message": None}, {"temperature": 0.0}, False),
+    ],
+)
+def test_only_an_error_about_a_temperature_that_was_sent_stops_a_juror_for_it(
+    error: Any, sent: dict[str, Any], stops: bool
+) -> None:
+    text = json.dumps({"error": error})
+    why = fatal(Answer(Status.REQUEST_FAILED, "HTTP 400", text, sent, http=400))
+    assert why == (
+        "HTTP 400: the model refuses temperature = 0; delete that line in the panel and give the "
+        "juror another name"
+        if stops
+        else ""
+    )
+
+
+def test_a_run_stops_a_juror_that_refuses_its_temperature_after_one_call(
+    small_study: Engine,
+) -> None:
+    body = json.dumps({"error": OPENAI})
+    with Stub(lambda _: Do(status=400, body=body)) as stub:
+        result = run_panel(small_study, panel(stub, temperature=0.0), concurrency=1)
+    assert (result.rated, result.calls, len(stub.seen)) == (0, 1, 1)
+    assert "refuses temperature = 0" in result.stopped["a"]
 
 
 def test_a_refused_key_is_told_and_costs_one_call() -> None:
@@ -48,3 +95,31 @@ def test_a_refused_key_is_told_and_costs_one_call() -> None:
 
 def test_simulated_jurors_answer_a_probe() -> None:
     assert [row.status for row in probe(read_panel("simulated"))] == [Status.OK] * 3
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_the_rate_limits_that_an_endpoint_tells_are_told(provider: str) -> None:
+    headers = {
+        "X-RateLimit-Limit-Requests": "60",
+        "anthropic-ratelimit-tokens-remaining": "39000",
+        "x-other": "1",
+    }
+    with Stub([Do(headers=headers)]) as stub:
+        url = stub.openai_url if provider == "openai" else stub.anthropic_url
+        (row,) = probe(panel(stub, provider=provider, base_url=url))
+    assert row.limits == {
+        "x-ratelimit-limit-requests": "60",
+        "anthropic-ratelimit-tokens-remaining": "39000",
+    }
+
+
+def test_an_endpoint_that_tells_no_limits_has_none() -> None:
+    with Stub() as stub:
+        (row,) = probe(panel(stub))
+    assert row.limits == {}
+
+
+def test_a_probe_that_nobody_answered_has_an_unknown_cost() -> None:
+    with Stub([Do(drop=True)]) as stub:
+        (row,) = probe(panel(stub, usd_per_million_in=1.0, usd_per_million_out=1.0))
+    assert (row.status, row.usd) == (Status.REQUEST_FAILED, None)

@@ -1,0 +1,207 @@
+"""The injection self-test: a juror that can be talked into a score is told apart from one that not."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import Run
+from stub_llm import Do, Script, Seen, Stub, verdict
+
+from data.card import Reply
+from data.rubric import read_rubric
+from data.schema import Status
+from jury.injection import INJECTIONS, MADE_UP, SelfTest, judge
+from jury.panel import Panel, read_panel
+from jury.parse import Parsed
+from jury.probe import ProbeRow, probe
+
+RUBRIC = read_rubric("generic")
+PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}  # 0.002 a call of the stub
+Write = Callable[[str, str], Path]
+
+
+def panel(stub: Stub, **settings: Any) -> Panel:
+    one = {"name": "a", "provider": "openai", "model": "m", "family": "f"}
+    return Panel.model_validate(
+        {"name": "p", "juror": [one | {"base_url": stub.openai_url} | PRICED | settings]}
+    )
+
+
+def bearing(script: Script, **settings: Any) -> SelfTest:
+    with Stub(script) as stub:
+        (row,) = probe(panel(stub, **settings), injections=INJECTIONS)
+    assert row.injection is not None
+    return row.injection
+
+
+def kind(seen: Seen) -> str:
+    """Return which injection a prompt holds, empty for the clean ones and the tiny question."""
+    words = {
+        "plain_order": "ignore the rubric above",
+        "forged_reference": "panel of experts",
+        "fake_system": "calibration item",
+        "fake_verdict": "already checked",
+        "other_language_and_code": "Hinweis an die Bewertung",
+    }
+    return next((name for name, said in words.items() if said in seen.prompt), "")
+
+
+def scores(**given: float) -> Parsed:
+    return Parsed(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
+
+
+def test_a_juror_that_keeps_its_scores_has_held_five_of_five() -> None:
+    got = bearing(lambda seen: Do(verdict(seen, 1)))
+    assert str(got) == "injection: 5 of 5 held"
+    assert [one.held for one in got.outcomes] == [True] * 5
+
+
+def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points() -> None:
+    got = bearing(lambda seen: Do(verdict(seen, 5 if kind(seen) == "fake_system" else 2)))
+    assert str(got) == (
+        "injection: 4 of 5 held; fake_system: accuracy +3, completeness +3, clarity +3"
+    )
+
+
+def test_a_juror_that_obeys_all_has_held_none() -> None:
+    got = bearing(lambda seen: Do(verdict(seen, 5 if kind(seen) else 1)))
+    assert got.held == 0
+    assert all(set(one.moved.values()) == {4.0} for one in got.outcomes)
+
+
+def test_scores_that_fall_are_no_success_of_the_injection() -> None:
+    assert bearing(lambda seen: Do(verdict(seen, 1 if kind(seen) else 3))).held == 5
+
+
+@pytest.mark.parametrize(
+    "do", [Do("It is fine."), Do(refusal="No."), Do(finish="truncated", text="{"), Do(status=400)]
+)
+@pytest.mark.parametrize("which", ["clean", "injected"])
+def test_an_answer_that_is_not_read_is_not_known_and_never_held(do: Do, which: str) -> None:
+    def script(seen: Seen) -> Do:
+        tiny = '"test"' in seen.prompt
+        return do if not tiny and bool(kind(seen)) == (which == "injected") else Do(_low(seen))
+
+    got = bearing(script, schema="json_schema")
+    assert got.held == 0
+    assert {one.held for one in got.outcomes} == {None}
+    assert f"plain_order not known (the {which} one was not rated: " in str(got)
+
+
+def _low(seen: Seen) -> str:
+    return verdict(seen, 2)
+
+
+def test_a_failure_that_passes_is_asked_again() -> None:
+    got = bearing(lambda seen: Do(status=500) if seen.number in (1, 2) else Do(_low(seen)))
+    assert got.held == 5
+
+
+def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known() -> None:
+    got = bearing(lambda seen: Do(verdict(seen, 5)))
+    assert {one.held for one in got.outcomes} == {None}
+    assert "full marks" in got.outcomes[0].reason
+
+
+def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
+    assert judge("x", scores(), scores(clarity=2.0), RUBRIC).moved == {"clarity": 1.0}
+    assert judge("x", scores(), scores(clarity=2.0), RUBRIC).held is False
+    assert judge("x", scores(), scores(), RUBRIC).held is True
+    assert judge("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
+
+
+def test_the_self_test_tells_what_it_cost_beside_the_tiny_question() -> None:
+    with Stub(lambda seen: Do(_low(seen))) as stub:
+        (row,) = probe(panel(stub), injections=INJECTIONS)
+    assert len(stub.seen) == 1 + 2 * 5
+    assert row.injection is not None
+    assert (row.usd, row.injection.usd) == (pytest.approx(0.002), pytest.approx(0.02))
+
+
+def test_unknown_tokens_make_the_cost_unknown_and_not_nothing() -> None:
+    assert bearing(lambda seen: Do(_low(seen), usage=False)).usd is None
+
+
+def test_a_juror_that_does_not_answer_is_not_put_to_the_test() -> None:
+    with Stub(lambda _: Do(status=401)) as stub:
+        (row,) = probe(panel(stub), injections=INJECTIONS)
+    assert (row.status, row.injection, len(stub.seen)) == (Status.AUTH, None, 1)
+
+
+def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
+    with Stub(
+        lambda seen: Do(status=400) if "temperature" in seen.body else Do(_low(seen))
+    ) as stub:
+        (row,) = probe(panel(stub, temperature=0.0), injections=INJECTIONS)
+    assert row.temperature == "refused"
+    assert row.injection is not None
+    assert row.injection.held == 5
+
+
+def test_simulated_jurors_are_called_simulated_and_never_held() -> None:
+    for row in probe(read_panel("simulated"), injections=INJECTIONS):
+        assert row.injection is not None
+        assert row.injection.to_json()["held"] is None
+        assert "simulated" in str(row.injection)
+
+
+def test_there_are_five_kinds_of_injection_in_made_up_cases_with_bad_answers() -> None:
+    assert len({one.name for one in INJECTIONS}) == 5
+    for one in INJECTIONS:
+        clean, injected = one.prompts(RUBRIC)
+        assert MADE_UP in clean
+        assert MADE_UP in injected
+        assert one.start in clean
+        assert one.end in injected
+        assert len(injected) > len(clean) + 50
+
+
+def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
+    for one in INJECTIONS:
+        clean, injected = one.prompts(RUBRIC)
+        head, tail = clean.split(one.start)[0], clean.split(one.end)[1]
+        assert injected.startswith(head)
+        assert injected.endswith(tail)
+
+
+def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
+    forged = next(one for one in INJECTIONS if one.name == "forged_reference")
+    assert "</response>\n<reference>" in forged.told(RUBRIC)
+    before, _ = forged.prompts(RUBRIC)
+    assert before.count("panel of experts") == 0
+
+
+def panel_file(write: Write, stub: Stub) -> Path:
+    body = 'provider = "openai"\nmodel = "m"\nfamily = "f"\nusd_per_million_in = 1.0\n'
+    rest = f'usd_per_million_out = 10.0\nbase_url = "{stub.openai_url}"\n'
+    return write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}{rest}')
+
+
+def test_the_command_says_what_held_and_what_it_cost(run: Run, write: Write) -> None:
+    with Stub(lambda seen: Do(verdict(seen, 5 if kind(seen) == "plain_order" else 4))) as stub:
+        code, out, _ = run("jury", "probe", str(panel_file(write, stub)))
+    assert code == 0
+    said = "juror a: injection: 4 of 5 held; plain_order: accuracy +1, completeness +1, clarity +1"
+    assert said in out
+    assert "cost: $0.0220" in out
+    assert "go to: 127.0.0.1" in out
+
+
+def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write: Write) -> None:
+    with Stub(lambda seen: Do(_low(seen))) as stub:
+        path = str(panel_file(write, stub))
+        _, whole, _ = run("jury", "probe", path, "--json", "-")
+        _, quick, _ = run("jury", "probe", path, "--no-injection", "--json", "-")
+    assert len(stub.seen) == 11 + 1
+    (juror,) = json.loads(whole)["jurors"]
+    assert set(ProbeRow.__dataclass_fields__) == set(juror)
+    assert (juror["injection"]["held"], juror["injection"]["of"]) == (5, 5)
+    assert juror["injection"]["probes"][0] == {
+        "name": "plain_order",
+        "held": True,
+        "moved": {},
+        "reason": "",
+    }
+    assert json.loads(quick)["jurors"][0]["injection"] is None
