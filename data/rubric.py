@@ -17,8 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
+from data.rubrics import folder_of
+from data.rubrics import shipped as shipped
+from data.rubrics.tags import disarm, forges
 
-FOLDER = Path(__file__).parent / "rubrics"
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
@@ -130,19 +132,27 @@ class Rubric(Part):
         """Return the prompt for one card, every placeholder filled in a single pass.
 
         What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
-        inside a patient's text stays as it is. The reference is put in only where the
-        rubric's gold policy allows one.
+        inside a patient's text stays as it is. Only a tag that the prompt itself uses is
+        broken in it, so that no text can end its part or pose as another; see `forged`.
+        The reference is put in only where the rubric's gold policy allows one.
         """
+        inserted = {name: disarm(text, self.prompt) for name, text in _inserted(card).items()}
         parts = {
-            "context": card.context,
-            "prompt": card.prompt,
-            "response": card.response,
-            "reference": NO_REFERENCE if card.reference is None else card.reference,
-            "checklist": NO_CHECKLIST if card.checklist is None else card.checklist,
+            "reference": NO_REFERENCE,
+            "checklist": NO_CHECKLIST,
             "criteria": self.criteria_text(),
             "schema": self.schema_text(),
-        }
+        } | inserted
         return PLACEHOLDER.sub(lambda found: parts[found[1]], self.prompt)
+
+    def forged(self, card: Card) -> tuple[str, ...]:
+        """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.
+
+        Such a text may be innocent, or may try to end its part and to speak to the juror.
+        """
+        shown = set(PLACEHOLDER.findall(self.prompt))
+        texts = _inserted(card).items()
+        return tuple(name for name, text in texts if name in shown and forges(text, self.prompt))
 
     def criteria_text(self) -> str:
         """Return the criteria as a juror reads them: name, question, a line for each anchor."""
@@ -175,6 +185,12 @@ class Rubric(Part):
             "required": list(self.criteria),
             "additionalProperties": False,
         }
+
+
+def _inserted(card: Card) -> dict[str, str]:
+    """Return the texts of a card that a prompt can show, by placeholder; none for what is None."""
+    names = ("context", "prompt", "response", "reference", "checklist")
+    return {name: text for name in names if (text := getattr(card, name)) is not None}
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
@@ -211,7 +227,7 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
     BadRubric
         If `rubric.toml` or `prompt.txt` is missing or wrong.
     """
-    folder = _folder(name_or_folder)
+    folder = folder_of(name_or_folder)
     try:
         body: Mapping[str, Any] = tomllib.loads((folder / "rubric.toml").read_text("utf-8"))
         prompt = (folder / "prompt.txt").read_text("utf-8")
@@ -222,23 +238,6 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         raise BadRubric(f"rubric {folder}: {error}") from error
     except ValidationError as error:
         raise BadRubric(f"rubric {folder}: {_first(error)}") from error
-
-
-def shipped() -> list[str]:
-    """Return the names of the rubrics that ship with medjury."""
-    return sorted(path.parent.name for path in FOLDER.glob("*/rubric.toml"))
-
-
-def _folder(name_or_folder: str | Path) -> Path:
-    """Return the folder that is meant: a shipped name wins over a folder of the same name."""
-    if str(name_or_folder) in shipped():
-        return FOLDER / str(name_or_folder)
-    folder = Path(name_or_folder)
-    if folder.is_dir():
-        return folder
-    raise Unknown(
-        f"rubric {str(name_or_folder)!r}: neither a folder nor one of " + ", ".join(shipped())
-    )
 
 
 def _first(error: ValidationError) -> str:
