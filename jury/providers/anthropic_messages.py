@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import anthropic
+import httpx2
 
 from data.schema import Status
 from jury.call import Answer, Call, Usage
@@ -21,6 +22,7 @@ from jury.providers.replies import (
 )
 from jury.providers.wire import client
 
+PATH = "/v1/messages"
 FINISH = {
     "max_tokens": Status.TRUNCATED,
     "model_context_window_exceeded": Status.TRUNCATED,
@@ -46,53 +48,42 @@ class AnthropicMessages:
 
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended; json_object, which this API lacks, is asked for in words."""
-        juror = self._juror
-        asked: dict[str, Any] = {"model": juror.model, "max_tokens": juror.max_tokens}
-        if extra := _extra(juror, call):
-            asked["extra_body"] = extra
-        return replace(await self._request(_messages(call), asked), sent=sent(juror, call))
+        answer = await self._request(body(self._juror, call))
+        return replace(answer, sent=sent(self._juror, call))
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
 
-    async def _request(self, messages: Any, asked: dict[str, Any]) -> Answer:
-        """Send one request; every way it can end is an answer."""
+    async def _request(self, asked: dict[str, Any]) -> Answer:
+        """Send one request; every way it can end is an answer.
+
+        It goes by the SDK's `post`: `create` would walk through all texts and the schema first,
+        and has no parameter for the temperature any more.
+        """
         try:
             async with asyncio.timeout(self._timeout):
-                raw = await self._client.messages.with_raw_response.create(
-                    messages=messages, **asked
-                )
+                raw = await self._client.post(PATH, body=asked, cast_to=httpx2.Response)
         except (TimeoutError, anthropic.APIConnectionError) as error:
             return unanswered(error, self._timeout)
         except anthropic.APIStatusError as error:
             return http_failure(error.status_code, error.response.headers, error.response.text)
-        return read(await raw.text(), raw.headers)
+        return read(raw.text, raw.headers)
 
 
 def body(juror: Juror, call: Call) -> dict[str, Any]:
     """Return a request as it travels."""
-    settings = {"model": juror.model, "max_tokens": juror.max_tokens}
-    return {"messages": _messages(call)} | settings | _extra(juror, call)
-
-
-def _messages(call: Call) -> Any:
-    """Return the conversation as this API has it."""
-    return [{"role": turn.role, "content": turn.text} for turn in call.messages]
-
-
-def _extra(juror: Juror, call: Call) -> dict[str, Any]:
-    """Return what the SDK is to send as it is: form and effort, which it would walk through.
-
-    And the temperature, which it has no parameter for any more.
-    """
     output: dict[str, Any] = {}
     if call.form == "json_schema":
         output["format"] = {"type": "json_schema", "schema": dict(call.schema)}
     if juror.effort is not None:
         output["effort"] = juror.effort
     extra = {"output_config": output or None, "temperature": juror.temperature}
-    return {name: value for name, value in extra.items() if value is not None}
+    return {
+        "model": juror.model,
+        "max_tokens": juror.max_tokens,
+        "messages": [{"role": turn.role, "content": turn.text} for turn in call.messages],
+    } | {name: value for name, value in extra.items() if value is not None}
 
 
 def sent(juror: Juror, call: Call) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import httpx2
 import openai
 
 from data.schema import Status
@@ -21,6 +22,7 @@ from jury.providers.replies import (
 )
 from jury.providers.wire import client
 
+PATH = "/chat/completions"
 OWN_HOST = "api.openai.com"
 FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
@@ -42,23 +44,21 @@ class OpenAIChat:
 
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended."""
-        asked = _settings(self._juror)
-        if form := _format(call):
-            asked["extra_body"] = form
-        answer = await self._request(_messages(call), asked)
+        answer = await self._request(body(self._juror, call))
         return replace(answer, sent=sent(self._juror, call))
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
 
-    async def _request(self, messages: Any, asked: dict[str, Any]) -> Answer:
-        """Send one request; every way it can end is an answer."""
+    async def _request(self, asked: dict[str, Any]) -> Answer:
+        """Send one request; every way it can end is an answer.
+
+        It goes by the SDK's `post`: `create` would walk through all texts and the schema first.
+        """
         try:
             async with asyncio.timeout(self._timeout):
-                raw = await self._client.chat.completions.with_raw_response.create(
-                    messages=messages, **asked
-                )
+                raw = await self._client.post(PATH, body=asked, cast_to=httpx2.Response)
         except (TimeoutError, openai.APIConnectionError) as error:
             return unanswered(error, self._timeout)
         except openai.APIStatusError as error:
@@ -68,17 +68,13 @@ class OpenAIChat:
 
 def body(juror: Juror, call: Call) -> dict[str, Any]:
     """Return a request as it travels."""
-    return {"messages": _messages(call)} | _settings(juror) | _format(call)
+    turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
+    return {"messages": turns} | _settings(juror) | _format(call)
 
 
 def sent(juror: Juror, call: Call) -> dict[str, Any]:
     """Return the settings a request carries, without its texts."""
     return {"base_url": juror.base_url, "schema": call.form} | _settings(juror)
-
-
-def _messages(call: Call) -> Any:
-    """Return the conversation as this API has it."""
-    return [{"role": turn.role, "content": turn.text} for turn in call.messages]
 
 
 def _settings(juror: Juror) -> dict[str, Any]:
@@ -95,10 +91,7 @@ def _settings(juror: Juror) -> dict[str, Any]:
 
 
 def _format(call: Call) -> dict[str, Any]:
-    """Return the part of the request that asks for the form of the answer.
-
-    It goes by `extra_body`, which the SDK sends as it is; it would walk through the schema else.
-    """
+    """Return the part of the request that asks for the form of the answer."""
     wanted: dict[str, Any] = {"type": call.form}
     if call.form == "json_schema":
         wanted["json_schema"] = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
