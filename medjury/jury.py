@@ -56,7 +56,7 @@ def run(
             max_usd=max_usd,
             replicates=replicates,
             benchmarks=benchmark,
-            progress=lambda now: at(now.done, now.total, _how(now)),
+            progress=lambda now: at(now.done, now.total, how(now)),
             waiting=lambda: say("waiting: another run holds this study", json_to),
         )
     print_result(result, json_to)
@@ -112,7 +112,7 @@ def before(panel: Panel) -> list[str]:
     return lines + ([f"simulated jurors: {', '.join(simulated)}"] if simulated else [])
 
 
-def _how(now: Progress) -> str:
+def how(now: Progress) -> str:
     """Return the bar's words: what is rated, what failed and why, what was spent."""
     failed = [f"{count} {name}" for name, count in now.by_status.items() if name != "ok"]
     words = [f"{now.by_status.get('ok', 0)} rated", *failed, f"${now.usd:.2f}"]
@@ -152,7 +152,7 @@ def _print_estimate(
         for one in rows
     ]
     figures = beside(engine, panel, rows, benchmark)
-    for line in (*figures.before(), *figures.after()):
+    for line in (*figures.before(), *figures.priced()):
         say(line, json_to)
     write_json({"panel": panel.name, "jurors": body} | figures.to_json(), json_to)
 

@@ -16,8 +16,12 @@ from medjury.output import counted
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Figures of one run that no juror is told: they come from authors' names and from prices."""
+    """Figures of one run that no juror is told: they come from authors' names and from prices.
 
+    `families` are those of real jurors: a simulated one is of no family.
+    """
+
+    jurors: tuple[str, ...]
     families: Mapping[str, str]
     own: OwnFamily
     bound: PaperBound
@@ -26,21 +30,25 @@ class Beside:
         """Yield a warning for every juror that will meet its own family."""
         for juror, number in self._met():
             yield f"{juror} will rate {number} responses written by its own family"
-        if self.own.unknown:
+        if self.own.unknown and self.families:
             of = f"{self.own.unknown} of {counted(self.own.responses, 'response')}"
             yield f"{of} have authors whose family is unknown"
 
     def after(self) -> Iterator[str]:
         """Yield what is told below a result: the paper's bound, and own families once more."""
-        if self.bound.tokens_out:
-            yield f"the paper's upper bound for the same: {_usd(self.bound.usd)}"
+        yield from self.priced()
         for juror, number in self._met():
             yield f"{juror} has {number} responses of its own family in this; they count as all do"
+
+    def priced(self) -> Iterator[str]:
+        """Yield the paper's bound, if the run has anything to ask."""
+        if self.bound.tokens_out:
+            yield f"the paper's upper bound for the same: {_usd(self.bound.usd)}"
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys that `jury run --json` has beside the contract's."""
         return {
-            "own_family": dict(self.own.own),
+            "own_family": {name: self.own.own.get(name, 0) for name in self.jurors},
             "author_family_unknown": self.own.unknown,
             "paper_tokens_in": self.bound.tokens_in,
             "paper_tokens_out": self.bound.tokens_out,
@@ -59,9 +67,10 @@ def beside(
     engine: Engine, panel: Panel, rows: Sequence[JurorEstimate], benchmarks: Sequence[str] | None
 ) -> Beside:
     """Return what stands beside a run whose calls were estimated, a row a juror."""
-    families = {one.name: one.family for one in panel.juror}
+    jurors = tuple(one.name for one in panel.juror)
+    families = {one.name: one.family for one in panel.juror if not one.simulated}
     own = own_family(engine, families, benchmarks)
-    return Beside(families, own, bound_of(panel, rows, now()))
+    return Beside(jurors, families, own, bound_of(panel, rows, now()))
 
 
 def _usd(amount: float | None) -> str:

@@ -121,6 +121,14 @@ def test_the_estimate_warns_too(run: Run, write: Write) -> None:
     assert "juror medhelm-gpt (family gpt) will rate 2 of 4" in err
 
 
+def test_simulated_jurors_are_of_no_family(run: Run, write: Write) -> None:
+    run("import", str(write("responses.csv", AUTHORED.replace("ward-x", "simulated-x"))))
+    code, out, err = run("jury", "run", "simulated", "--json", "-")
+    assert code == 0
+    assert set(json.loads(out)["own_family"].values()) == {0}
+    assert "family" not in err
+
+
 def test_no_module_of_the_jury_can_read_authors() -> None:
     for path in JURY.rglob("*.py"):
         source = path.read_text("utf-8")
