@@ -1,0 +1,242 @@
+"""Servers that keep to the protocol loosely, or break off: each call ends and leaves a row."""
+
+import asyncio
+import json
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from sqlalchemy import Engine
+from sqlmodel import select
+from stub_llm import Do, Seen, Stub, verdict
+
+from data.database import reading
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import read_rubric
+from data.schema import Attempt, Rating, Status
+from data.store import import_responses
+from jury.lane import Patience
+from jury.panel import Panel
+from jury.providers import open_provider
+from jury.run import RunResult, run_panel
+
+HASTY = Patience(first_wait=0.01, longest_wait=0.02)
+Write = Callable[[str, str], Path]
+Study = Callable[[int], Engine]
+
+
+@pytest.fixture
+def study(engine: Engine, write: Write) -> Study:
+    """Fill the study with so many responses."""
+
+    def fill(count: int) -> Engine:
+        head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+        lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(count)]
+        rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
+        import_responses(engine, rows, lambda _: read_rubric("generic"))
+        return engine
+
+    return fill
+
+
+def panel(url: str, **settings: Any) -> Panel:
+    one = {"name": "a", "provider": "openai", "model": "m", "family": "f", "base_url": url}
+    return Panel.model_validate({"name": "p", "juror": [one | settings]})
+
+
+def attempts(engine: Engine) -> list[Attempt]:
+    with reading(engine) as session:
+        rows = list(session.exec(select(Attempt).order_by(Attempt.id)))
+        session.expunge_all()
+    return rows
+
+
+def ratings(engine: Engine) -> int:
+    with reading(engine) as session:
+        return len(session.exec(select(Rating)).all())
+
+
+def ran(engine: Engine, script: Callable[[Seen], Do], **settings: Any) -> RunResult:
+    with Stub(script) as stub:
+        return run_panel(engine, panel(stub.openai_url, **settings), patience=HASTY)
+
+
+def llama(seen: Seen, message: dict[str, Any], **more: Any) -> Do:
+    """Return a reply as llama.cpp's server writes one: little more than the message."""
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant"} | message}
+    return Do(body=json.dumps({"model": seen.model, "choices": [choice]} | more))
+
+
+def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study: Study) -> None:
+    engine = study(6)
+    result = ran(engine, lambda seen: Do() if seen.form == "text" else Do(status=500))
+    assert (result.rated, result.missing) == (6, 0)
+    assert [row.sent["schema"] for row in attempts(engine) if row.status == Status.OK] == [
+        "text"
+    ] * 6
+
+
+def test_a_server_that_ignores_the_form_is_read_all_the_same(study: Study) -> None:
+    engine = study(4)
+    result = ran(engine, lambda seen: Do(f"Sure!\n```json\n{verdict(seen)}\n```\nGood luck."))
+    assert (result.rated, result.calls) == (4, 4)
+    assert {row.sent["schema"] for row in attempts(engine)} == {"json_schema"}
+
+
+def test_a_server_without_usage_has_unknown_tokens_and_an_unknown_cost(study: Study) -> None:
+    engine = study(2)
+    prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 1.0}
+    result = ran(engine, lambda seen: llama(seen, {"content": verdict(seen)}), **prices)
+    assert (result.rated, result.usd, result.usd_unknown) == (2, 0.0, 2)
+    assert [(row.tokens_in, row.usd) for row in attempts(engine)] == [(None, None)] * 2
+
+
+@pytest.mark.parametrize("content", ["", None])
+def test_reasoning_without_an_answer_is_no_rating_even_where_it_holds_a_verdict(
+    study: Study, content: str | None
+) -> None:
+    engine = study(2)
+    result = ran(
+        engine,
+        lambda seen: llama(seen, {"content": content, "reasoning_content": verdict(seen, 5)}),
+    )
+    assert (result.rated, dict(result.by_status)) == (0, {"invalid_json": 2})
+    assert ratings(engine) == 0
+
+
+def test_thinking_before_the_verdict_is_read_past(study: Study) -> None:
+    engine = study(3)
+
+    def script(seen: Seen) -> Do:
+        thought = f"<think>\nPerhaps {verdict(seen, 5)}? No, {{too}} kind.\n</think>\n\n"
+        return llama(seen, {"content": thought + verdict(seen, 2)})
+
+    result = ran(engine, script)
+    assert result.rated == 3
+    with reading(engine) as session:
+        assert {row.score for row in session.exec(select(Rating))} == {2.0}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "null",
+        '{"choices": []}',
+        '{"choices": [null]}',
+        '{"choices": [{"message": "hello"}]}',
+        '{"error": {"message": "loading model"}}',
+        '{"choices": [{"message": {"content": [{"type": "text"}]}}], "usage": []}',
+        "[" * 50_000,
+    ],
+)
+def test_a_success_that_holds_no_answer_is_a_failure_with_a_row(study: Study, body: str) -> None:
+    engine = study(1)
+    result = ran(engine, lambda _: Do(body=body))
+    assert result.rated == 0
+    assert len(attempts(engine)) == result.calls > 0
+
+
+class Breaking:
+    """A server that ends connections in the ways of `ENDINGS`, in turn, and never answers."""
+
+    ENDINGS = ("at once", "in the head", "in mid-body", "reset", "silence")
+
+    def __init__(self) -> None:
+        self.ended: Counter[str] = Counter()
+        self._loop = asyncio.new_event_loop()
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._ready.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        server = self._loop.run_until_complete(asyncio.start_server(self._end, "127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        self._ready.set()
+        self._loop.run_forever()
+        server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0.01))
+        self._loop.close()
+
+    async def _end(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        how = self.ENDINGS[self.ended.total() % len(self.ENDINGS)]
+        self.ended[how] += 1
+        try:
+            if how != "at once":
+                await reader.readuntil(b"\r\n\r\n")
+            if how == "in the head":
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-ty")
+            if how in ("in mid-body", "silence"):
+                head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 900"
+                writer.write(head + b'\r\n\r\n{"choices": [{"message": {"content": "{')
+            await writer.drain()
+            if how == "silence":
+                await asyncio.sleep(3600)
+            if how == "reset":
+                writer.transport.abort()
+        except (asyncio.CancelledError, ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+@pytest.fixture
+def breaking() -> Iterator[Breaking]:
+    with Breaking() as server:
+        yield server
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_300_broken_connections_hang_no_call_and_leave_300_rows(
+    study: Study, breaking: Breaking
+) -> None:
+    engine = study(300)
+    one = panel(breaking.url, schema="text")
+    line = {"a": open_provider(one.juror[0], "none", timeout=2.0)}
+    patience = Patience(tries=1, in_a_row=1000)
+    began = time.monotonic()
+    result = run_panel(engine, one, concurrency=16, patience=patience, providers=line)
+    seconds = time.monotonic() - began
+    rows = attempts(engine)
+    assert (result.rated, result.calls, len(rows), ratings(engine)) == (0, 300, 300, 0)
+    assert len({row.response for row in rows}) == 300
+    assert Counter(row.status for row in rows)[Status.TIMEOUT] == 60
+    assert all(row.reason and "Response" not in row.reason for row in rows)
+    assert all((row.latency_seconds or 0) < 4.0 for row in rows)
+    assert seconds < 60
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_drops_among_answers_cost_no_rating_and_hide_no_call(study: Study) -> None:
+    engine, dice = study(300), random.Random(4)  # noqa: S311 - a fixed course of drops
+    dropped: list[int] = []
+
+    def script(seen: Seen) -> Do:
+        drop = dice.random() < 0.5
+        dropped.append(drop)
+        return Do(drop=drop)
+
+    with Stub(script) as stub:
+        patience = Patience(tries=20, first_wait=0.001, longest_wait=0.002, in_a_row=1000)
+        result = run_panel(engine, panel(stub.openai_url, schema="text"), patience=patience)
+    assert (result.rated, result.missing) == (300, 0)
+    assert result.calls == len(dropped) == len(attempts(engine)) == 300 + sum(dropped)
