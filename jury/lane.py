@@ -3,7 +3,8 @@
 import asyncio
 import json
 import re
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from data.schema import Status
@@ -89,6 +90,7 @@ class Lane:
     ) -> None:
         self.juror = juror
         self._gate = gate or Gate(Limits())
+        self._sent: set[int] = set()
         self.rater = rater
         self.provider = provider
         self.ladder = Ladder(juror)
@@ -108,14 +110,29 @@ class Lane:
         """Return the seconds until requests may go out again."""
         return max(0.0, self._open_at - asyncio.get_running_loop().time())
 
-    def entered(self, call: Call, stopping: asyncio.Event) -> AbstractAsyncContextManager[None]:
-        """Wait until the host's limits bear one more request; not once it is all stopped."""
+    @asynccontextmanager
+    async def entered(self, call: Call, stopping: asyncio.Event) -> AsyncIterator[None]:
+        """Wait until the host's limits bear one more request; not once it is all stopped.
+
+        Where the block does not come to `used`, nothing was sent and nothing is counted.
+        """
         tokens = estimated(self.juror, call)
-        return self._gate.entered(tokens, lambda: stopping.is_set() or self.stopped is not None)
+        async with self._gate.entered(tokens, lambda: self._over(stopping)) as counted:
+            try:
+                yield
+            finally:
+                if counted and id(call) not in self._sent:
+                    self._gate.unused(tokens)
+                self._sent.discard(id(call))
 
     def used(self, call: Call, usage: Usage) -> None:
-        """Note the tokens that a request really took of the host's limit."""
+        """Note that a request was sent, and the tokens it really took of the host's limit."""
+        self._sent.add(id(call))
         self._gate.used(estimated(self.juror, call), taken(usage))
+
+    def _over(self, stopping: asyncio.Event) -> bool:
+        """Return whether nothing more is to be asked of it."""
+        return stopping.is_set() or self.stopped is not None
 
     def answered(self) -> None:
         """Note that it is there."""

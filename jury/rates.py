@@ -9,7 +9,7 @@ one second of it and one request at most.
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from jury.call import Call, Provider, Usage
@@ -21,7 +21,7 @@ LONGEST_NAP = 0.5  # so that a run that is stopped meanwhile is not kept waiting
 TOLD = ("x-ratelimit-", "anthropic-ratelimit-")
 LONGEST_HEADER = 60
 Clock = Callable[[], float]
-Sleep = Callable[[float], Awaitable[None]]
+Nap = Callable[[float, asyncio.Event], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,20 @@ class Bucket:
         self._at = now
 
 
+async def nap(seconds: float, early: asyncio.Event) -> None:
+    """Wait, but no longer than until the event."""
+    early.clear()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(early.wait(), seconds)
+
+
 class Gate:
     """The way to one host, which lets requests through as fast as its limits bear."""
 
-    def __init__(
-        self, limits: Limits, clock: Clock = time.monotonic, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, limits: Limits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
         self.limits = limits
-        self._sleep = sleep
+        self._nap = nap
+        self._returned = asyncio.Event()
         self._requests = _bucket(limits.requests_per_minute, clock)
         self._tokens = _bucket(limits.tokens_per_minute, clock)
         self._places = None if limits.concurrency is None else asyncio.Semaphore(limits.concurrency)
@@ -83,37 +89,43 @@ class Gate:
     @asynccontextmanager
     async def entered(
         self, tokens: float, stopped: Callable[[], bool] = lambda: False
-    ) -> AsyncIterator[None]:
+    ) -> AsyncIterator[bool]:
         """Wait for leave to send one request, first come first served, and hold its place.
 
-        Once `stopped` says so nothing is waited for any more and nothing is counted: the block
-        is to look for itself and send nothing.
+        Yields whether it was given. Once `stopped` says so nothing is waited for any more and
+        nothing is counted.
         """
         if self._places is None:
-            await self._leave(tokens, stopped)
-            yield
+            yield await self._leave(tokens, stopped)
             return
         async with self._places:
-            await self._leave(tokens, stopped)
-            yield
+            yield await self._leave(tokens, stopped)
 
     def used(self, estimated: float, really: int | None) -> None:
         """Put the tokens a request really took in the place of its estimate, where they are told."""
-        if self._tokens is not None and really is not None:
-            self._tokens.give_back(estimated - really)
+        if really is not None:
+            _give_back(self._tokens, estimated - really)
+            self._returned.set()
 
-    async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> None:
+    def unused(self, tokens: float) -> None:
+        """Put back the whole of a request that was let through and never sent."""
+        _give_back(self._requests, 1.0)
+        _give_back(self._tokens, tokens)
+        self._returned.set()
+
+    async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> bool:
         """Wait until both allowances bear one more request, and take it from them."""
         if self._requests is None and self._tokens is None:
-            return
+            return True
         async with self._turn:
             while not stopped():
                 seconds = max(_wait(self._requests, 1.0), _wait(self._tokens, tokens))
                 if seconds <= 0:
                     _take(self._requests, 1.0)
                     _take(self._tokens, tokens)
-                    return
-                await self._sleep(min(seconds, LONGEST_NAP))
+                    return True
+                await self._nap(min(seconds, LONGEST_NAP), self._returned)
+        return False
 
 
 def gates(panel: Panel) -> dict[str, Gate]:
@@ -181,3 +193,8 @@ def _wait(bucket: Bucket | None, amount: float) -> float:
 def _take(bucket: Bucket | None, amount: float) -> None:
     if bucket is not None:
         bucket.take(amount)
+
+
+def _give_back(bucket: Bucket | None, amount: float) -> None:
+    if bucket is not None:
+        bucket.give_back(amount)

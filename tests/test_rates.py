@@ -18,7 +18,7 @@ from jury.run import run_panel
 
 
 class Clock:
-    """A clock that only moves when someone sleeps."""
+    """A clock that only moves when someone naps."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -27,7 +27,7 @@ class Clock:
         """Return the seconds."""
         return self.now
 
-    async def sleep(self, seconds: float) -> None:
+    async def nap(self, seconds: float, _: asyncio.Event) -> None:
         """Move on at once."""
         self.now += seconds
 
@@ -40,7 +40,7 @@ def juror(name: str = "a", **settings: Any) -> Juror:
 def sent_at(limits: Limits, amounts: list[float]) -> list[float]:
     """Return the times at which requests of these sizes are let through, all asked for at once."""
     clock, times = Clock(), []
-    gate = Gate(limits, clock, clock.sleep)
+    gate = Gate(limits, clock, clock.nap)
 
     async def one(amount: float) -> None:
         async with gate.entered(amount):
@@ -100,7 +100,7 @@ def test_no_minute_takes_more_than_the_limit_one_second_of_it_and_one_request(
 
 def test_tokens_that_were_not_used_are_given_back() -> None:
     clock = Clock()
-    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.sleep)
+    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.nap)
 
     async def three() -> None:
         for _ in range(3):
@@ -114,7 +114,7 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
 
 def test_unknown_usage_leaves_the_estimate() -> None:
     clock = Clock()
-    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.sleep)
+    gate = Gate(Limits(tokens_per_minute=6000), clock, clock.nap)
 
     async def two() -> None:
         for _ in range(2):
@@ -148,13 +148,13 @@ def test_no_more_than_its_concurrency_is_open_at_a_host() -> None:
 
 def test_nobody_waits_at_the_gate_once_the_run_is_stopped() -> None:
     clock = Clock()
-    gate = Gate(Limits(requests_per_minute=1), clock, clock.sleep)
+    gate = Gate(Limits(requests_per_minute=1), clock, clock.nap)
 
     async def two() -> None:
-        async with gate.entered(1.0):
-            pass
-        async with gate.entered(1.0, lambda: clock() >= 3.0):
-            pass
+        async with gate.entered(1.0) as counted:
+            assert counted
+        async with gate.entered(1.0, lambda: clock() >= 3.0) as counted:
+            assert not counted
 
     asyncio.run(two())
     assert clock() == pytest.approx(3.0)
@@ -197,6 +197,24 @@ def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study: Engine) -> 
         seconds = _seconds(lambda: run_panel(small_study, panel_at(stub, requests_per_minute=180)))
     assert len(stub.seen) == 8
     assert 5 / 3 <= seconds < 10  # three at once, then three a second
+
+
+def test_what_a_spent_cap_keeps_from_being_sent_does_not_wait_for_the_rate(
+    small_study: Engine,
+) -> None:
+    prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0, "max_tokens": 200}
+    with Stub() as stub:
+        slow = panel_at(stub, requests_per_minute=30, **prices)
+        seconds = _seconds(lambda: run_panel(small_study, slow, max_usd=0.0))
+    assert (stub.seen, seconds < 2) == ([], True)
+
+
+def test_a_refused_key_ends_the_wait_of_all_who_stand_at_the_gate(small_study: Engine) -> None:
+    with Stub(lambda _: Do(status=401)) as stub:
+        slow = panel_at(stub, requests_per_minute=2)
+        slow = Panel(name="p", juror=slow.juror[:1])
+        seconds = _seconds(lambda: run_panel(small_study, slow))
+    assert (len(stub.seen), seconds < 3) == (1, True)
 
 
 def test_a_limit_is_no_part_of_what_a_juror_is() -> None:
