@@ -57,3 +57,62 @@ class Attempt(Table, table=True):
     request_id: str = ""
     returned_model: str = ""
     at: datetime = Field(default_factory=now)
+
+
+class BatchState(StrEnum):
+    """How far a batch is; each is stored before the step that it names is taken.
+
+    PREPARED: nothing has left. SUBMITTING: the provider was asked to take it and may have.
+    SUBMITTED: it has its id. COLLECTED: all it said is stored, its files are still there.
+    CLOSED: nothing more to do.
+    """
+
+    PREPARED = "prepared"
+    SUBMITTING = "submitting"
+    SUBMITTED = "submitted"
+    COLLECTED = "collected"
+    CLOSED = "closed"
+
+
+class JuryBatch(Table, table=True):
+    """Requests to one juror that are answered together, within a day and at a lower price.
+
+    `marker` is random, stands in every custom id, and finds the batch again at a provider whose
+    answer was lost. `sent` holds the settings all requests share, never a text; `counts` and
+    `reason` are the provider's.
+    """
+
+    __tablename__ = "jury_batch"
+    id: int | None = Field(default=None, primary_key=True)
+    marker: str = Field(unique=True, max_length=32)
+    rater: int = Field(foreign_key="rater.id", index=True)
+    host: str
+    state: BatchState = Field(sa_type=AutoString, index=True)
+    provider_id: str = ""
+    input_file: str = ""
+    requests: int
+    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    counts: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    reason: str = ""
+    prepared: datetime = Field(default_factory=now)
+    asked: datetime | None = None
+    submitted: datetime | None = None
+    closed: datetime | None = None
+
+
+class JuryRequest(Table, table=True):
+    """One request in a batch. `outcome` is empty while nobody knows how it ended.
+
+    An outcome is a `Status`, whose attempt is stored with it, or one of "expired", "canceled",
+    "unanswered" and "not_sent", which leave no attempt: nothing was asked.
+    """
+
+    __tablename__ = "jury_request"
+    custom_id: str = Field(primary_key=True, max_length=64)
+    batch: int = Field(foreign_key="jury_batch.id", index=True)
+    response: int = Field(foreign_key="response.id", index=True)
+    replicate: int = 0
+    rubric_sha256: str = Field(foreign_key="rubric.sha256")
+    request_sha256: str = Field(max_length=64)
+    usd_most: float | None = None
+    outcome: str = ""
