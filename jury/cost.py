@@ -1,6 +1,7 @@
 """Money: what a call cost, what it can cost at most, and a cap that is never passed."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -15,6 +16,7 @@ MILLION = 1_000_000
 CHARACTERS_PER_TOKEN = 3.5
 WORDS_OUT_PER_CRITERION = 100
 FORM_TOKENS = 1_000
+BATCH = {"processing": "batch"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,9 @@ class Price:
 
     usd: float | None
     source: str
+
+
+Pricing = Callable[[Juror, Usage, datetime], Price]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,20 @@ def price(juror: Juror, usage: Usage, at: datetime) -> Price:
     Every call is priced alone, since prices depend on the size of a call. Without token counts,
     or for a model that nobody has a price for, the cost is unknown, which is not 0.
     """
+    return _priced(juror, usage, lambda: _listed(juror, usage, at))
+
+
+def batch_price(juror: Juror, usage: Usage, at: datetime) -> Price:
+    """Return what one request in a batch cost: the list's rate for batches.
+
+    A price that the panel gives is taken as it stands, since nobody but its author knows whether
+    it is one for batches; a model with no batch rate on the list counts in full.
+    """
+    return _priced(juror, usage, lambda: _listed_in_batch(juror, usage, at))
+
+
+def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
+    """Return the panel's own price, or the listed one where it gives none."""
     if juror.simulated:
         return Price(0.0, "simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
@@ -114,7 +133,7 @@ def price(juror: Juror, usage: Usage, at: datetime) -> Price:
         rates = (juror.usd_per_million_in, juror.usd_per_million_out)
         usd = sum(count * rate for count, rate in zip(tokens, rates, strict=True)) / MILLION
         return Price(usd, f"panel: {rates[0]:g} in, {rates[1]:g} out per million")
-    return _listed(juror, usage, at)
+    return listed()
 
 
 def unbilled(juror: Juror, status: int, at: datetime) -> Price:
@@ -124,14 +143,14 @@ def unbilled(juror: Juror, status: int, at: datetime) -> Price:
     return Price(0.0, f"HTTP {status}: not billed")
 
 
-def worst_case(juror: Juror, sent: str, at: datetime) -> float | None:
+def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -> float | None:
     """Return what a call can cost at most, or None where no price is known.
 
     A token is at least one byte, so a text never has more tokens than bytes; a thousand are
     added for the form of the answer.
     """
     tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
-    return price(juror, Usage(tokens, juror.max_tokens), at).usd
+    return priced(juror, Usage(tokens, juror.max_tokens), at).usd
 
 
 def refuse_unpriced(panel: Panel, at: datetime) -> None:
@@ -145,7 +164,18 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
             )
 
 
-def _listed(juror: Juror, usage: Usage, at: datetime) -> Price:
+def _listed_in_batch(juror: Juror, usage: Usage, at: datetime) -> Price:
+    """Return the listed price for batches, and say so if the list has none of its own."""
+    full, found = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
+    if found.usd is None:
+        return found
+    lower = full.usd is not None and found.usd < full.usd
+    return Price(found.usd, f"{found.source}, {'batch' if lower else 'no batch rate listed'}")
+
+
+def _listed(
+    juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
+) -> Price:
     """Return the price by the list that ships with genai-prices; nothing is fetched."""
     import genai_prices  # a megabyte of prices, needed only once something has a price
 
@@ -161,6 +191,7 @@ def _listed(juror: Juror, usage: Usage, at: datetime) -> Price:
             juror.model,
             provider_api_url=juror.base_url,
             genai_request_timestamp=at,
+            price_context=context,
         )
     except LookupError:
         return Price(None, f"unknown: not in {_list_name()}")
