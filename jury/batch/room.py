@@ -1,0 +1,190 @@
+"""What the steps of a run in batches share: the order, the jurors, the money and the count."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from math import inf
+
+from sqlalchemy import Engine
+
+from data.queries.batches import in_flight
+from data.rubric import Rubric
+from data.schema import Status
+from jury.ask import Job
+from jury.batch.post import Post, Trouble
+from jury.call import Call, Message
+from jury.lane import RUNGS
+from jury.panel import Juror
+from jury.run import _jobs, _Order  # what is missing has one rule, and run_panel owns it
+from jury.tally import INTERRUPTED, RunResult
+
+IN_FLIGHT = "in_flight"
+FAILURES_IN_A_ROW = 10
+
+Key = tuple[int, int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a run waits, in seconds.
+
+    Attributes
+    ----------
+    first, longest
+        Wait before a batch is looked at again, growing by half each time up to the longest.
+    grace
+        How long a batch whose id was never heard is looked for before it counts as not taken.
+    """
+
+    first: float = 1.0
+    longest: float = 60.0
+    grace: float = 300.0
+
+    def after(self, wait: float) -> float:
+        """Return the wait that follows a wait."""
+        return min(self.longest, max(self.first, wait * 1.5))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProgress:
+    """How far a run is: verdicts that stand, are with providers, and failed in this run.
+
+    `answered` of those in flight have ended at their provider, as far as it tells.
+    """
+
+    total: int
+    rated: int
+    in_flight: int
+    answered: int
+    failed: int
+    usd: float
+
+
+@dataclass
+class Clerk:
+    """One juror with its provider's counter.
+
+    Attributes
+    ----------
+    stopped
+        Status and reason once nothing more can be done about this juror in this run.
+    full
+        The same once nothing more may be handed in, while what is in flight is still awaited.
+    """
+
+    juror: Juror
+    rater: int
+    post: Post
+    stopped: tuple[Status, str] | None = None
+    full: tuple[Status, str] | None = None
+    rated: int = 0
+    failures: int = 0
+    answered: dict[int, int] = field(default_factory=dict)
+
+    def call(self, job: Job) -> Call:
+        """Return the request for a job, in the strictest form the juror may be asked in."""
+        form = RUNGS[0] if self.juror.form == "auto" else self.juror.form
+        prompt = Message("user", job.rubric.render(job.card))
+        return Call((prompt,), job.rubric.json_schema(), form, job.replicate)
+
+    def key(self, response: int, replicate: int, rubric: Rubric) -> Key:
+        """Return what names a verdict of this juror."""
+        return (self.rater, response, replicate, rubric.sha256)
+
+    def troubled(self, trouble: Trouble) -> None:
+        """Note a request that failed; one that will not pass, or too many in a row, stop it."""
+        answer = trouble.answer
+        self.failures += 1
+        if not answer.transient or self.failures >= FAILURES_IN_A_ROW:
+            self.stopped = self.stopped or (answer.status, answer.reason)
+
+
+@dataclass
+class Room:
+    """One run in batches."""
+
+    engine: Engine
+    order: _Order
+    clerks: list[Clerk]
+    max_usd: float | None
+    pace: Pace
+    tell: Callable[[str], None]
+    watch: Callable[[BatchProgress], None]
+    ended: dict[Key, str] = field(default_factory=dict)
+    handed_in: set[Key] = field(default_factory=set)
+    said: set[str] = field(default_factory=set)
+    calls: int = 0
+    usd: float = 0.0
+    usd_unknown: int = 0
+    usd_at_worst: float = 0.0
+
+    def say_once(self, text: str) -> None:
+        """Say a thing that would else be said at every look."""
+        if text not in self.said:
+            self.said.add(text)
+            self.tell(text)
+
+    def paid(self, usd: float | None, most: float | None) -> None:
+        """Count what one answer cost; unknown is held at its worst against a cap."""
+        self.usd += usd or 0.0
+        self.usd_unknown += usd is None
+        self.usd_at_worst += (most or 0.0) if usd is None else 0.0
+
+    def held(self) -> float:
+        """Return what this run has spent and what all that is in flight may yet cost.
+
+        Infinite where something is in flight that had no price when it was handed in.
+        """
+        open_ = (most for c in self.clerks for most in in_flight(self.engine, c.rater).values())
+        return self.usd + self.usd_at_worst + sum(inf if most is None else most for most in open_)
+
+    def tick(self) -> None:
+        """Tell how far the run is."""
+        rated = sum(one.rated for one in self.clerks)
+        open_ = sum(len(in_flight(self.engine, one.rater)) for one in self.clerks)
+        answered = sum(sum(one.answered.values()) for one in self.clerks)
+        failed = sum(status != Status.OK for status in self.ended.values())
+        total = self.order.responses * len(self.clerks) * self.order.replicates
+        self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.usd))
+
+    def result(self, panel: str) -> RunResult:
+        """Return what the run has come to."""
+        by_juror = {one.juror.name: self._counted(one) for one in self.clerks}
+        by_status = sum(by_juror.values(), Counter[str]())
+        total = self.order.responses * len(self.clerks) * self.order.replicates
+        rated = by_status[str(Status.OK)]
+        ends = {one.juror.name: one.stopped or one.full for one in self.clerks}
+        return RunResult(
+            panel=panel,
+            responses=self.order.responses,
+            jurors=len(self.clerks),
+            rated=rated,
+            missing=total - rated,
+            by_status={name: by_status[name] for name in sorted(by_status) if by_status[name]},
+            by_juror={name: dict(counts) for name, counts in by_juror.items()},
+            calls=self.calls,
+            usd=round(self.usd, 9),
+            usd_unknown=self.usd_unknown,
+            stopped={name: end[1] for name, end in ends.items() if end},
+        )
+
+    def missing(self, clerk: Clerk) -> Iterator[Job]:
+        """Yield what a juror has still to rate, and count anew what it has rated."""
+        clerk.rated = 0
+
+        def rated(_: Status) -> None:
+            clerk.rated += 1
+
+        yield from _jobs(self.engine, self.order, clerk.rater, rated)
+
+    def _counted(self, clerk: Clerk) -> Counter[str]:
+        """Return how each verdict of a juror that the order asks for has ended."""
+        counts: Counter[str] = Counter()
+        open_ = in_flight(self.engine, clerk.rater)
+        stop = clerk.stopped or clerk.full
+        otherwise = str(stop[0]) if stop else INTERRUPTED
+        for job in self.missing(clerk):
+            key = clerk.key(job.response, job.replicate, job.rubric)
+            counts[IN_FLIGHT if key[1:] in open_ else self.ended.get(key, otherwise)] += 1
+        counts[str(Status.OK)] = clerk.rated
+        return counts

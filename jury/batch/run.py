@@ -1,0 +1,160 @@
+"""Running a panel in batches: collect what has come back, hand in what is missing, wait."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput, BadPanel
+from data.queries.batches import BatchView, open_batches
+from data.schema import now
+from data.schema.jury import BatchState
+from data.store.attempts import add_jurors
+from jury.alone import alone
+from jury.batch.collect import follow
+from jury.batch.post import NO_SUCH, Post, Trouble, no_batches
+from jury.batch.room import BatchProgress, Clerk, Pace, Room
+from jury.batch.submit import submit
+from jury.cost import refuse_unpriced
+from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.run import _Order, _record, _tasks  # what is asked for has one rule, as `Room` says
+from jury.tally import RunResult
+
+AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
+
+
+def run_batches(
+    engine: Engine,
+    panel: Panel,
+    *,
+    max_usd: float | None = None,
+    replicates: int = 1,
+    benchmarks: Sequence[str] | None = None,
+    progress: Callable[[BatchProgress], None] = lambda _: None,
+    tell: Callable[[str], None] = lambda _: None,
+    pace: Pace = Pace(),  # noqa: B008 - frozen
+    waiting: Callable[[], None] = lambda: None,
+) -> RunResult:
+    """Put every response without a verdict before every juror of a panel, in batches.
+
+    May be killed anywhere and run again: what was handed in is collected, not handed in again.
+    Returns when nothing is in flight any more. Ctrl-C leaves what is in flight with the
+    providers; a later run collects it. A verdict is asked for at most once in a run: there is no
+    second question here to a juror whose answer cannot be used.
+
+    `max_usd` bounds what this run collects together with the worst case of all that is in flight.
+    In the result, `calls` are the requests handed in by this run, `usd` is what the answers
+    collected by it cost, and verdicts still with a provider are "in_flight".
+
+    Raises
+    ------
+    BadPanel
+        Before anything is sent or stored: a juror is simulated or its endpoint has no batches, a
+        key is missing, a model has ended, or a cap is asked for without a price.
+    Conflict
+        The study knows a juror of the same name with other settings.
+    NotAllowed
+        The study is locked.
+    """
+    _refuse(panel, replicates, max_usd)
+    secrets = keys(panel)
+    order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
+    clerks: list[Clerk] = []
+    room = Room(engine, order, clerks, max_usd, pace, tell, progress)
+    with alone(engine, waiting):
+        try:
+            asyncio.run(_run(room, panel, secrets))
+        except KeyboardInterrupt:
+            if not clerks:  # nothing was handed in, and nothing is known to count
+                raise
+            tell("stopped; what is in flight stays with the providers")
+        return room.result(panel.name)
+
+
+def open_post(juror: Juror, key: str) -> Post:
+    """Return a juror's counter for batches; each SDK is imported only when it is needed."""
+    if juror.provider == "anthropic":
+        from jury.batch.anthropic_messages import AnthropicBatches
+
+        return AnthropicBatches(juror, key)
+    from jury.batch.openai_files import OpenAIBatches
+
+    return OpenAIBatches(juror, key)
+
+
+async def _run(room: Room, panel: Panel, secrets: dict[str, str]) -> None:
+    """Open the counters, and let go of them whatever happens."""
+    posts = {one.name: open_post(one, secrets[one.name]) for one in panel.juror}
+    try:
+        troubles = {one.name: await _checked(panel, one, posts[one.name]) for one in panel.juror}
+        raters = add_jurors(room.engine, [_record(one) for one in panel.juror])
+        for one in panel.juror:
+            clerk = Clerk(one, raters[one.name], posts[one.name])
+            trouble = troubles[one.name]
+            clerk.stopped = (trouble.answer.status, str(trouble)) if trouble else None
+            room.clerks.append(clerk)
+        await _rounds(room)
+    finally:
+        for post in posts.values():
+            await post.close()
+
+
+async def _rounds(room: Room) -> None:
+    """Follow what is in flight and hand in what is free, until nothing is in flight."""
+    free, wait = True, 0.0
+    while True:
+        for clerk in room.clerks:
+            for batch in _of(room, clerk):
+                free = await _step(room, clerk, batch) or free
+        for clerk in room.clerks if free else ():
+            await submit(room, clerk)
+        free = False
+        room.tick()
+        if not any(one.state in AWAITED for clerk in room.clerks for one in _of(room, clerk)):
+            return
+        wait = room.pace.after(wait)
+        await asyncio.sleep(wait)
+
+
+async def _step(room: Room, clerk: Clerk, batch: BatchView) -> bool:
+    """Take one batch a step on; what fails in passing is tried again at the next look."""
+    if clerk.stopped:
+        return False
+    try:
+        return await follow(room, clerk, batch)
+    except Trouble as trouble:
+        clerk.troubled(trouble)
+        return False
+
+
+def _of(room: Room, clerk: Clerk) -> list[BatchView]:
+    """Return the batches of a juror that can still be followed in this run."""
+    return [] if clerk.stopped else open_batches(room.engine, clerk.rater)
+
+
+async def _checked(panel: Panel, juror: Juror, post: Post) -> Trouble | None:
+    """Return why a counter cannot be used; raise BadPanel where there is none at all."""
+    try:
+        await post.check()
+    except Trouble as trouble:
+        if trouble.answer.http in NO_SUCH:
+            raise no_batches(panel.name, juror.name, juror.host) from trouble
+        return trouble
+    return None
+
+
+def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
+    """Raise before anything happens if this run could not be done as asked."""
+    simulated = [one.name for one in panel.juror if one.simulated]
+    if simulated:
+        raise BadPanel(
+            f"panel {panel.name}, juror {simulated[0]}: a simulated juror has no batches and "
+            "costs nothing; run without --batch"
+        )
+    if replicates < 1:
+        raise BadInput(f"replicates = {replicates}: must be at least 1")
+    if max_usd is not None:
+        if not max_usd >= 0:
+            raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
+        refuse_unpriced(panel, now())
+    refuse_ended(panel, now().date())

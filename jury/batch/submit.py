@@ -1,0 +1,176 @@
+"""Handing in what is missing: stored first, then sent, so that a kill never sends it twice."""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+
+from data.queries.batches import in_flight
+from data.schema import Status, now
+from data.schema.jury import BatchState
+from data.store.attempts import AttemptRecord, record_attempts
+from data.store.batches import BatchRecord, RequestRecord, finish, move, prepare
+from jury.ask import Job
+from jury.batch.post import Limits, Request, Trouble
+from jury.batch.room import Clerk, Room
+from jury.call import Call
+from jury.cost import batch_price, worst_case
+from jury.panel import Juror
+
+COMMAS = 2  # bytes between two requests
+LONGEST_ID = 64  # what both providers allow
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """A job with the request for it, and what that can cost at most."""
+
+    job: Job
+    call: Call
+    usd_most: float | None
+
+
+@dataclass
+class _Parcel:
+    """The requests of one batch, as they travel and as they are stored."""
+
+    marker: str = field(default_factory=lambda: secrets.token_hex(8))
+    requests: list[Request] = field(default_factory=list)
+    records: list[RequestRecord] = field(default_factory=list)
+    sent: dict[str, Any] = field(default_factory=dict)
+    bytes: int = COMMAS
+
+    def takes(self, size: int, limits: Limits) -> bool:
+        """Return whether one request more goes in; the first one always does."""
+        full = len(self.records) >= limits.requests or self.bytes + size > limits.bytes
+        return not self.records or not full
+
+    def add(self, clerk: Clerk, one: _Asking, request: Request, size: int) -> None:
+        """Put in one request more, under an id that holds the marker and no text."""
+        job = one.job
+        name = f"{self.marker}-{clerk.rater}-{job.response}-{job.replicate}"
+        digest = request_sha256(clerk.juror, one.call)
+        self.requests.append(request | {"custom_id": name})
+        self.records.append(
+            RequestRecord(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
+        )
+        self.sent = clerk.post.sent(one.call)
+        self.bytes += size
+
+
+async def submit(room: Room, clerk: Clerk) -> None:
+    """Hand in all that a juror has not rated, is not being asked, and may be paid for."""
+    if clerk.stopped or clerk.full:
+        return
+    for parcel in _parcels(room, clerk):
+        if not await _hand_in(room, clerk, parcel):
+            return
+
+
+async def _hand_in(room: Room, clerk: Clerk, parcel: _Parcel) -> bool:
+    """Store a batch, then ask the provider to take it; return whether it did.
+
+    Where no clear no came back the provider may have taken it: the batch stays as it is, and is
+    looked for.
+    """
+    record = BatchRecord(parcel.marker, clerk.rater, clerk.juror.host, parcel.sent)
+    key = prepare(room.engine, record, parcel.records)
+    asked = False
+
+    def asking(input_file: str) -> None:
+        nonlocal asked
+        move(room.engine, key, BatchState.SUBMITTING, input_file=input_file)
+        asked = True
+
+    for one in parcel.records:
+        room.handed_in.add(clerk.key(one.response, one.replicate, one.rubric))
+    try:
+        name = await clerk.post.hand_in(parcel.marker, parcel.requests, asking)
+    except Trouble as trouble:
+        if asked and not trouble.sure:
+            room.tell(f"juror {clerk.juror.name}: {trouble} on handing a batch in")
+            clerk.troubled(trouble)
+        else:
+            _refused(room, clerk, key, trouble)
+        return False
+    move(room.engine, key, BatchState.SUBMITTED, provider_id=name)
+    room.calls += len(parcel.records)
+    size = "1 request" if len(parcel.records) == 1 else f"{len(parcel.records)} requests"
+    room.tell(f"juror {clerk.juror.name}: batch {name} of {size} handed in")
+    return True
+
+
+def _refused(room: Room, clerk: Clerk, key: int, trouble: Trouble) -> None:
+    """Give the requests of a batch that was not taken free again."""
+    reason = f"the batch was not taken: {trouble}"
+    finish(room.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
+    clerk.full = (trouble.answer.status, f"{reason}; run the same command again later")
+
+
+def _parcels(room: Room, clerk: Clerk) -> Iterator[_Parcel]:
+    """Yield what is to be asked, cut into batches within the provider's limits."""
+    parcel = _Parcel()
+    for one in _askings(room, clerk):
+        request = clerk.post.request("-" * LONGEST_ID, one.call)
+        size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
+        if not parcel.takes(size, clerk.post.limits):
+            yield parcel
+            parcel = _Parcel()
+        parcel.add(clerk, one, request, size)
+    if parcel.records:
+        yield parcel
+
+
+def _askings(room: Room, clerk: Clerk) -> Iterator[_Asking]:
+    """Yield what is missing and not in flight, as far as the cap goes."""
+    waiting = in_flight(room.engine, clerk.rater)
+    money = inf if room.max_usd is None else room.max_usd - room.held()
+    for job in room.missing(clerk):
+        key = clerk.key(job.response, job.replicate, job.rubric)
+        if key[1:] in waiting or key in room.ended or key in room.handed_in:
+            continue
+        if not job.card.response.strip():
+            _not_asked(room, clerk, job, Status.EMPTY_RESPONSE, "the response has no text")
+            continue
+        call = clerk.call(job)
+        most = _most(clerk.juror, call)
+        if most is not None and most > money:
+            reason = "the request could pass the cap"
+            _not_asked(room, clerk, job, Status.BUDGET_STOPPED, reason)
+            continue
+        money -= most or 0.0  # a cap is refused beforehand where a price is not known
+        yield _Asking(job, call, most)
+
+
+def request_sha256(juror: Juror, call: Call) -> str:
+    """Return the hash of all that makes a request that request: the one a live call has."""
+    turns = [[turn.role, turn.text] for turn in call.messages]
+    profile = juror.profile() | {"max_tokens": juror.max_tokens}
+    body = [profile, call.form, call.replicate, call.schema, turns]
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _most(juror: Juror, call: Call) -> float | None:
+    """Return what a request can cost at most in a batch."""
+    text = "".join([*(turn.text for turn in call.messages), json.dumps(call.schema)])
+    return worst_case(juror, text, now(), batch_price)
+
+
+def _not_asked(room: Room, clerk: Clerk, job: Job, status: Status, reason: str) -> None:
+    """Store why a response was not put to a juror at all: a row with number 0 and no cost."""
+    room.ended[clerk.key(job.response, job.replicate, job.rubric)] = str(status)
+    record = AttemptRecord(
+        rater=clerk.rater,
+        response=job.response,
+        status=status,
+        request_sha256=hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest(),
+        replicate=job.replicate,
+        number=0,
+        reason=f"not asked: {reason}",
+        usd=0.0,
+        price_source="not asked",
+    )
+    record_attempts(room.engine, [(record, job.rubric, None)])

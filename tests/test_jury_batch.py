@@ -1,0 +1,331 @@
+"""Batches against a server on the loopback, with the vendors' own SDKs."""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from sqlmodel import select
+from stub_batches import BatchStub
+from stub_batches_study import attempts, batches, many, panel_at, ratings, requests, run
+from stub_llm import Do, Stub, verdict
+from test_jury_run import panel_at as live_panel_at
+
+from data.database import reading, transaction
+from data.errors import BadPanel
+from data.schema import Rater, Response, Status
+from jury.batch import anthropic_messages, openai_files
+from jury.batch.post import Limits
+from jury.batch.room import BatchProgress
+from jury.call import Usage
+from jury.cost import batch_price, price
+from jury.panel import Juror, Panel
+from jury.run import run_panel
+
+VENDORS = ("openai", "anthropic")
+PRICED = {"usd_per_million_in": 2.0, "usd_per_million_out": 10.0}
+DAY = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.fixture
+def stub() -> Iterator[BatchStub]:
+    with BatchStub() as running:
+        yield running
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results(
+    small_study: Engine, stub: BatchStub, vendor: str
+) -> None:
+    stub.script = lambda seen: Do(verdict(seen, 5 if "Mild pain." in seen.prompt else 2))
+    result = run(small_study, panel_at(stub, "a", "b", vendor=vendor, **PRICED))
+    assert result.to_json() == {
+        "panel": "p",
+        "responses": 4,
+        "jurors": 2,
+        "rated": 8,
+        "missing": 0,
+        "by_status": {"ok": 8},
+        "calls": 8,
+        "usd": pytest.approx(8 * 0.003),
+        "usd_unknown": 0,
+    }
+    assert stub.creations() == 2
+    with reading(small_study) as session:
+        texts = {row.id: row.text for row in session.exec(select(Response))}
+    for row in ratings(small_study):
+        assert row.score == (5 if "Mild pain." in texts[row.response] else 2)
+    one = attempts(small_study)[0]
+    assert (one.status, one.number, one.tokens_in, one.tokens_out) == (Status.OK, 1, 1000, 100)
+    assert one.price_source == "panel: 2 in, 10 out per million"
+    assert one.returned_model == "a-returned"
+    assert one.request_id
+    assert one.sent["batch"].startswith("batch_")
+    assert json.loads(one.raw)["clarity"]["explanation"] == "because"
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_second_run_hands_nothing_in(small_study: Engine, stub: BatchStub, vendor: str) -> None:
+    panel = panel_at(stub, vendor=vendor)
+    run(small_study, panel)
+    again = run(small_study, panel)
+    assert (again.rated, again.calls, again.usd) == (4, 0, 0.0)
+    assert stub.creations() == 1
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
+    small_study: Engine, stub: BatchStub, vendor: str
+) -> None:
+    settings = {"temperature": 0.0, "effort": "low", "provider": vendor}
+    with Stub(lambda _: Do(refusal="No.")) as live:
+        url = live.openai_url if vendor == "openai" else live.anthropic_url
+        run_panel(small_study, live_panel_at(live, base_url=url, **settings))
+        bodies = sorted(json.dumps(seen.body, sort_keys=True) for seen in live.seen)
+    stub.hold = True
+    stub.fails = {("GET", "/v1/messages/batches/"): [401], ("GET", "/v1/batches/"): [401]}
+    run(small_study, panel_at(stub, vendor=vendor, temperature=0.0, effort="low"))
+    (held,) = stub.batches.values()
+    inside = [one["body" if vendor == "openai" else "params"] for one in held.requests]
+    assert sorted(json.dumps(one, sort_keys=True) for one in inside) == bodies
+    hashes = {one.request_sha256 for one in attempts(small_study)}
+    assert {one.request_sha256 for one in requests(small_study)} == hashes
+
+
+def test_ids_at_the_provider_are_short_and_hold_no_text(
+    small_study: Engine, stub: BatchStub
+) -> None:
+    run(small_study, panel_at(stub))
+    assert len({one.custom_id for one in requests(small_study)}) == 4
+    for one in requests(small_study):
+        assert len(one.custom_id) <= 64
+        assert all(part.isalnum() for part in one.custom_id.split("-"))
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize(
+    ("do", "status", "usd"),
+    [
+        (Do(text="rather good"), Status.INVALID_JSON, 0.003),
+        (Do(finish="truncated", text='{"acc'), Status.TRUNCATED, 0.003),
+        (Do(refusal="No."), Status.REFUSED, 0.003),
+        (Do(status=429, code="rate_limit_error"), Status.RATE_LIMITED, 0.0),
+        (Do(status=500), Status.REQUEST_FAILED, 0.0),
+        (Do(status=402, code="billing_error"), Status.QUOTA, 0.0),
+    ],
+)
+def test_what_gave_no_verdict_is_stored_by_its_reason_and_not_asked_again_in_the_run(
+    small_study: Engine, stub: BatchStub, vendor: str, do: Do, status: Status, usd: float
+) -> None:
+    stub.script = lambda seen: do if "No pain." in seen.prompt else Do()
+    panel = panel_at(stub, vendor=vendor, **PRICED)
+    result = run(small_study, panel)
+    assert result.by_status == {"ok": 3, status: 1}
+    (bad,) = [one for one in attempts(small_study) if one.status != Status.OK]
+    assert (bad.status, bad.usd) == (status, pytest.approx(usd))
+    assert bad.reason
+    assert "echo" not in bad.reason
+    stub.script = lambda _: Do()
+    again = run(small_study, panel)
+    assert (again.rated, again.calls) == (4, 1)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("outcome", ["expired", "canceled"])
+def test_only_what_expired_is_handed_in_again_by_the_next_run(
+    small_study: Engine, stub: BatchStub, vendor: str, outcome: str
+) -> None:
+    stub.script = lambda seen: outcome if "No pain." in seen.prompt else Do()
+    panel = panel_at(stub, vendor=vendor)
+    first = run(small_study, panel)
+    assert first.by_status == {outcome: 1, "ok": 3}
+    assert len(attempts(small_study)) == 3
+    stub.script = lambda _: Do()
+    second = run(small_study, panel)
+    assert (second.rated, second.calls) == (4, 1)
+    assert Counter(one.outcome for one in requests(small_study)) == {"ok": 4, outcome: 1}
+
+
+def test_a_batch_refused_as_a_whole_is_told_with_the_providers_code(
+    small_study: Engine, stub: BatchStub
+) -> None:
+    stub.invalid = "token_limit_exceeded"
+    result = run(small_study, panel_at(stub))
+    assert result.by_status == {"request_failed": 4}
+    assert result.stopped["a"].endswith(
+        "refused as a whole: token_limit_exceeded (line 1 of its file)"
+    )
+    assert attempts(small_study) == []
+    assert stub.files == {}
+    stub.invalid = ""
+    assert run(small_study, panel_at(stub)).rated == 4
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("status", [404, 405])
+def test_an_endpoint_without_batches_is_told_before_anything_is_stored(
+    small_study: Engine, stub: BatchStub, vendor: str, status: int
+) -> None:
+    stub.fails = {("GET", "/v1/"): [status]}
+    with pytest.raises(BadPanel, match=r"this endpoint .* has no batches; run without --batch"):
+        run(small_study, panel_at(stub, vendor=vendor))
+    assert batches(small_study) == []
+    with reading(small_study) as session:
+        assert session.exec(select(Rater)).first() is None
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_server_that_answers_every_address_with_something_has_no_batches(
+    small_study: Engine, stub: BatchStub, vendor: str
+) -> None:
+    stub.fails = {("GET", "/v1/"): [203]}
+    with pytest.raises(BadPanel, match="no batches"):
+        run(small_study, panel_at(stub, vendor=vendor))
+
+
+def test_a_simulated_juror_is_refused(small_study: Engine) -> None:
+    one = {"name": "s", "provider": "simulated", "model": "simulated-steady", "family": "x"}
+    panel = Panel.model_validate({"name": "p", "juror": [one]})
+    with pytest.raises(BadPanel, match="juror s: a simulated juror has no batches"):
+        run(small_study, panel)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "module"), [("openai", openai_files), ("anthropic", anthropic_messages)]
+)
+def test_batches_stay_within_the_limits_of_the_provider(
+    engine: Engine,
+    write: Callable[[str, str], Path],
+    stub: BatchStub,
+    monkeypatch: pytest.MonkeyPatch,
+    vendor: str,
+    module: object,
+) -> None:
+    many(engine, write, 10)
+    monkeypatch.setattr(module, "LIMITS", Limits(requests=4, bytes=10**6))
+    assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
+    assert [one.requests for one in batches(engine)] == [4, 4, 2]
+    monkeypatch.setattr(module, "LIMITS", Limits(requests=100, bytes=8_000))
+    assert run(engine, panel_at(stub, "b", vendor=vendor)).rated == 10
+    assert len(batches(engine)) > 5
+
+
+def test_the_cap_holds_over_the_worst_case_of_all_that_is_handed_in(
+    engine: Engine, write: Callable[[str, str], Path], stub: BatchStub
+) -> None:
+    many(engine, write, 20)
+    panel = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=10.0)
+    result = run(engine, panel, max_usd=0.1)
+    handed = [one.usd_most or 0.0 for one in requests(engine)]
+    assert 0.1 - max(handed) < sum(handed) <= 0.1
+    assert result.by_status == {"ok": len(handed), "budget_stopped": 20 - len(handed)}
+    assert result.usd == pytest.approx(0.002 * len(handed))
+
+
+def test_a_cap_without_a_price_is_refused_before_anything(
+    small_study: Engine, stub: BatchStub
+) -> None:
+    with pytest.raises(BadPanel, match="juror a: no price is known"):
+        run(small_study, panel_at(stub), max_usd=1.0)
+    assert stub.log == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "url", "words"),
+    [
+        ("openai", "gpt-6.1-sol", "https://api.openai.com/v1", "batch"),
+        ("anthropic", "claude-sonnet-5-5", "https://api.anthropic.com", "batch"),
+    ],
+)
+def test_a_listed_price_is_half_in_a_batch(provider: str, model: str, url: str, words: str) -> None:
+    fields = {"name": "a", "family": "f", "provider": provider, "model": model, "base_url": url}
+    juror = Juror.model_validate(fields)
+    usage = Usage(1000, 100)
+    full, half = price(juror, usage, DAY), batch_price(juror, usage, DAY)
+    assert full.usd is not None
+    assert half.usd == pytest.approx(full.usd / 2)
+    assert half.source == f"{full.source}, {words}"
+
+
+def test_a_model_with_no_batch_rate_on_the_list_counts_in_full_and_says_so() -> None:
+    fields = {"provider": "anthropic", "model": "claude-3-haiku-20240307"}
+    address = {"base_url": "https://api.anthropic.com", "name": "a", "family": "f"}
+    juror = Juror.model_validate(fields | address)
+    full, same = (ask(juror, Usage(1000, 100), DAY) for ask in (price, batch_price))
+    assert same.usd == full.usd
+    assert same.source.endswith("no batch rate listed")
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_the_providers_keep_no_text_once_it_is_collected(
+    small_study: Engine, stub: BatchStub, vendor: str
+) -> None:
+    stub.script = lambda seen: Do(status=500) if "No pain." in seen.prompt else Do()
+    run(small_study, panel_at(stub, vendor=vendor))
+    assert stub.files == {}
+    assert len(stub.deleted) == (3 if vendor == "openai" else 1)
+    assert [one.state for one in batches(small_study)] == ["closed"]
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_deletion_that_failed_is_told_and_tried_again(
+    small_study: Engine, stub: BatchStub, vendor: str
+) -> None:
+    stub.fails = {("DELETE", "/v1/"): [500]}
+    said: list[str] = []
+    panel = panel_at(stub, vendor=vendor)
+    assert run(small_study, panel, tell=said.append).rated == 4
+    assert "could not be deleted (HTTP 500" in said[-1]
+    run(small_study, panel)
+    assert [one.state for one in batches(small_study)] == ["closed"]
+    assert stub.files == {}
+    assert stub.creations() == 1
+
+
+def test_uploads_expire_by_themselves(small_study: Engine, stub: BatchStub) -> None:
+    stub.fails = {("DELETE", "/v1/"): [500]}
+    run(small_study, panel_at(stub))
+    fields = stub.files["file_1"][2]
+    assert fields["expires_after[seconds]"] == "259200"
+    assert fields["purpose"] == "batch"
+
+
+def test_an_empty_response_is_not_sent_and_is_missing(
+    engine: Engine, write: Callable[[str, str], Path], stub: BatchStub
+) -> None:
+    many(engine, write, 2)
+    with transaction(engine) as session:
+        session.exec(select(Response)).all()[0].text = " \n"
+    result = run(engine, panel_at(stub))
+    assert result.by_status == {"empty_response": 1, "ok": 1}
+    assert len(stub.asked()) == 1
+
+
+def test_progress_tells_what_is_rated_in_flight_and_failed(
+    small_study: Engine, stub: BatchStub
+) -> None:
+    stub.script = lambda seen: Do("?") if "No pain." in seen.prompt else Do()
+    told: list[BatchProgress] = []
+    run(small_study, panel_at(stub), progress=told.append)
+    assert (told[0].rated, told[0].in_flight, told[0].total) == (0, 4, 4)
+    assert (told[-1].rated, told[-1].in_flight, told[-1].failed) == (3, 0, 1)
+
+
+def test_nothing_of_a_text_is_logged(
+    small_study: Engine,
+    stub: BatchStub,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stub.script = lambda seen: Do(status=400) if "No pain." in seen.prompt else Do("nonsense")
+    said: list[str] = []
+    with caplog.at_level(logging.DEBUG):
+        for vendor in VENDORS:
+            run(small_study, panel_at(stub, vendor, vendor=vendor), tell=said.append)
+    out = capsys.readouterr()
+    for text in ("Any fever?", "Mild pain"):
+        assert text not in caplog.text + out.out + out.err + " ".join(said)
