@@ -11,6 +11,7 @@ from data.errors import BadInput
 from jury.panel import Panel, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
+from medjury.jury_batch import FULL_PRICES, in_batches, still_in_batches
 from medjury.jury_figures import beside
 from medjury.jury_probe import Named, probe
 from medjury.options import Db, Json, study_of
@@ -32,6 +33,9 @@ def run(
     concurrency: Annotated[int, typer.Option(help="Requests in flight at a time.")] = 8,
     replicates: Annotated[int, typer.Option(help="Verdicts of each juror on a response.")] = 1,
     benchmark: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    batch: Annotated[
+        bool, typer.Option("--batch", help="In batches: about half the price, within a day.")
+    ] = False,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -40,6 +44,8 @@ def run(
     engine = study_of(context, db)
     if estimate_only:
         _print_estimate(engine, chosen, replicates, benchmark, json_to)
+        if batch:
+            say(FULL_PRICES, json_to)
         return
     check_json(json_to)
     keys(chosen)
@@ -48,17 +54,10 @@ def run(
     figures = beside(engine, chosen, rows, benchmark)
     for line in (*before(chosen), *figures.before()):
         say(line, json_to)
-    with progress(f"panel {chosen.name}", None) as at:
-        result = run_panel(
-            engine,
-            chosen,
-            concurrency=concurrency,
-            max_usd=max_usd,
-            replicates=replicates,
-            benchmarks=benchmark,
-            progress=lambda now: at(now.done, now.total, how(now)),
-            waiting=lambda: say("waiting: another run holds this study", json_to),
-        )
+    if batch:
+        result = in_batches(engine, chosen, max_usd, replicates, benchmark, json_to)
+    else:
+        result = _live(engine, chosen, concurrency, max_usd, replicates, benchmark, json_to)
     print_result(result, json_to)
     for line in figures.after():
         say(line, json_to)
@@ -68,6 +67,31 @@ def run(
 
 
 jury.command()(probe)
+
+
+def _live(
+    engine: Engine,
+    chosen: Panel,
+    concurrency: int,
+    max_usd: float | None,
+    replicates: int,
+    benchmark: list[str] | None,
+    json_to: Path | None,
+) -> RunResult:
+    """Run a panel request by request."""
+    for line in still_in_batches(engine, chosen):
+        say(line, json_to)
+    with progress(f"panel {chosen.name}", None) as at:
+        return run_panel(
+            engine,
+            chosen,
+            concurrency=concurrency,
+            max_usd=max_usd,
+            replicates=replicates,
+            benchmarks=benchmark,
+            progress=lambda now: at(now.done, now.total, how(now)),
+            waiting=lambda: say("waiting: another run holds this study", json_to),
+        )
 
 
 def print_result(result: RunResult, json_to: Path | None = None) -> None:
