@@ -1,7 +1,7 @@
 """What one row of the agreement table holds, and what it is asked of."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -10,7 +10,7 @@ from calibration.agreement import Panel, one
 from calibration.bootstrap import Resampling, Statistic, replicates
 from calibration.grid import Grid
 from calibration.repeats import Repeats
-from calibration.scores import Array, Method
+from calibration.scores import Array, Method, Scores
 
 NAN = float("nan")
 
@@ -33,6 +33,18 @@ class Row:
     n_missing: int = 0
     spearman: float = NAN
     note: str = ""
+
+
+def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
+    """Return the scores with some instances, all their responses and ratings left out.
+
+    Everything is then computed as if they had never been in the study, z included.
+    """
+    left = [
+        table[~table["instance_id"].isin(list(instances))].reset_index(drop=True)
+        for table in (scores.ratings, scores.responses)
+    ]
+    return replace(scores, ratings=left[0], responses=left[1])
 
 
 @dataclass(frozen=True)

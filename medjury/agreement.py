@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import ratings_frame, responses_frame
+from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.agreement_table import print_table
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import check_json, progress, say, write_json
@@ -34,6 +35,9 @@ def calibrate(
     min_jurors: Annotated[
         int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
     ] = None,
+    kept: Annotated[
+        str, typer.Option("--references", metavar="[all|sound]", help="Whose instances count.")
+    ] = "all",
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -42,9 +46,12 @@ def calibrate(
         raise typer.BadParameter(
             f"{method!r} is neither paper nor published", param_hint="--method"
         )
+    if kept not in REFERENCES:
+        raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
     check_json(json_to)
     engine = study_of(context, db)
-    asked = Asked(_jurors(panel, jurors), method, criterion, reps, seed, min_shared, min_jurors)
+    chosen = _jurors(panel, jurors)
+    asked = Asked(chosen, method, criterion, reps, seed, min_shared, min_jurors, kept)
     print_agreement(engine, asked, json_to)
 
 
@@ -59,6 +66,7 @@ class Asked:
     seed: int = 0
     min_shared: int = 2
     min_jurors: int | None = None
+    references: str = "all"
 
 
 def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None = None) -> None:
@@ -68,7 +76,9 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
     from calibration.table import agreement_table, to_json
 
     method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
-    scores = scores_of(engine)
+    take = sound_only if asked.references == "sound" else all_instances
+    kept: Kept = take(engine, scores_of(engine))
+    scores = kept.scores
     jury = asked.jurors or _all_jurors(scores)
     if jury:
         say(f"jury: {', '.join(jury)}", json_to)
@@ -86,9 +96,10 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
             tick=at,
         )
     print_table(table, method, json_to)
-    for line in steered(engine):
+    for line in (*kept.told, *steered(engine)):
         say(line, json_to)
-    write_json(to_json(table, method=method, reps=asked.reps, seed=asked.seed), json_to)
+    body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
+    write_json(body | kept.to_json(), json_to)
 
 
 def scores_of(engine: Engine) -> "Scores":

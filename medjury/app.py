@@ -14,6 +14,7 @@ from medjury import (
     demo,
     export,
     jury,
+    jury_references,
     metrics,
     people,
     reading,
@@ -47,6 +48,7 @@ app.command("ratings")(study.ratings)
 app.command("training")(training.training)
 app.command("assign")(reading.assign)
 app.command("serve")(reading.serve)
+jury.jury.command("references")(jury_references.check)
 app.add_typer(jury.jury, name="jury")
 app.command("measure")(metrics.measure)
 app.command("calibrate")(agreement.calibrate)

@@ -11,6 +11,7 @@ from data.schema.material import Authorship, Benchmark, Instance, Mask, Response
 from data.schema.people import Access, Account, Kind, Rater, Role
 from data.schema.rating import Assignment, Drill, Expert, Rating, Remark, Span, State
 from data.schema.record import Event, Report, Setting
+from data.schema.references import ReferenceCheck
 
 __all__ = [
     "Access",
@@ -27,6 +28,7 @@ __all__ = [
     "Mask",
     "Rater",
     "Rating",
+    "ReferenceCheck",
     "Remark",
     "Report",
     "Response",

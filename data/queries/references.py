@@ -1,0 +1,183 @@
+"""Which references have still to be checked against their source, and what jurors said of them.
+
+The rule, in one place. A juror's newest answer about an instance counts. An instance is marked
+where more than half of the jurors who answered, and at least two of them, say that its reference
+states facts which the source does not hold. It is sound where more than half, and at least two,
+say that it does not. A tie, or fewer than two answers, leaves it not known. Simulated jurors
+count only in a study where no real one has answered. The author's table is not read here.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sqlalchemy import Engine, and_, func, select
+from sqlmodel import col
+
+from data.database import reading
+from data.schema import Expert, Instance, Rater, ReferenceCheck, Response, Status
+
+PAGE = 200
+LEAST_ANSWERS = 2
+BLANKS = " \n\r\t"
+CHECKABLE = and_(
+    *(
+        func.trim(func.coalesce(col(text), ""), BLANKS) != ""
+        for text in (Instance.reference, Instance.context)
+    )
+)
+Verdict = Literal["marked", "sound", "not known"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCard:
+    """An instance (primary key) as a juror gets it to check its reference."""
+
+    instance: int
+    context: str
+    prompt: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class References:
+    """What is known of a study's references, training instances left out.
+
+    Attributes
+    ----------
+    marked, sound, not_known
+        Instances that have a reference and a context, as "benchmark/instance".
+    unchecked
+        Instances without a reference or without a context: there is nothing to check.
+    jurors
+        Those whose answers count, by name.
+    simulated
+        Whether they are simulated.
+    """
+
+    marked: frozenset[str]
+    sound: frozenset[str]
+    not_known: frozenset[str]
+    unchecked: frozenset[str]
+    jurors: tuple[str, ...]
+    simulated: bool
+
+
+def verdict(answers: Sequence[bool]) -> Verdict:
+    """Return what the jurors' answers (True: facts are absent from the source) come to."""
+    absent = sum(answers)
+    if len(answers) < LEAST_ANSWERS or 2 * absent == len(answers):
+        return "not known"
+    return "marked" if 2 * absent > len(answers) else "sound"
+
+
+def reference_cards(
+    engine: Engine, benchmarks: Sequence[str] | None = None
+) -> Iterator[ReferenceCard]:
+    """Yield the instances that have a reference and a context, in a fixed order.
+
+    Read page by page, so that a run of hours holds no transaction open.
+    """
+    last = 0
+    while page := _page(engine, benchmarks, last):
+        yield from (ReferenceCard(*row) for row in page)
+        last = page[-1][0]
+
+
+def answered_references(engine: Engine, rater: int) -> set[int]:
+    """Return the instances (primary keys) about which a juror has answered."""
+    query = select(col(ReferenceCheck.instance)).where(
+        col(ReferenceCheck.rater) == rater, col(ReferenceCheck.status) == Status.OK
+    )
+    with reading(engine) as session:
+        return set(session.execute(query).scalars())
+
+
+def references(
+    engine: Engine, jurors: Iterable[str] | None = None, benchmarks: Sequence[str] | None = None
+) -> References:
+    """Return what jurors make of a study's references.
+
+    Parameters
+    ----------
+    jurors
+        Only their answers, by name; None takes all real ones, or all simulated ones where no
+        real one has answered.
+    benchmarks
+        Only these; None means all.
+    """
+    said, simulated = _answers(engine)
+    heard = _heard(said, simulated, jurors)
+    sets: dict[str, set[str]] = {"marked": set(), "sound": set(), "not known": set(), "": set()}
+    for key, name, checkable in _instances(engine, benchmarks):
+        own = [absent for juror, absent in said.get(key, {}).items() if juror in heard]
+        sets[verdict(own) if checkable else ""].add(name)
+    return References(
+        marked=frozenset(sets["marked"]),
+        sound=frozenset(sets["sound"]),
+        not_known=frozenset(sets["not known"]),
+        unchecked=frozenset(sets[""]),
+        jurors=tuple(sorted(heard)),
+        simulated=bool(heard) and heard <= simulated,
+    )
+
+
+def _heard(
+    said: dict[int, dict[str, bool]], simulated: frozenset[str], jurors: Iterable[str] | None
+) -> frozenset[str]:
+    """Return the jurors whose answers count: real ones never together with simulated ones."""
+    everybody = frozenset[str]().union(*said.values())
+    if jurors is not None:
+        return everybody & frozenset(jurors)
+    return (everybody - simulated) or everybody
+
+
+def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]]:
+    """Return instance -> juror -> newest answer, and which jurors are simulated."""
+    query = (
+        _columns(ReferenceCheck.instance, Rater.handle, Rater.simulated, ReferenceCheck.absent)
+        .join(Rater, col(Rater.id) == col(ReferenceCheck.rater))
+        .where(col(ReferenceCheck.status) == Status.OK)
+        .order_by(col(ReferenceCheck.id))
+    )
+    said: dict[int, dict[str, bool]] = {}
+    simulated: set[str] = set()
+    with reading(engine) as session:
+        for instance, juror, made_up, absent in session.execute(query):
+            said.setdefault(instance, {})[juror] = bool(absent)
+            if made_up:
+                simulated.add(juror)
+    return said, frozenset(simulated)
+
+
+def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tuple[int, str, bool]]:
+    """Yield every instance with responses to rate: key, name, whether it can be checked."""
+    query = _rated(
+        _columns(Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE), benchmarks
+    )
+    with reading(engine) as session:
+        for key, benchmark, name, checkable in session.execute(query):
+            yield key, f"{benchmark}/{name}", bool(checkable)
+
+
+def _page(engine: Engine, benchmarks: Sequence[str] | None, after: int) -> list[Any]:
+    """Return the next instances with their texts."""
+    texts = (Instance.context, Instance.prompt, Instance.reference)
+    query = _rated(_columns(Instance.id, *texts), benchmarks)
+    query = query.where(CHECKABLE, col(Instance.id) > after)
+    with reading(engine) as session:
+        return list(session.execute(query.limit(PAGE)).all())
+
+
+def _rated(query: Any, benchmarks: Sequence[str] | None) -> Any:
+    """Keep the instances that have a response which is not for training, in their order."""
+    counting = select(col(Response.instance)).where(
+        col(Response.id).not_in(select(col(Expert.response)))
+    )
+    query = query.where(col(Instance.id).in_(counting)).order_by(col(Instance.id))
+    return query if benchmarks is None else query.where(col(Instance.benchmark).in_(benchmarks))
+
+
+def _columns(*columns: Any) -> Any:
+    """Select columns of several tables; more than sqlmodel's `select` has types for."""
+    return select(*columns)
