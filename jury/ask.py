@@ -210,7 +210,7 @@ def _record(lane: Lane, talk: _Talk, call: Call, answer: Answer, parsed: Parsed)
         request_sha256=_request_sha256(lane, call),
         replicate=talk.job.replicate,
         number=talk.number,
-        sent={**answer.sent, "turns": len(call.messages)},
+        sent={**answer.sent, "turns": len(call.messages), **_broken(talk.job)},
         raw=storable(answer.text),
         reason=storable(parsed.reason or ignored),
         tokens_in=answer.usage.tokens_in,
@@ -220,6 +220,12 @@ def _record(lane: Lane, talk: _Talk, call: Call, answer: Answer, parsed: Parsed)
         request_id=answer.request_id,
         returned_model=answer.returned_model,
     )
+
+
+def _broken(job: Job) -> dict[str, list[str]]:
+    """Return which of the texts posed as parts of the prompt, for the record."""
+    forged = job.rubric.forged(job.card)
+    return {"tags_broken_in": list(forged)} if forged else {}
 
 
 def _request_sha256(lane: Lane, call: Call) -> str:

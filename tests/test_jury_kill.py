@@ -1,0 +1,62 @@
+"""A jury run is killed a hundred times: no verdict is lost, none is paid for twice but in flight."""
+
+import random
+import signal
+import subprocess
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+from stub_llm import Do, Stub
+from test_jury_run import attempts, many, panel_file, ratings, started
+
+from data.schema import Status
+
+KILLS = 100
+RESPONSES = 900
+AT_ONCE = 4
+CRITERIA = 3
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub(lambda _: Do(seconds=0.05)) as running:
+        yield running
+
+
+def killed(process: subprocess.Popen[str], stub: Stub, seconds: float) -> bool:
+    """Kill a run some time after its first call; False if it had come to its end."""
+    before = len(stub.seen)
+    while len(stub.seen) == before and process.poll() is None:
+        threading.Event().wait(0.005)
+    threading.Event().wait(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_hundred_kills_lose_no_verdict_and_repeat_none_but_those_in_flight(
+    url: str, engine: Engine, write: Callable[[str, str], Path], stub: Stub
+) -> None:
+    many(engine, write, RESPONSES)
+    panel = panel_file(write, stub)
+    draw = random.Random(0)  # noqa: S311 seeded on purpose
+    kept = 0
+    for number in range(KILLS):
+        assert killed(started(url, panel), stub, draw.uniform(0, 0.3)), f"over before kill {number}"
+        stored = len(attempts(engine))
+        assert stored >= kept, "a stored call is gone"
+        kept = stored
+        assert len(stub.seen) - stored <= AT_ONCE * (number + 1), "more is lost than was in flight"
+    out, errors = started(url, panel).communicate()
+    assert out.split()[:2] == ["False", str(2 * RESPONSES)], errors
+    paid = Counter((one.rater, one.response) for one in attempts(engine))
+    assert set(paid.values()) == {1}
+    assert {one.status for one in attempts(engine)} == {Status.OK}
+    assert len(ratings(engine)) == 2 * RESPONSES * CRITERIA
+    assert len(stub.seen) - 2 * RESPONSES <= AT_ONCE * KILLS
