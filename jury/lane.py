@@ -68,9 +68,12 @@ class Ladder:
         long as no request in that form has ever been answered.
         """
         lower = self._rungs[self._rungs.index(form) + 1 :] if form in self._rungs else ()
-        if self._proved or not lower or answer.status != Status.REQUEST_FAILED:
+        if self._proved:  # by another verdict, while this one was still on a higher rung
+            lower = (self.form,) if self.form in lower else ()
+        if not lower or answer.status != Status.REQUEST_FAILED:
             return None
-        at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and failures > 1)
+        again = failures > 1 or self._proved
+        at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and again)
         return lower[0] if at_fault else None
 
 
