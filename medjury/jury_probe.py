@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from jury.panel import Panel, read_panel
+from jury.panel import Panel, keys, read_panel
 from medjury.options import Json
 from medjury.output import check_json, counted, say, show, write_json
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jury.probe import ProbeRow
 
 Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
-COLUMNS = ["juror", "status", "form", "temperature", "model", "ends", "said"]
+COLUMNS = ["juror", "status", "form", "temperature", "ends"]
 
 
 def probe(
@@ -30,6 +30,7 @@ def probe(
 
     chosen = read_panel(panel)
     check_json(json_to)
+    keys(chosen)
     _announce(chosen, json_to)
     rows = ask(chosen, injections=INJECTIONS if injection else ())
     show(f"Panel {panel}", COLUMNS, [_cells(one) for one in rows], json_to)
@@ -50,12 +51,15 @@ def _announce(panel: Panel, json_to: Path | None) -> None:
 def _cells(one: "ProbeRow") -> list[str]:
     """Return a juror's row of the table."""
     form, ends = one.schema or "none", str(one.ends or "")
-    status = str(one.status)
-    return [one.juror, status, form, one.temperature, one.returned_model, ends, one.reason]
+    return [one.juror, str(one.status), form, one.temperature, ends]
 
 
 def _lines(one: "ProbeRow") -> Iterator[str]:
     """Yield what is said of a juror below the table."""
+    if one.reason:
+        yield f"juror {one.juror}: {one.reason}"
+    if one.returned_model:
+        yield f"juror {one.juror}: answered as {one.returned_model}"
     if one.limits:
         told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
         yield f"juror {one.juror}: {told}"
