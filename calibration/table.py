@@ -6,18 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
-from calibration.agreement import Panel
-from calibration.composite import Composites, composites, required_criteria
-from calibration.grid import analysed_grid
-from calibration.repeats import Repeats, repeats
 from calibration.rows import scope_rows
 from calibration.scope import Asked, Row, Scope
-from calibration.scores import COMBINED, Method, Scores
-from data.errors import BadInput, TooFew, Unknown
+from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scores import Method, Scores
 
 COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
 COUNTS = [name for name in COLUMNS if name.startswith("n_")]
-LOOPS = 3  # scorers, pairs and like for like are resampled one after another
 
 
 def agreement_table(
@@ -80,21 +75,10 @@ def agreement_table(
     TooFew
         If no clinician has rated any response with a composite.
     """
-    chosen = _jurors(scores, jurors)
-    _check_options(method, reps, min_shared)
-    _check_criterion(scores, criterion)
-    jury = _jury(chosen, min_jurors)
-    found = composites(scores, criterion)
-    if not (found.values["kind"] == "clinician").any():
-        raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
-    asked, report = Asked(method, criterion, reps, seed, min_shared), tick or _silent
-    names, again = _scope_names(scores), repeats(scores, criterion)
-    loops = LOOPS + bool(again)
+    asked = Asked(method, criterion, reps, seed, min_shared)
     rows: list[Row] = []
-    for place, name in enumerate(names):
-        advance = _Progress(report, place, len(names), loops * reps)
-        rows += _rows(scores, _scope(scores, (found, again), name, jury, asked, advance))
-        report((place + 1) / len(names))
+    for scope in scopes(scores, Sitting(jurors, min_jurors), asked, tick):
+        rows += _rows(scores, scope)
     return _frame(rows)
 
 
@@ -113,95 +97,9 @@ def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def _jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:
-    known = scores.raters("juror")
-    if jurors is None:
-        return known
-    if lost := [name for name in jurors if name not in known]:
-        has = f"it has {', '.join(known)}" if known else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
-    return tuple(dict.fromkeys(jurors))
-
-
-def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> Panel | None:
-    needed = len(jurors) if min_jurors is None else min_jurors
-    if jurors and not 1 <= needed <= len(jurors):
-        raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
-    return Panel(jurors, needed) if jurors else None
-
-
-def _check_options(method: str, reps: int, min_shared: int) -> None:
-    if method not in ("paper", "published"):
-        raise BadInput(f"method {method}: it is paper or published")
-    if reps < 0:
-        raise BadInput(f"reps={reps}: it is 0 or more")
-    if min_shared < 2:
-        raise BadInput(f"min_shared={min_shared}: an ICC needs at least 2 shared responses")
-
-
-def _check_criterion(scores: Scores, criterion: str | None) -> None:
-    known = dict.fromkeys(name for shape in scores.rubrics.values() for name in shape.criteria)
-    if criterion is not None and criterion not in known:
-        raise Unknown(f"no rubric has the criterion {criterion}: they have {', '.join(known)}")
-
-
-def _scope_names(scores: Scores) -> list[str]:
-    several = len(scores.benchmarks) > 1
-    return [*scores.benchmarks, *([COMBINED] if several else [])]
-
-
-def _members(scores: Scores, name: str, criterion: str | None) -> list[str]:
-    """Return the benchmarks of a scope that can have composites."""
-    can = required_criteria(scores.rubrics, criterion)
-    return [one for one in scores.benchmarks if one in can and name in (one, COMBINED)]
-
-
-def _scope(
-    scores: Scores,
-    read: tuple[Composites, Repeats],
-    name: str,
-    jury: Panel | None,
-    asked: Asked,
-    tick: Callable[[int], None],
-) -> Scope:
-    found, again = read
-    members = _members(scores, name, asked.criterion)
-    jurors, metrics = jury.members if jury else (), scores.raters("metric")
-    short = found.incomplete[found.incomplete["benchmark"].isin(members)]
-    return Scope(
-        name=name,
-        grid=analysed_grid(found.values, members, jurors=jurors, metrics=metrics),
-        given=found.values[found.values["benchmark"].isin(members)],
-        in_study=int(scores.responses["benchmark"].isin(members).sum()),
-        incomplete={
-            str(name): int(n) for name, n in short.groupby("rater")["readings"].sum().items()
-        },
-        repeats=again.of(members),
-        jury=jury,
-        jurors=jurors,
-        metrics=metrics,
-        simulated=scores.simulated,
-        asked=asked,
-        tick=tick,
-    )
-
-
 def _rows(scores: Scores, scope: Scope) -> list[Row]:
-    reason = _why_not(scores, scope)
+    reason = why_undefined_scope(scores, scope)
     return list(_undefined(scope, reason) if reason else scope_rows(scope))
-
-
-def _why_not(scores: Scores, scope: Scope) -> str:
-    criterion = scope.asked.criterion
-    if criterion is not None and not _members(scores, scope.name, criterion):
-        return f"undefined: its rubric has no criterion {criterion}"
-    if not scope.grid.responses:
-        return "undefined: no clinician has rated a response of this benchmark with a composite"
-    clinical = scope.given[scope.given["kind"] == "clinician"]
-    shapes = [scores.rubrics[name] for name in clinical["benchmark"].unique()]
-    if len({(shape.low, shape.high) for shape in shapes}) > 1:
-        return "undefined: the benchmarks use different scales"
-    return ""
 
 
 def _undefined(scope: Scope, reason: str) -> Iterator[Row]:
@@ -209,22 +107,6 @@ def _undefined(scope: Scope, reason: str) -> Iterator[Row]:
     last += ["intra_rater"] if scope.repeats else []
     for scorer in [*scope.scorers, *last]:
         yield Row(scope.name, scorer, n_pairs=0 if scorer == "clinicians" else None, note=reason)
-
-
-class _Progress:
-    """Turns resamples done on one of several scopes into the share of all the work done."""
-
-    def __init__(self, report: Callable[[float], None], place: int, of: int, work: int) -> None:
-        self.report, self.place, self.of, self.work = report, place, of, work
-        self.done = 0
-
-    def __call__(self, resamples: int) -> None:
-        self.done += resamples
-        self.report((self.place + self.done / self.work) / self.of)
-
-
-def _silent(share: float) -> None:
-    """Report progress to nobody."""
 
 
 def _frame(rows: list[Row]) -> pd.DataFrame:
