@@ -1,8 +1,7 @@
 """A server on the loopback that speaks OpenAI's batches and Anthropic's, and misbehaves on cue.
 
-`with BatchStub() as stub:` takes batches and, at once, has a whole verdict of threes for each
-request, in reversed order. Change what it does by its attributes; `stub.script` says what becomes
-of each request. Standard library only, one thread a connection.
+`with BatchStub() as stub:` takes batches and at once has a whole verdict of threes for each request,
+in reversed order. Its attributes change what it does. Standard library only.
 """
 
 import json
@@ -248,8 +247,3 @@ ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
     ("GET", "/v1/messages/batches/([^/]+)/results", _results),
     ("DELETE", "/v1/messages/batches/([^/]+)", _delete_batch),
 ]
-
-if __name__ == "__main__":
-    with BatchStub() as running:
-        print(running.anthropic_url, flush=True)  # noqa: T201 - the caller reads the address
-        threading.Event().wait()

@@ -18,12 +18,8 @@ from test_jury_run import panel_at as live_panel_at
 from data.database import reading, transaction
 from data.errors import BadPanel
 from data.schema import Rater, Response, Status
-from jury.batch import anthropic_messages, openai_files
-from jury.batch.post import Limits
 from jury.batch.room import BatchProgress
-from jury.call import Usage
-from jury.cost import batch_price, price
-from jury.panel import Juror, Panel
+from jury.panel import Panel
 from jury.run import run_panel
 
 VENDORS = ("openai", "anthropic")
@@ -192,106 +188,6 @@ def test_a_simulated_juror_is_refused(small_study: Engine) -> None:
     panel = Panel.model_validate({"name": "p", "juror": [one]})
     with pytest.raises(BadPanel, match="juror s: a simulated juror has no batches"):
         run(small_study, panel)
-
-
-@pytest.mark.parametrize(
-    ("vendor", "module"), [("openai", openai_files), ("anthropic", anthropic_messages)]
-)
-def test_batches_stay_within_the_limits_of_the_provider(
-    engine: Engine,
-    write: Callable[[str, str], Path],
-    stub: BatchStub,
-    monkeypatch: pytest.MonkeyPatch,
-    vendor: str,
-    module: object,
-) -> None:
-    many(engine, write, 10)
-    monkeypatch.setattr(module, "LIMITS", Limits(requests=4, bytes=10**6))
-    assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
-    assert [one.requests for one in batches(engine)] == [4, 4, 2]
-    monkeypatch.setattr(module, "LIMITS", Limits(requests=100, bytes=8_000))
-    assert run(engine, panel_at(stub, "b", vendor=vendor)).rated == 10
-    assert len(batches(engine)) > 5
-
-
-def test_the_cap_holds_over_the_worst_case_of_all_that_is_handed_in(
-    engine: Engine, write: Callable[[str, str], Path], stub: BatchStub
-) -> None:
-    many(engine, write, 20)
-    panel = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=10.0)
-    result = run(engine, panel, max_usd=0.1)
-    handed = [one.usd_most or 0.0 for one in requests(engine)]
-    assert 0.1 - max(handed) < sum(handed) <= 0.1
-    assert result.by_status == {"ok": len(handed), "budget_stopped": 20 - len(handed)}
-    assert result.usd == pytest.approx(0.002 * len(handed))
-
-
-def test_a_cap_without_a_price_is_refused_before_anything(
-    small_study: Engine, stub: BatchStub
-) -> None:
-    with pytest.raises(BadPanel, match="juror a: no price is known"):
-        run(small_study, panel_at(stub), max_usd=1.0)
-    assert stub.log == []
-
-
-@pytest.mark.parametrize(
-    ("provider", "model", "url", "words"),
-    [
-        ("openai", "gpt-6.1-sol", "https://api.openai.com/v1", "batch"),
-        ("anthropic", "claude-sonnet-5-5", "https://api.anthropic.com", "batch"),
-    ],
-)
-def test_a_listed_price_is_half_in_a_batch(provider: str, model: str, url: str, words: str) -> None:
-    fields = {"name": "a", "family": "f", "provider": provider, "model": model, "base_url": url}
-    juror = Juror.model_validate(fields)
-    usage = Usage(1000, 100)
-    full, half = price(juror, usage, DAY), batch_price(juror, usage, DAY)
-    assert full.usd is not None
-    assert half.usd == pytest.approx(full.usd / 2)
-    assert half.source == f"{full.source}, {words}"
-
-
-def test_a_model_with_no_batch_rate_on_the_list_counts_in_full_and_says_so() -> None:
-    fields = {"provider": "anthropic", "model": "claude-3-haiku-20240307"}
-    address = {"base_url": "https://api.anthropic.com", "name": "a", "family": "f"}
-    juror = Juror.model_validate(fields | address)
-    full, same = (ask(juror, Usage(1000, 100), DAY) for ask in (price, batch_price))
-    assert same.usd == full.usd
-    assert same.source.endswith("no batch rate listed")
-
-
-@pytest.mark.parametrize("vendor", VENDORS)
-def test_the_providers_keep_no_text_once_it_is_collected(
-    small_study: Engine, stub: BatchStub, vendor: str
-) -> None:
-    stub.script = lambda seen: Do(status=500) if "No pain." in seen.prompt else Do()
-    run(small_study, panel_at(stub, vendor=vendor))
-    assert stub.files == {}
-    assert len(stub.deleted) == (3 if vendor == "openai" else 1)
-    assert [one.state for one in batches(small_study)] == ["closed"]
-
-
-@pytest.mark.parametrize("vendor", VENDORS)
-def test_a_deletion_that_failed_is_told_and_tried_again(
-    small_study: Engine, stub: BatchStub, vendor: str
-) -> None:
-    stub.fails = {("DELETE", "/v1/"): [500]}
-    said: list[str] = []
-    panel = panel_at(stub, vendor=vendor)
-    assert run(small_study, panel, tell=said.append).rated == 4
-    assert "could not be deleted (HTTP 500" in said[-1]
-    run(small_study, panel)
-    assert [one.state for one in batches(small_study)] == ["closed"]
-    assert stub.files == {}
-    assert stub.creations() == 1
-
-
-def test_uploads_expire_by_themselves(small_study: Engine, stub: BatchStub) -> None:
-    stub.fails = {("DELETE", "/v1/"): [500]}
-    run(small_study, panel_at(stub))
-    fields = stub.files["file_1"][2]
-    assert fields["expires_after[seconds]"] == "259200"
-    assert fields["purpose"] == "batch"
 
 
 def test_an_empty_response_is_not_sent_and_is_missing(

@@ -55,6 +55,7 @@ class AnthropicBatches:
         self.limits = LIMITS
         self._juror = juror
         self._timeout = timeout
+        self._read: set[tuple[str, str]] = set()  # batches and the markers they do not hold
         self._client = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=juror.base_url,
@@ -96,7 +97,8 @@ class AnthropicBatches:
         """
         doubt = ""
         for one in await self._recent((batch.asked or batch.prepared) - SKEW):
-            if id_in(one) in ours or _size(one) != batch.requests:
+            looked_into = (id_in(one), batch.marker) in self._read
+            if id_in(one) in ours or looked_into or _size(one) != batch.requests:
                 continue
             if one.get("processing_status") != "ended":
                 doubt = f"{id_in(one)} may be it and has not ended"
@@ -157,6 +159,7 @@ class AnthropicBatches:
     async def _marked(self, provider_id: str, marker: str) -> bool:
         """Return whether a batch that has ended is the one with this marker."""
         lines = lines_of(await self._lines(provider_id))
+        self._read.add((provider_id, marker))
         return any(text_of((line or {}).get("custom_id")).startswith(marker) for line in lines)
 
     async def _recent(self, since: datetime) -> list[dict[str, Any]]:

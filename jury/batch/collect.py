@@ -1,5 +1,6 @@
 """Following batches: finding those whose id was lost, and storing what has come back."""
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
@@ -74,7 +75,7 @@ async def _look(room: Room, clerk: Clerk, batch: BatchView) -> bool:
 async def _collect(room: Room, clerk: Clerk, batch: BatchView, standing: Standing) -> bool:
     """Store every result of a batch that has ended, then have its texts deleted."""
     waiting = open_requests(room.engine, batch.id)
-    own = set(waiting)
+    ends: Counter[str] = Counter()
     chunk: list[tuple[RequestView, Collected]] = []
     gone = standing.gone
     try:
@@ -83,45 +84,35 @@ async def _collect(room: Room, clerk: Clerk, batch: BatchView, standing: Standin
             if request is not None:
                 chunk.append((request, result_of(clerk.juror, batch, request, entry)))
             if len(chunk) >= CHUNK:
-                _store(room, clerk, batch, chunk)
+                ends += _store(room, clerk, batch, chunk)
                 chunk = []
     except Trouble as trouble:
         if trouble.answer.http != 404:
             raise
         gone = True
-    _store(room, clerk, batch, chunk)
+    ends += _store(room, clerk, batch, chunk)
     clerk.failures = 0
-    return await _rest(room, clerk, batch, replace(standing, gone=gone), waiting, len(own))
+    ends[standing.leftover] += len(waiting)
+    said = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
+    room.tell(f"juror {clerk.juror.name}: batch {batch.provider_id} has ended: {said}")
+    await _rest(room, clerk, batch, replace(standing, gone=gone), waiting)
+    return any(name not in (*Status,) for name in ends)
 
 
 async def _rest(
-    room: Room,
-    clerk: Clerk,
-    batch: BatchView,
-    standing: Standing,
-    left: dict[str, RequestView],
-    had: int,
-) -> bool:
+    room: Room, clerk: Clerk, batch: BatchView, standing: Standing, left: dict[str, RequestView]
+) -> None:
     """Give what the results do not name its outcome, and let the provider forget the rest."""
     for one in left.values():
-        key = clerk.key(one.response, one.replicate, one.rubric)
-        _ended(room, key, standing.leftover)
-    lost = bool(left) and standing.leftover == "unanswered"
-    why = GONE if standing.gone else "its results do not name all of its requests"
-    finish(
-        room.engine,
-        batch.id,
-        standing.leftover,
-        why if lost else "",
-        BatchState.CLOSED if lost else BatchState.COLLECTED,
-    )
-    name = f"juror {clerk.juror.name}: batch {batch.provider_id}"
-    room.tell(f"{name}: {had - len(left)} of {had} collected")
-    if lost:
-        room.tell(f"{name}: {len(left)} lost: {why}; what is there was not deleted")
-    else:
+        _ended(room, clerk.key(one.response, one.replicate, one.rubric), standing.leftover)
+    if not left or standing.leftover != "unanswered":
+        finish(room.engine, batch.id, standing.leftover, state=BatchState.COLLECTED)
         await _forget(room, clerk, batch, standing)
-    return bool(left)
+        return
+    why = GONE if standing.gone else "its results do not name all of its requests"
+    finish(room.engine, batch.id, standing.leftover, why)
+    name = f"juror {clerk.juror.name}: batch {batch.provider_id}"
+    room.tell(f"{name}: {len(left)} lost: {why}; what is there was not deleted")
 
 
 async def _failed(room: Room, clerk: Clerk, batch: BatchView, standing: Standing) -> bool:
@@ -178,17 +169,17 @@ def _unknown_there(room: Room, clerk: Clerk, batch: BatchView) -> bool:
 
 def _store(
     room: Room, clerk: Clerk, batch: BatchView, chunk: list[tuple[RequestView, Collected]]
-) -> None:
-    """Store results in one transaction, and count those that were new."""
+) -> Counter[str]:
+    """Store results in one transaction; count those that were new, and return how they ended."""
     fresh = set(collect(room.engine, batch.id, [result for _, result in chunk]))
-    for request, result in chunk:
-        if result.custom_id not in fresh:
-            continue
+    new = [(request, result) for request, result in chunk if result.custom_id in fresh]
+    for request, result in new:
         key = clerk.key(request.response, request.replicate, request.rubric)
         _ended(room, key, result.outcome)
         if result.attempt is not None:
             clerk.rated += result.outcome == Status.OK
             room.paid(result.attempt.usd, request.usd_most)
+    return Counter(result.outcome for _, result in new)
 
 
 def _ended(room: Room, key: tuple[int, int, int, str], outcome: str) -> None:

@@ -38,23 +38,16 @@ def run_batches(
     """Put every response without a verdict before every juror of a panel, in batches.
 
     May be killed anywhere and run again: what was handed in is collected, not handed in again.
-    Returns when nothing is in flight any more. Ctrl-C leaves what is in flight with the
-    providers; a later run collects it. A verdict is asked for at most once in a run: there is no
-    second question here to a juror whose answer cannot be used.
-
-    `max_usd` bounds what this run collects together with the worst case of all that is in flight.
-    In the result, `calls` are the requests handed in by this run, `usd` is what the answers
-    collected by it cost, and verdicts still with a provider are "in_flight".
+    Ctrl-C leaves what is in flight with the providers. A verdict is asked for at most once in a
+    run. `max_usd` bounds what is collected together with the worst case of what is in flight. In
+    the result, `calls` were handed in by this run and `usd` is the cost of what it collected.
 
     Raises
     ------
     BadPanel
-        Before anything is sent or stored: a juror is simulated or its endpoint has no batches, a
-        key is missing, a model has ended, or a cap is asked for without a price.
-    Conflict
-        The study knows a juror of the same name with other settings.
-    NotAllowed
-        The study is locked.
+        Before anything is stored: no batches there, no key, no price under a cap, an ended model.
+    Conflict, NotAllowed
+        The study knows a juror of that name with other settings, or is locked.
     """
     _refuse(panel, replicates, max_usd)
     secrets = keys(panel)
