@@ -1,6 +1,7 @@
 """`medjury jury`: let a panel of jurors rate, ask what it would cost, and try its jurors."""
 
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -54,10 +55,8 @@ def run(
     figures = beside(engine, chosen, rows, benchmark)
     for line in (*before(chosen), *figures.before()):
         say(line, json_to)
-    if batch:
-        result = in_batches(engine, chosen, max_usd, replicates, benchmark, json_to)
-    else:
-        result = _live(engine, chosen, concurrency, max_usd, replicates, benchmark, json_to)
+    let_rate = in_batches if batch else partial(_live, concurrency)
+    result = let_rate(engine, chosen, max_usd, replicates, benchmark, json_to)
     print_result(result, json_to)
     for line in figures.after():
         say(line, json_to)
@@ -70,9 +69,9 @@ jury.command()(probe)
 
 
 def _live(
+    concurrency: int,
     engine: Engine,
     chosen: Panel,
-    concurrency: int,
     max_usd: float | None,
     replicates: int,
     benchmark: list[str] | None,

@@ -1,6 +1,5 @@
 """`medjury jury run --batch`: what is said around a run in batches."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import Engine
@@ -20,7 +19,7 @@ def in_batches(
     panel: Panel,
     max_usd: float | None,
     replicates: int,
-    benchmarks: Sequence[str] | None,
+    benchmark: list[str] | None,
     json_to: Path | None,
 ) -> RunResult:
     """Run a panel in batches and say how to come by what is still with the providers."""
@@ -32,7 +31,7 @@ def in_batches(
             panel,
             max_usd=max_usd,
             replicates=replicates,
-            benchmarks=benchmarks,
+            benchmarks=benchmark,
             progress=lambda now: at(now.rated + now.failed, now.total, _how(now)),
             tell=lambda line: say(line, json_to),
             waiting=lambda: say("waiting: another run holds this study", json_to),
