@@ -8,8 +8,10 @@ import numpy as np
 from calibration.bootstrap import Counts
 from calibration.grid import Grid
 from calibration.icc import icc_consistency
+from calibration.quadratic import PairOfPanels, pair_of_panels
 from calibration.resample import (
     Prepared,
+    Scale,
     icc_of_moments,
     moments,
     moments_of_raters,
@@ -135,11 +137,32 @@ class ScorerReplicates:
     jury: Integers
     jury_present: Array
     singles: Integers
+    pairs: tuple[PairOfPanels | None, ...]
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every scorer in every resample; NaN where undefined."""
+        by = scale(self.prepared, counts)
+        few = [one for one in self.pairs if one is not None]
+        if not few or len(few) < len(self.pairs):
+            return self._by_response(counts, by)
+        members = np.unique(np.concatenate([one.members for one in few]))
+        whole = by.defined[:, members].all(axis=1)
+        found = np.empty((len(counts), len(few)))
+        found[whole] = self._by_products(counts[whole], by.of(whole), few)
+        if not whole.all():
+            found[~whole] = self._by_response(counts[~whole], by.of(~whole))
+        return found
+
+    def _by_products(self, counts: Counts, by: Scale, few: list[PairOfPanels]) -> Array:
+        """Return the ICCs where every rater has some variance, and the raters are few."""
+        again = self.prepared.method == "published"
+        return np.column_stack(
+            [icc_of_moments(one.moments(counts, by), restandardise=again) for one in few]
+        )
+
+    def _by_response(self, counts: Counts, by: Scale) -> Array:
+        """Return the ICCs whatever the raters, response by response."""
         data = self.prepared
-        by = scale(data, counts)
         clinical = panel_column(data, by, self.clinicians)
         weights = counts[:, data.clusters] * (clinical.count > 0)
         restandardise = data.method == "published"
@@ -163,12 +186,17 @@ def scorer_replicates(
     """Return the resampled ICCs of a jury, if there is one, and of single jurors and metrics."""
     members = jury.members if jury else ()
     present = jury.present(grid) if jury else np.zeros(len(grid.responses), dtype=np.bool_)
+    data, clinicians = prepare(grid, method), grid.of_kind("clinician")
+    every = np.ones(len(grid.responses), dtype=np.bool_)
+    panels = [(grid.columns(members), present)] if members else []
+    panels += [(np.array([single]), every) for single in grid.columns(singles)]
     return ScorerReplicates(
-        prepared=prepare(grid, method),
-        clinicians=grid.of_kind("clinician"),
+        prepared=data,
+        clinicians=clinicians,
         jury=grid.columns(members),
         jury_present=present.astype(np.float64),
         singles=grid.columns(singles),
+        pairs=tuple(pair_of_panels(data, own, clinicians, rows) for own, rows in panels),
     )
 
 

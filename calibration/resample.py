@@ -52,6 +52,10 @@ class Scale:
     factor: Array
     defined: Array
 
+    def of(self, resamples: Flags) -> "Scale":
+        """Return the scale of some of the resamples."""
+        return Scale(self.mean[resamples], self.factor[resamples], self.defined[resamples])
+
 
 @dataclass(frozen=True, eq=False)
 class Column:
