@@ -1,7 +1,8 @@
 """Reading a juror's answer: a verdict that was given, or the reason why there is none.
 
-The rules, in one place. The answer is a JSON object, alone or as the last fenced or balanced
-object in a longer text. Every criterion of the rubric has an object with a `score`, which is a
+The rules, in one place. The answer is a JSON object, alone or as the last balanced object that
+names a criterion in a longer text, fenced or not; where another such object breaks off after it,
+there is no verdict. Every criterion of the rubric has an object with a `score`, which is a
 whole number on the scale: 4, 4.0 and the string "4" are that number; true, 4.5, "4/5" and 7 on a
 scale of 1-5 are not, and are never rounded, clamped or guessed at. Keys that nobody asked for are
 named and otherwise ignored. The same key twice with two values says nothing.
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from data.card import Reply
@@ -18,9 +20,10 @@ from data.rubric import Rubric
 from data.schema import Status
 
 LONGEST = 200_000
+MOST = 1_000_000
 QUOTED = 40
 INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
-FENCE = re.compile(r"```[a-zA-Z]*\s*\n(.*?)```", re.DOTALL)
+FIRST_KEY = re.compile(r'\{\s*"([^"\\]{1,64})"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +71,31 @@ def storable(text: str) -> str:
 def _verdict(text: str, rubric: Rubric) -> dict[str, Any]:
     """Return the object that holds the verdict: the last one that names a criterion."""
     last: dict[str, Any] | None = None
-    for found in _objects(text):
-        if last is None or any(name in found for name in rubric.criteria):
-            last = found
+    breaks_off = False
+    for found in objects(text):
+        if isinstance(found, str):
+            breaks_off = breaks_off or found in rubric.criteria
+        elif any(name in found for name in rubric.criteria):
+            last, breaks_off = found, False
+        else:
+            last = found if last is None else last
+    if breaks_off:
+        raise _Unreadable(Status.INVALID_JSON, "the last verdict breaks off")
     if last is None:
         raise _Unreadable(Status.INVALID_JSON, "the answer holds no JSON object")
     return last
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the whole text if it is an object; else the fenced or else the balanced objects."""
+def objects(text: str) -> Iterator[dict[str, Any] | str]:
+    """Yield the whole text if it is an object; else the outermost objects in it, in their order.
+
+    For what begins as an object but does not end, its first key.
+    """
     whole = _load(text.strip())
     if whole is not None:
         yield whole
         return
-    fenced = [one for block in FENCE.findall(text) if (one := _load(block.strip())) is not None]
-    yield from fenced or _balanced(text)
-
-
-def _balanced(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost objects that stand in a text, in their order."""
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs)
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=Decimal)
     at = text.find("{")
     while at >= 0:
         end = at + 1
@@ -98,14 +105,15 @@ def _balanced(text: str) -> Iterator[dict[str, Any]]:
         except RecursionError:
             return
         except ValueError:
-            end = at + 1
+            if key := FIRST_KEY.match(text, at):
+                yield key[1]
         at = text.find("{", end)
 
 
 def _load(text: str) -> dict[str, Any] | None:
     """Return the object a text is, or None where it is none."""
     try:
-        found = json.loads(text, strict=False, object_pairs_hook=_pairs)
+        found = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=Decimal)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -139,8 +147,9 @@ def _whole(value: object) -> int | None:
     """Return the whole number a JSON value is, or None."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else None
+    if isinstance(value, Decimal):
+        small = value.is_finite() and abs(value) < MOST
+        return int(value) if small and value == value.to_integral_value() else None
     if isinstance(value, str):
         return int(value) if INTEGER.fullmatch(value.strip()) else None
     return value if isinstance(value, int) else None
@@ -155,7 +164,7 @@ def _explanation(one: dict[str, Any]) -> str:
 def _quote(value: object) -> str:
     """Return a value as it was given, cut short."""
     try:
-        shown = json.dumps(value)
+        shown = str(value) if isinstance(value, Decimal) else json.dumps(value)
     except (ValueError, RecursionError):
         shown = type(value).__name__
     return shown if len(shown) <= QUOTED else shown[:QUOTED] + "..."

@@ -18,7 +18,7 @@ from data.rubrics.tags import disarm
 from data.schema import Status
 from jury.call import Answer, Call, Usage
 from jury.panel import Juror
-from jury.parse import LONGEST, _objects, storable  # one reader of objects for all answers
+from jury.parse import LONGEST, objects, storable  # one reader of objects for all answers
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
 SCHEMA: dict[str, Any] = {
@@ -82,8 +82,8 @@ def prompt_for(card: ReferenceCard) -> str:
 def read(text: str) -> Said:
     """Return what a juror's answer says; never raises, never guesses."""
     found: dict[str, Any] | None = None
-    for one in _objects(text[:LONGEST]):
-        if found is None or "absent" in one:
+    for one in objects(text[:LONGEST]):
+        if isinstance(one, dict) and (found is None or "absent" in one):
             found = one
     if found is None:
         return Said(Status.INVALID_JSON, "the answer holds no JSON object")
