@@ -1,0 +1,163 @@
+"""How the scores themselves lie on the scale: counts, ceilings, raters who never vary."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from calibration import notes
+from calibration.agreement import Panel
+from calibration.composite import required_criteria
+from calibration.scope import NAN, Scope
+from calibration.scores import COMBINED, Array, RubricShape, Scores
+from calibration.zscore import FLAT
+
+CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
+BETWEEN = "between"
+
+
+@dataclass(frozen=True)
+class DistributionRow:
+    """The scores of a kind of rater, or of one juror, on one criterion.
+
+    `rater` is "clinicians", "jury" or "juror:NAME"; `counts` has a key for each point of the
+    scale, and "between" for what lies on none.
+    """
+
+    benchmark: str
+    rater: str
+    criterion: str
+    n: int
+    mean: float
+    sd: float
+    counts: dict[str, int]
+    at_top: float
+    note: str
+
+
+def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
+    """Count the scores of clinicians, of the jury and of each juror on every criterion.
+
+    Parameters
+    ----------
+    scope : Scope
+        Its analysed responses are those counted; its criterion, if one was asked, alone.
+    scores : Scores
+        The study it is a scope of.
+
+    Returns
+    -------
+    list of DistributionRow
+        A row a rater and criterion. Clinicians and jurors: every score given, hidden repeats
+        and replicates each as given, incomplete readings too. Jury: the mean of its jurors on
+        the criterion (a juror's replicates averaged first), on responses where enough of them
+        scored it. `mean` and `sd` (n - 1) in points; `at_top` is the share that is exactly the
+        scale's upper end, 0 to 1. NaN where there is no score (sd: fewer than two), or the
+        criterion's scale differs between benchmarks. The note says where 80 % or more are at
+        one end, and names who gave one score only (twice or more).
+    """
+    given = _given(scope, scores)
+    rows: list[DistributionRow] = []
+    for criterion, shapes in _criteria(scope, scores).items():
+        own = given[given["criterion"] == criterion]
+        rows += [_row(scope, criterion, shapes, rater, part) for rater, part in _raters(scope, own)]
+    return rows
+
+
+def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
+    """Return how many scores are exactly each point of a scale, and how many are between."""
+    nearest = np.round(scores)
+    on_point = np.abs(scores - nearest) <= FLAT * np.maximum(np.abs(scores), 1)
+    counts = {
+        str(point): int((on_point & (nearest == point)).sum()) for point in range(low, high + 1)
+    }
+    return counts | {BETWEEN: len(scores) - sum(counts.values())}
+
+
+def _given(scope: Scope, scores: Scores) -> pd.DataFrame:
+    """Return every score of clinicians and of the scope's jurors on its responses."""
+    table = scores.ratings
+    asked = table["response_id"].isin(scope.grid.responses) & (
+        (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
+    )
+    found = table[asked].dropna(subset=["score"])
+    return found.assign(score=found["score"].astype(float))
+
+
+def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
+    """Return the rubrics that have each criterion, in the order of the rubrics."""
+    found: dict[str, set[RubricShape]] = {}
+    required = required_criteria(scores.rubrics, scope.asked.criterion)
+    for benchmark in scores.benchmarks:
+        if scope.name in (benchmark, COMBINED):
+            for criterion in required.get(benchmark, ()):
+                found.setdefault(criterion, set()).add(scores.rubrics[benchmark])
+    return found
+
+
+def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    yield "clinicians", own[own["kind"] == "clinician"]
+    if scope.jury:
+        yield "jury", _jury_means(scope.jury, own)
+    for name in scope.jurors:
+        yield f"juror:{name}", own[own["rater"] == name]
+
+
+def _jury_means(jury: Panel, own: pd.DataFrame) -> pd.DataFrame:
+    part = own[own["rater"].isin(jury.members)]
+    by_juror = part.groupby(["response_id", "rater"])["score"].mean()
+    means = by_juror.groupby("response_id").agg(["mean", "count"])
+    enough = means.loc[means["count"] >= jury.needed, ["mean"]].rename(columns={"mean": "score"})
+    return enough.assign(rater="the jury")
+
+
+def _row(
+    scope: Scope, criterion: str, shapes: set[RubricShape], rater: str, part: pd.DataFrame
+) -> DistributionRow:
+    scales = {(shape.low, shape.high) for shape in shapes}
+    values = part["score"].to_numpy(dtype=np.float64)
+    if len(scales) > 1 or not len(values):
+        reason = "no score" if len(scales) == 1 else "the benchmarks use different scales"
+        words = f"undefined: {reason}"
+        return DistributionRow(scope.name, rater, criterion, len(values), NAN, NAN, {}, NAN, words)
+    low, high = scales.pop()
+    counts = at_points(values, low, high)
+    return DistributionRow(
+        benchmark=scope.name,
+        rater=rater,
+        criterion=criterion,
+        n=len(values),
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)) if len(values) > 1 else NAN,
+        counts=counts,
+        at_top=counts[str(high)] / len(values),
+        note=notes.joined(
+            [
+                _end(rater, criterion, counts[str(high)] / len(values), f"{high}: a ceiling"),
+                _end(rater, criterion, counts[str(low)] / len(values), f"{low}: a floor"),
+                notes.no_variance(_unvaried(part)),
+                notes.simulated(scope.simulated & _behind(scope, rater, part)),
+            ]
+        ),
+    )
+
+
+def _end(rater: str, criterion: str, share: float, end: str) -> str:
+    if share < CEILING:
+        return ""
+    whose = {"clinicians": "the clinicians' {} scores", "jury": "the jury's {} means"}
+    own = whose.get(rater, f"{rater.removeprefix('juror:')}'s {{}} scores").format(criterion)
+    return f"{share:.0%} of {own} are exactly {end}"
+
+
+def _unvaried(part: pd.DataFrame) -> list[str]:
+    """Name who gave the same score every time, with the score and how often."""
+    by_rater = part.groupby("rater")["score"].agg(["min", "max", "count"])
+    flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
+    always = by_rater[flat & (by_rater["count"] > 1)]
+    return [f"{one.Index} (all {one.count} are {one.min:g})" for one in always.itertuples()]
+
+
+def _behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
+    return set(scope.jurors) if rater == "jury" else set(part["rater"])

@@ -1,0 +1,205 @@
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from little_study import CRITERIA, JURORS, study
+
+from calibration.distributions import at_points, distribution_rows
+from calibration.scope import Asked
+from calibration.scopes import Sitting, scopes
+
+
+def rows_of(scores, needed=None, name=None, **options):
+    found = list(scopes(scores, Sitting(None, needed), Asked(**{"reps": 0} | options)))
+    scope = next(one for one in found if name in (None, one.name))
+    return {(row.rater, row.criterion): row for row in distribution_rows(scope, scores)}
+
+
+def with_scores(scores, table):
+    return type(scores)(table, scores.responses, scores.rubrics, scores.simulated)
+
+
+def test_there_is_a_row_a_rater_and_criterion():
+    rows = rows_of(study(n=10))
+
+    raters = ["clinicians", "jury", *(f"juror:{name}" for name in JURORS)]
+    assert list(rows) == [(rater, criterion) for criterion in CRITERIA for rater in raters]
+    assert {row.n for (rater, _), row in rows.items() if rater == "clinicians"} == {20}
+    assert {row.n for (rater, _), row in rows.items() if rater != "clinicians"} == {10}
+
+
+def test_figures_are_those_of_pandas():
+    scores = study(n=25, seed=4)
+    rows = rows_of(scores)
+
+    table = scores.ratings
+    for criterion in CRITERIA:
+        own = table[table["criterion"] == criterion]
+        doctors = own[own["kind"] == "clinician"]["score"]
+        row = rows["clinicians", criterion]
+        assert (row.mean, row.sd) == pytest.approx((doctors.mean(), doctors.std()))
+        assert row.at_top == pytest.approx((doctors == 5).mean())
+        expected = doctors.value_counts()
+        assert row.counts == {str(i): int(expected.get(i, 0)) for i in range(1, 6)} | {"between": 0}
+        means = own[own["kind"] == "juror"].pivot_table(index="response_id", values="score")
+        jury = rows["jury", criterion]
+        assert (jury.mean, jury.sd) == pytest.approx((means["score"].mean(), means["score"].std()))
+
+
+def ceiling_study(at_five, n=25):
+    """Return jurors whose clarity means are exactly 5 on some responses, and 14/3 on the others."""
+    scores = study(n=n)
+    table = scores.ratings.copy()
+    place = table["response_id"].str.split("-r").str[1].astype(int)
+    clear = (table["kind"] == "juror") & (table["criterion"] == "clarity")
+    table.loc[clear, "score"] = 5.0
+    table.loc[clear & (table["rater"] == "gpt") & (place >= at_five), "score"] = 4.0
+    return with_scores(scores, table)
+
+
+def test_the_papers_ceiling_is_said_in_its_words():
+    rows = rows_of(ceiling_study(21))
+    jury = rows["jury", "clarity"]
+
+    assert jury.at_top == 0.84
+    assert jury.counts == {"1": 0, "2": 0, "3": 0, "4": 0, "5": 21, "between": 4}
+    assert jury.note == "84% of the jury's clarity means are exactly 5: a ceiling"
+    assert "gpt's clarity scores" in rows["juror:gpt", "clarity"].note
+
+
+def test_eighty_per_cent_is_a_ceiling_and_less_is_none():
+    assert "ceiling" in rows_of(ceiling_study(20))["jury", "clarity"].note
+    assert rows_of(ceiling_study(19))["jury", "clarity"].note == ""
+
+
+def test_the_lower_end_is_a_floor():
+    scores = ceiling_study(25)
+    table = scores.ratings.copy()
+    clear = (table["kind"] == "juror") & (table["criterion"] == "clarity")
+    table.loc[clear, "score"] = 1.0
+
+    row = rows_of(with_scores(scores, table))["jury", "clarity"]
+
+    assert row.note.startswith("100% of the jury's clarity means are exactly 1: a floor")
+    assert row.at_top == 0
+    assert row.sd == 0
+
+
+def test_who_never_varies_is_named_with_the_score():
+    scores = study(n=20)
+    table = scores.ratings.copy()
+    flat = (table["rater"] == "dr3") & (table["criterion"] == "accuracy")
+    table.loc[flat, "score"] = 4.0
+
+    rows = rows_of(with_scores(scores, table))
+
+    assert (
+        rows["clinicians", "accuracy"].note
+        == f"left out, no variance: dr3 (all {flat.sum()} are 4)"
+    )
+    assert rows["clinicians", "clarity"].note == ""
+
+
+def test_one_single_score_is_no_lack_of_variance():
+    scores = study(n=20)
+    own = scores.ratings["rater"] == "dr3"
+    keep = ~own | (scores.ratings["response_id"] == scores.ratings.loc[own, "response_id"].iloc[0])
+
+    assert (
+        "dr3"
+        not in rows_of(with_scores(scores, scores.ratings[keep]))["clinicians", "clarity"].note
+    )
+
+
+def test_the_jury_has_a_mean_where_enough_of_it_scored_the_criterion():
+    scores = study(n=12)
+    gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["response_id"] == "aci-r4")
+    gone &= scores.ratings["criterion"] == "accuracy"
+    less = with_scores(scores, scores.ratings[~gone])
+
+    assert rows_of(less)["jury", "accuracy"].n == 11
+    assert rows_of(less)["jury", "clarity"].n == 12
+    assert rows_of(less, needed=2)["jury", "accuracy"].n == 12
+
+
+def test_replicates_are_counted_as_given_and_averaged_for_the_jury():
+    scores = study(n=10)
+    own = scores.ratings["rater"] == "gpt"
+    again = scores.ratings[own].assign(replicate=1, score=5.0)
+    rows = rows_of(with_scores(scores, pd.concat([scores.ratings, again], ignore_index=True)))
+
+    assert rows["juror:gpt", "clarity"].n == 20
+    assert rows["jury", "clarity"].n == 10
+    first = scores.ratings[own & (scores.ratings["criterion"] == "clarity")]["score"]
+    others = scores.ratings[
+        scores.ratings["rater"].isin({"claude", "llama"})
+        & (scores.ratings["criterion"] == "clarity")
+    ]["score"]
+    assert rows["jury", "clarity"].mean == pytest.approx(
+        ((first.sum() + 50) / 2 + others.sum()) / 30
+    )
+
+
+def test_only_analysed_responses_are_counted():
+    scores = study(n=10)
+    bare = (scores.ratings["kind"] == "clinician") & (scores.ratings["response_id"] == "aci-r0")
+
+    assert rows_of(with_scores(scores, scores.ratings[~bare]))["juror:gpt", "clarity"].n == 9
+
+
+def test_one_criterion_asked_is_one_criterion_told():
+    assert {criterion for _, criterion in rows_of(study(), criterion="clarity")} == {"clarity"}
+
+
+def test_combined_has_every_criterion_of_its_benchmarks_where_there_is_one():
+    scores = study(("aci", "mts"), n=8, criteria={"mts": ("clarity", "safety")})
+
+    rows = rows_of(scores, name="combined")
+
+    assert [name for rater, name in rows if rater == "jury"] == [*CRITERIA, "safety"]
+    assert rows["jury", "clarity"].n == 16
+    assert rows["jury", "safety"].n == 8
+
+
+def test_scales_that_differ_are_not_pooled():
+    row = rows_of(study(("aci", "mts"), n=8, scales={"mts": (0, 5)}), name="combined")[
+        "jury", "clarity"
+    ]
+
+    assert np.isnan([row.mean, row.sd, row.at_top]).all()
+    assert row.counts == {}
+    assert row.note == "undefined: the benchmarks use different scales"
+
+
+def test_a_juror_that_never_scored_a_criterion_has_no_figures():
+    scores = study(n=8)
+    gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
+    row = rows_of(with_scores(scores, scores.ratings[~gone]))["juror:gpt", "clarity"]
+
+    assert (row.n, row.note) == (0, "undefined: no score")
+    assert np.isnan([row.mean, row.sd, row.at_top]).all()
+
+
+def test_what_is_simulated_says_so():
+    rows = rows_of(study(n=8, simulated=("gpt", "dr1")))
+
+    assert rows["jury", "clarity"].note == "simulated raters: gpt"
+    assert rows["juror:claude", "clarity"].note == ""
+    assert rows["clinicians", "clarity"].note.endswith("simulated raters: dr1")
+
+
+def test_two_thirds_and_repeated_means_lie_between_and_rounding_does_not():
+    values = np.array([1.0, 5.0, 14 / 3, 4.5, 0.1 + 0.2 + 2.7, 5.0 - 1e-15])
+    assert at_points(values, 1, 5) == {"1": 1, "2": 0, "3": 1, "4": 0, "5": 2, "between": 2}
+
+
+@given(st.lists(st.floats(1, 5), max_size=30), st.randoms())
+def test_counts_sum_to_the_scores_in_any_order(values, random):
+    mixed = random.sample(values, len(values))
+    counts = at_points(np.array(values), 1, 5)
+
+    assert sum(counts.values()) == len(values)
+    assert at_points(np.array(mixed), 1, 5) == counts
+    moved = at_points(np.array([round(value) + 10.0 for value in values]), 11, 15)
+    assert moved["between"] == 0
