@@ -136,7 +136,7 @@ def _row(
             [
                 _end(rater, criterion, counts[str(high)] / len(values), f"{high}: a ceiling"),
                 _end(rater, criterion, counts[str(low)] / len(values), f"{low}: a floor"),
-                notes.no_variance(_unvaried(part)),
+                _unvaried(part),
                 notes.simulated(scope.simulated & _behind(scope, rater, part)),
             ]
         ),
@@ -151,12 +151,16 @@ def _end(rater: str, criterion: str, share: float, end: str) -> str:
     return f"{share:.0%} of {own} are exactly {end}"
 
 
-def _unvaried(part: pd.DataFrame) -> list[str]:
+def _unvaried(part: pd.DataFrame) -> str:
     """Name who gave the same score every time, with the score and how often."""
     by_rater = part.groupby("rater")["score"].agg(["min", "max", "count"])
     flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
     always = by_rater[flat & (by_rater["count"] > 1)]
-    return [f"{one.Index} (all {one.count} are {one.min:g})" for one in always.itertuples()]
+    names = [
+        f"{name} (all {count} are {score:g})"
+        for name, score, count in always[["min", "count"]].itertuples()
+    ]
+    return f"no variance: {', '.join(names)}" if names else ""
 
 
 def _behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:

@@ -94,10 +94,7 @@ def test_who_never_varies_is_named_with_the_score():
 
     rows = rows_of(with_scores(scores, table))
 
-    assert (
-        rows["clinicians", "accuracy"].note
-        == f"left out, no variance: dr3 (all {flat.sum()} are 4)"
-    )
+    assert rows["clinicians", "accuracy"].note == f"no variance: dr3 (all {flat.sum()} are 4)"
     assert rows["clinicians", "clarity"].note == ""
 
 
