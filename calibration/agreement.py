@@ -146,7 +146,7 @@ class ScorerReplicates:
         if not few or len(few) < len(self.pairs):
             return self._by_response(counts, by)
         members = np.unique(np.concatenate([one.members for one in few]))
-        whole = by.defined[:, members].all(axis=1)
+        whole: Flags = np.all(by.defined[:, members] > 0, axis=1)
         found = np.empty((len(counts), len(few)))
         found[whole] = self._by_products(counts[whole], by.of(whole), few)
         if not whole.all():

@@ -15,6 +15,7 @@ from data.store.attempts import AttemptRecord
 from jury.call import Answer, Call, Form, Message
 from jury.cost import Budget, Price, price, unbilled, worst_case
 from jury.lane import Lane, Patience, fatal
+from jury.panel import Juror
 from jury.parse import Parsed, parse, storable
 from jury.writer import Writer
 
@@ -207,7 +208,7 @@ def _record(lane: Lane, talk: _Talk, call: Call, answer: Answer, parsed: Parsed)
         rater=lane.rater,
         response=talk.job.response,
         status=parsed.status,
-        request_sha256=_request_sha256(lane, call),
+        request_sha256=request_sha256(lane.juror, call),
         replicate=talk.job.replicate,
         number=talk.number,
         sent={**answer.sent, "turns": len(call.messages), **_broken(talk.job)},
@@ -228,9 +229,9 @@ def _broken(job: Job) -> dict[str, list[str]]:
     return {"tags_broken_in": list(forged)} if forged else {}
 
 
-def _request_sha256(lane: Lane, call: Call) -> str:
+def request_sha256(juror: Juror, call: Call) -> str:
     """Return the hash of all that makes a request that request."""
     turns = [[turn.role, turn.text] for turn in call.messages]
-    profile = lane.juror.profile() | {"max_tokens": lane.juror.max_tokens}
+    profile = juror.profile() | {"max_tokens": juror.max_tokens}
     body = [profile, call.form, call.replicate, call.schema, turns]
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()

@@ -6,46 +6,23 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from data import queries
-from data.errors import BadInput, BadPanel, Unknown
-from data.rubric import Rubric
+from data.errors import BadInput
 from data.schema import Status, now
-from data.store.attempts import JurorRecord, add_jurors, known_jurors
+from data.store.attempts import add_jurors, known_jurors
 from jury.alone import alone
 from jury.ask import Desk, Job, ask
 from jury.call import Provider
 from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.lane import Lane, Patience
 from jury.loop import run_loop, stopped_by_interrupt
-from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.order import Order, jobs, record_of, tasks_of
+from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.rates import gates
 from jury.tally import Progress, RunResult, Tally
 from jury.writer import Writer
 
 Watch = Callable[[Progress], None]
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """A benchmark to be rated: its name, its rubric and how many responses it has."""
-
-    benchmark: str
-    rubric: Rubric
-    responses: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Order:
-    """All that is to be rated, and how many verdicts of each juror are wanted."""
-
-    tasks: tuple[_Task, ...]
-    replicates: int
-
-    @property
-    def responses(self) -> int:
-        """How many responses there are in all tasks."""
-        return sum(task.responses for task in self.tasks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +66,7 @@ def run_panel(
     """
     lines = dict(providers or {})
     _refuse(panel, concurrency, replicates, max_usd, lines)
-    order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
+    order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
     tally = Tally(order.responses * len(panel.juror) * replicates, progress)
     secrets = {} if all(one.name in lines for one in panel.juror) else keys(panel)
     with alone(engine, waiting):
@@ -102,12 +79,12 @@ def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
-    order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
-    raters = known_jurors(engine, [_record(one) for one in panel.juror])
+    order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    raters = known_jurors(engine, [record_of(one) for one in panel.juror])
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for job in _jobs(engine, order, raters.get(juror.name, 0), lambda _: None):
+        for job in jobs(engine, order, raters.get(juror.name, 0), lambda _: None):
             if job.card.response.strip():
                 prompt = job.rubric.render(job.card)
                 row = row.plus(juror, prompt, len(job.rubric.criteria), now())
@@ -123,13 +100,13 @@ def _open(
         one.name: lines.get(one.name) or open_provider(one, secrets[one.name])
         for one in panel.juror
     }
-    raters = add_jurors(engine, [_record(one) for one in panel.juror])
+    raters = add_jurors(engine, [record_of(one) for one in panel.juror])
     doors = gates(panel)
     return [Lane(one, raters[one.name], opened[one.name], doors[one.name]) for one in panel.juror]
 
 
 async def _run(
-    engine: Engine, lanes: list[Lane], order: _Order, tally: Tally, limits: _Limits
+    engine: Engine, lanes: list[Lane], order: Order, tally: Tally, limits: _Limits
 ) -> None:
     """Let every juror's workers take that juror's jobs, all sharing the same places."""
     stopping = asyncio.Event()
@@ -139,7 +116,7 @@ async def _run(
     with stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
-                queues = [_jobs(engine, order, lane.rater, _count(tally, lane)) for lane in lanes]
+                queues = [jobs(engine, order, lane.rater, _count(tally, lane)) for lane in lanes]
                 # In turn, so that all jurors are heard at once and none holds all the places.
                 for _ in range(limits.concurrency):
                     for lane, queue in zip(lanes, queues, strict=True):
@@ -156,36 +133,6 @@ async def _work(desk: Desk, lane: Lane, jobs: Iterator[Job], tally: Tally) -> No
     for job in jobs:
         status = None if desk.stopping.is_set() else await ask(desk, lane, job)
         tally.ended(lane.juror.name, status)
-
-
-def _jobs(
-    engine: Engine, order: _Order, rater: int, rated: Callable[[Status], None]
-) -> Iterator[Job]:
-    """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
-    for task in order.tasks:
-        done = queries.complete_ratings(engine, rater, task.rubric)
-        for shown in queries.juror_cards(engine, task.benchmark, task.rubric):
-            for replicate in range(order.replicates):
-                if (shown.response, replicate) in done:
-                    rated(Status.OK)
-                else:
-                    yield Job(shown.response, shown.card, task.rubric, replicate)
-
-
-def _tasks(engine: Engine, panel: Panel, names: Sequence[str] | None) -> list[_Task]:
-    """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
-    known = {one.name: one for one in queries.benchmarks(engine)}
-    for name in names or ():
-        if name not in known:
-            raise Unknown(f"benchmark {name!r}: the study has {', '.join(known) or 'none'}")
-    chosen = [one for one in known.values() if names is None or one.name in names]
-    for one in chosen:
-        if panel.rubric not in (None, one.rubric.name):
-            raise BadPanel(
-                f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
-                f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
-            )
-    return [_Task(one.name, one.rubric, one.responses) for one in chosen]
 
 
 def _refuse(
@@ -205,11 +152,6 @@ def _refuse(
         refuse_unpriced(panel, now())
     if not all(one.name in lines for one in panel.juror):
         refuse_ended(panel, now().date())
-
-
-def _record(juror: Juror) -> JurorRecord:
-    """Return a juror as a study keeps it."""
-    return JurorRecord(juror.name, juror.family, juror.profile(), juror.simulated)
 
 
 def _count(tally: Tally, lane: Lane) -> Callable[[Status], None]:

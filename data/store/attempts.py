@@ -93,9 +93,9 @@ def record_attempts(
     entries = list(attempts)
     if not entries:
         return
-    calls = [_row(record, rubric) for record, rubric, _ in entries]
+    calls = [attempt_row(record, rubric) for record, rubric, _ in entries]
     written = Batch("rating")
-    scores = [row | {"batch": written.token} for entry in entries for row in _scores(*entry)]
+    scores = [row | {"batch": written.token} for entry in entries for row in rating_rows(*entry)]
     with transaction(engine) as session:
         refuse_locked(session)
         for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
@@ -107,13 +107,13 @@ def record_attempts(
             log(session, "jury", "jurors rated", written.detail())
 
 
-def _row(record: AttemptRecord, rubric: Rubric) -> dict[str, Any]:
+def attempt_row(record: AttemptRecord, rubric: Rubric) -> dict[str, Any]:
     """Return the columns of an attempt."""
     fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
     return fields | {"sent": dict(record.sent), "rubric_sha256": rubric.sha256, "at": now()}
 
 
-def _scores(record: AttemptRecord, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
+def rating_rows(record: AttemptRecord, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
     """Return the columns of the ratings that a call gave: none unless it is OK."""
     if reply is None or record.status != Status.OK:
         return []

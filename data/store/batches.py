@@ -14,7 +14,7 @@ from data.schema import Attempt, Rating, now
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 
 # The columns of attempts and ratings are made in one place only.
-from data.store.attempts import AttemptRecord, _row, _scores
+from data.store.attempts import AttemptRecord, attempt_row, rating_rows
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric
 
@@ -146,9 +146,9 @@ def _write(session: Session, fresh: Sequence[Collected]) -> None:
     whole = [(one.attempt, one.rubric, one.reply) for one in fresh if one.attempt is not None]
     if not whole:
         return
-    session.execute(insert(Attempt), [_row(record, rubric) for record, rubric, _ in whole])
+    session.execute(insert(Attempt), [attempt_row(record, rubric) for record, rubric, _ in whole])
     written = Batch("rating")
-    scores = [row | {"batch": written.token} for entry in whole for row in _scores(*entry)]
+    scores = [row | {"batch": written.token} for entry in whole for row in rating_rows(*entry)]
     if scores:
         session.execute(insert(Rating), scores)
         written.add(scores)

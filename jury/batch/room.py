@@ -14,8 +14,8 @@ from jury.ask import Job
 from jury.batch.post import Post, Trouble
 from jury.call import Call, Message
 from jury.lane import RUNGS
+from jury.order import Order, jobs
 from jury.panel import Juror
-from jury.run import _jobs, _Order  # what is missing has one rule, and run_panel owns it
 from jury.tally import INTERRUPTED, RunResult
 
 IN_FLIGHT = "in_flight"
@@ -104,7 +104,7 @@ class Room:
     """One run in batches."""
 
     engine: Engine
-    order: _Order
+    order: Order
     clerks: list[Clerk]
     max_usd: float | None
     pace: Pace
@@ -175,7 +175,7 @@ class Room:
         def rated(_: Status) -> None:
             clerk.rated += 1
 
-        yield from _jobs(self.engine, self.order, clerk.rater, rated)
+        yield from jobs(self.engine, self.order, clerk.rater, rated)
 
     def _counted(self, clerk: Clerk) -> Counter[str]:
         """Return how each verdict of a juror that the order asks for has ended."""

@@ -16,8 +16,8 @@ from jury.batch.post import NO_SUCH, Post, Trouble, no_batches
 from jury.batch.room import BatchProgress, Clerk, Pace, Room
 from jury.batch.submit import submit
 from jury.cost import refuse_unpriced
+from jury.order import Order, record_of, tasks_of
 from jury.panel import Juror, Panel, keys, refuse_ended
-from jury.run import _Order, _record, _tasks  # what is asked for has one rule, as `Room` says
 from jury.tally import RunResult
 
 AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
@@ -51,7 +51,7 @@ def run_batches(
     """
     _refuse(panel, replicates, max_usd)
     secrets = keys(panel)
-    order = _Order(tuple(_tasks(engine, panel, benchmarks)), replicates)
+    order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
     clerks: list[Clerk] = []
     room = Room(engine, order, clerks, max_usd, pace, tell, progress)
     with alone(engine, waiting):
@@ -80,7 +80,7 @@ async def _run(room: Room, panel: Panel, secrets: dict[str, str]) -> None:
     posts = {one.name: open_post(one, secrets[one.name]) for one in panel.juror}
     try:
         troubles = {one.name: await _checked(panel, one, posts[one.name]) for one in panel.juror}
-        raters = add_jurors(room.engine, [_record(one) for one in panel.juror])
+        raters = add_jurors(room.engine, [record_of(one) for one in panel.juror])
         for one in panel.juror:
             clerk = Clerk(one, raters[one.name], posts[one.name])
             trouble = troubles[one.name]

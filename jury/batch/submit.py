@@ -13,7 +13,7 @@ from data.schema import Status, now
 from data.schema.jury import BatchState
 from data.store.attempts import AttemptRecord, record_attempts
 from data.store.batches import BatchRecord, RequestRecord, finish, move, prepare
-from jury.ask import Job
+from jury.ask import Job, request_sha256
 from jury.batch.post import Limits, Request, Trouble
 from jury.batch.room import Clerk, Room
 from jury.call import Call
@@ -143,14 +143,6 @@ def _askings(room: Room, clerk: Clerk) -> Iterator[_Asking]:
             continue
         money -= most or 0.0  # a cap is refused beforehand where a price is not known
         yield _Asking(job, call, most)
-
-
-def request_sha256(juror: Juror, call: Call) -> str:
-    """Return the hash of all that makes a request that request: the one a live call has."""
-    turns = [[turn.role, turn.text] for turn in call.messages]
-    profile = juror.profile() | {"max_tokens": juror.max_tokens}
-    body = [profile, call.form, call.replicate, call.schema, turns]
-    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _most(juror: Juror, call: Call) -> float | None:

@@ -1,0 +1,71 @@
+"""What a run is asked for: which responses each juror has still to rate."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from data import queries
+from data.errors import BadPanel, Unknown
+from data.rubric import Rubric
+from data.schema import Status
+from data.store.attempts import JurorRecord
+from jury.ask import Job
+from jury.panel import Juror, Panel
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A benchmark to be rated: its name, its rubric and how many responses it has."""
+
+    benchmark: str
+    rubric: Rubric
+    responses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """All that is to be rated, and how many verdicts of each juror are wanted."""
+
+    tasks: tuple[Task, ...]
+    replicates: int
+
+    @property
+    def responses(self) -> int:
+        """How many responses there are in all tasks."""
+        return sum(task.responses for task in self.tasks)
+
+
+def jobs(
+    engine: Engine, order: Order, rater: int, rated: Callable[[Status], None]
+) -> Iterator[Job]:
+    """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
+    for task in order.tasks:
+        done = queries.complete_ratings(engine, rater, task.rubric)
+        for shown in queries.juror_cards(engine, task.benchmark, task.rubric):
+            for replicate in range(order.replicates):
+                if (shown.response, replicate) in done:
+                    rated(Status.OK)
+                else:
+                    yield Job(shown.response, shown.card, task.rubric, replicate)
+
+
+def tasks_of(engine: Engine, panel: Panel, names: Sequence[str] | None) -> list[Task]:
+    """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
+    known = {one.name: one for one in queries.benchmarks(engine)}
+    for name in names or ():
+        if name not in known:
+            raise Unknown(f"benchmark {name!r}: the study has {', '.join(known) or 'none'}")
+    chosen = [one for one in known.values() if names is None or one.name in names]
+    for one in chosen:
+        if panel.rubric not in (None, one.rubric.name):
+            raise BadPanel(
+                f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
+                f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
+            )
+    return [Task(one.name, one.rubric, one.responses) for one in chosen]
+
+
+def record_of(juror: Juror) -> JurorRecord:
+    """Return a juror as a study keeps it."""
+    return JurorRecord(juror.name, juror.family, juror.profile(), juror.simulated)
