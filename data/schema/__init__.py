@@ -7,6 +7,7 @@ raters ever reads.
 
 from data.schema.base import Table, now
 from data.schema.jury import Attempt, Status
+from data.schema.ledger import Composition
 from data.schema.material import Authorship, Benchmark, Instance, Mask, Response, RubricText
 from data.schema.people import Access, Account, Kind, Rater, Role
 from data.schema.rating import Assignment, Drill, Expert, Rating, Remark, Span, State
@@ -20,6 +21,7 @@ __all__ = [
     "Attempt",
     "Authorship",
     "Benchmark",
+    "Composition",
     "Drill",
     "Event",
     "Expert",

@@ -1,0 +1,234 @@
+"""The ledger: no jury that was held against the clinicians is forgotten, and none counts twice."""
+
+import math
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pandas as pd
+import pytest
+from sqlalchemy import Engine, event, text
+from test_differences import JURY, scope_of, scores
+
+from calibration.agreement import Panel
+from calibration.differences import compared, difference_rows
+from data.errors import NoStudy, Unknown
+from data.queries.ledger import comparisons_besides, fingerprint, ledger_findings, tried
+from data.queries.record import acts, verify
+from data.schema import now
+from data.store.attempts import JurorRecord, add_jurors
+from data.store.ledger import EVALUATED, Evaluated, remember
+from data.store.record import lock
+
+MARK = "f" * 64
+BASE = Evaluated(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))
+
+
+@pytest.fixture
+def ledger(engine: Engine) -> Engine:
+    """Make a study with three real jurors and a simulated one."""
+    names = ("j0", "j1", "j2", "j3", "sim")
+    add_jurors(engine, [JurorRecord(one, "", {}, simulated=one == "sim") for one in names])
+    return engine
+
+
+def other(**changes: Any) -> Evaluated:
+    return replace(BASE, **changes)
+
+
+def test_a_jury_is_kept_with_all_that_was_found(ledger: Engine) -> None:
+    before = now()
+    remember(ledger, [BASE])
+    (entry,) = tried(ledger)
+    assert (entry.key, entry.jurors, entry.needed) == (BASE.key, ("j0", "j1", "j2"), 3)
+    assert (entry.benchmark, entry.criterion, entry.instances) == ("b", "", "")
+    assert (entry.method, entry.fingerprint, entry.compared) == ("paper", MARK, ("metric:m",))
+    assert (entry.icc, entry.n_responses, entry.times) == (0.47, 56, 1)
+    assert before <= entry.first_at <= entry.last_at <= before + timedelta(minutes=1)
+    assert not entry.simulated
+
+
+def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger: Engine) -> None:
+    remember(ledger, [BASE])
+    first = tried(ledger)[0]
+    turned = other(jurors=("j2", "j0", "j1"), icc=0.5, n_responses=60, fingerprint="e" * 64)
+    remember(ledger, [replace(turned, compared=("juror:j0",))])
+    (entry,) = tried(ledger)
+    assert (entry.times, entry.icc, entry.n_responses) == (2, 0.5, 60)
+    assert entry.fingerprint == "e" * 64
+    assert entry.compared == ("juror:j0", "metric:m")
+    assert entry.first_at == first.first_at < entry.last_at
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"jurors": ("j0", "j1")},
+        {"jurors": ("j0", "j1", "j3")},
+        {"benchmark": "combined"},
+        {"criterion": "accuracy"},
+        {"method": "published"},
+        {"needed": 2},
+        {"instances": "sound references"},
+    ],
+)
+def test_another_jury_criterion_method_scope_or_rule_is_another_entry(
+    ledger: Engine, changes: dict[str, Any]
+) -> None:
+    remember(ledger, [BASE, other(**changes)])
+    assert [one.times for one in tried(ledger)] == [1, 1]
+
+
+@pytest.mark.parametrize("changes", [{"needed": 3}, {"icc": 0.1}, {"fingerprint": "a" * 64}])
+def test_what_was_found_makes_no_other_entry(ledger: Engine, changes: dict[str, Any]) -> None:
+    remember(ledger, [BASE, other(**changes)])
+    assert [one.times for one in tried(ledger)] == [2]
+
+
+def test_an_undefined_icc_is_none(ledger: Engine) -> None:
+    remember(ledger, [other(icc=math.nan)])
+    assert tried(ledger)[0].icc is None
+    assert verify(ledger).findings == ()
+
+
+def test_a_jury_with_a_simulated_juror_is_marked_whatever_the_caller_says(ledger: Engine) -> None:
+    remember(ledger, [other(jurors=("j0", "sim"))])
+    assert tried(ledger)[0].simulated
+
+
+def test_each_evaluation_leaves_one_event_with_all_its_juries(ledger: Engine) -> None:
+    remember(ledger, [BASE, other(benchmark="combined")])
+    remember(ledger, [BASE])
+    remember(ledger, [])
+    events = acts(ledger, EVALUATED)
+    assert [len(one.detail["juries"]) for one in events] == [2, 1]
+    told = events[1].detail["juries"][0]
+    assert (told["jurors"], told["icc"], told["fingerprint"]) == (["j0", "j1", "j2"], 0.47, MARK)
+    assert verify(ledger).findings == ()
+
+
+def test_a_locked_study_may_be_looked_at_again_and_that_is_counted(ledger: Engine) -> None:
+    remember(ledger, [BASE])
+    head = lock(ledger, "coordinator")
+    remember(ledger, [BASE])
+    assert tried(ledger)[0].times == 2
+    assert verify(ledger, head).findings == ()
+
+
+def test_a_name_that_is_no_jurors_is_refused_and_nothing_is_kept(ledger: Engine) -> None:
+    with pytest.raises(Unknown, match="no juror nobody in this study: it has j0"):
+        remember(ledger, [BASE, other(jurors=("j0", "nobody"))])
+    assert tried(ledger) == []
+    assert acts(ledger, EVALUATED) == []
+
+
+def test_a_study_that_cannot_be_written_to_says_so(ledger: Engine) -> None:
+    remember(ledger, [BASE])
+    ledger.dispose()
+    event.listen(ledger, "connect", lambda made, _: made.execute("PRAGMA query_only=ON"))
+    with pytest.raises(NoStudy, match="readonly"):
+        remember(ledger, [BASE])
+    assert tried(ledger)[0].times == 1
+
+
+def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) -> None:
+    script = (
+        "from data.database import open_study; from data.store.ledger import *;"
+        f"engine = open_study({url!r}); one = Evaluated(('j0',), 'b', 'paper', 'f', 5);"
+        "[remember(engine, [one]) for _ in range(5)]"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
+    assert [one.wait() for one in running] == [0, 0, 0]
+    assert [one.times for one in tried(ledger)] == [15]
+    assert ledger_findings(ledger) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DELETE FROM composition", "the ledger has lost it"),
+        ("UPDATE composition SET times = 1", "not as its events say"),
+        ("UPDATE composition SET icc = 0.9", "not as its events say"),
+        ("UPDATE composition SET simulated = 1", "not as its events say"),
+        ("UPDATE composition SET key = 'x'", "no event vouches for it"),
+    ],
+)
+def test_an_entry_changed_behind_the_records_back_is_found(
+    ledger: Engine, change: str, said: str
+) -> None:
+    remember(ledger, [BASE])
+    remember(ledger, [BASE])
+    assert ledger_findings(ledger) == []
+    with ledger.execution_options(writes=True).begin() as connection:
+        connection.execute(text(change))
+    assert said in " ".join(ledger_findings(ledger))
+
+
+def counted(engine: Engine, *here: Evaluated) -> int:
+    return comparisons_besides(tried(engine), {one.key: one.compared for one in here})
+
+
+def test_what_was_tried_before_counts_and_what_is_tried_now_does_not(ledger: Engine) -> None:
+    assert counted(ledger, BASE) == 0
+    remember(ledger, [BASE])
+    assert counted(ledger, BASE) == 0
+    remember(ledger, [other(jurors=("j0",), compared=("metric:m", "metric:n"))])
+    remember(ledger, [other(jurors=("j1",), compared=())])
+    assert counted(ledger, BASE) == 2 + 1
+    remember(ledger, [other(compared=("juror:j0",))])
+    assert counted(ledger, BASE) == 2 + 1 + 1
+
+
+def test_rehearsals_with_simulated_jurors_count_only_among_themselves(ledger: Engine) -> None:
+    rehearsal = other(jurors=("sim",), compared=("metric:m", "juror:j0"))
+    remember(ledger, [BASE, rehearsal])
+    assert counted(ledger, BASE) == 0
+    assert counted(ledger, rehearsal) == 1
+
+
+def evaluate(engine: Engine, jury: Panel, **asked: Any) -> Sequence[Any]:
+    """Do as `calibrate` does: evaluate, remember, then compare with all that was tried."""
+    scope = scope_of(scores(), jury=jury, reps=99, **asked)
+    names = tuple(name for name, _ in compared(scope))
+    one = Evaluated(jury.members, scope.name, scope.asked.method, MARK, 60, compared=names)
+    remember(engine, [one])
+    return difference_rows(scope, tried=comparisons_besides(tried(engine), {one.key: names}))
+
+
+def test_recalculating_a_jury_counts_once_in_n_tried_but_times_goes_up(ledger: Engine) -> None:
+    rows, again = (evaluate(ledger, JURY) for _ in range(2))
+    assert rows == again
+    assert rows[0].n_tried == 4
+    assert [one.times for one in tried(ledger)] == [2]
+
+
+def test_every_further_jury_makes_the_first_ones_p_larger(ledger: Engine) -> None:
+    first = evaluate(ledger, JURY)[0]
+    evaluate(ledger, Panel(("j0", "j3"), 2))
+    evaluate(ledger, JURY, method="published")
+    later = evaluate(ledger, JURY)[0]
+    assert later.n_tried == 4 + 3 + 4
+    assert later.p == first.p
+    assert later.p_holm >= first.p_holm
+
+
+def test_a_fingerprint_knows_the_ratings_and_not_their_order() -> None:
+    table = pd.DataFrame(
+        {
+            "response_id": ["r1", "r2", "r2"],
+            "benchmark": "b",
+            "rater": "dr",
+            "criterion": ["x", "x", "y"],
+            "pass_": 0,
+            "replicate": 0,
+            "score": [3.0, 4.0, 1 / 3],
+        }
+    )
+    mark = fingerprint(table)
+    assert len(mark) == 64
+    assert fingerprint(table.sample(frac=1, random_state=1).assign(more="x")) == mark
+    assert fingerprint(table.assign(score=[3.0, 4.0, 0.3333])) != mark
+    assert fingerprint(table.iloc[:2]) != mark
