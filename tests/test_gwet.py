@@ -1,0 +1,240 @@
+"""Gwet's AC2: his example, irrCAC, a two-rater closed form, properties, and the rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from little_study import DOCTORS, JURORS, study, without
+from test_krippendorff import CANON, SPARSE, table
+
+from calibration.gwet import chance_rows, gwet_ac2, quadratic_weights
+from calibration.krippendorff import count_ratings
+from calibration.scope import Asked
+from calibration.scopes import Sitting, scopes
+from calibration.scores import Scores
+
+POINTS = np.arange(1.0, 6)
+QUADRATIC = quadratic_weights(POINTS)
+NUMBERS = ("kappa_quadratic", "alpha_ordinal", "alpha_interval", "ac2", "ac2_se")
+
+
+def ac2(ratings, weights=QUADRATIC):
+    found = gwet_ac2(count_ratings(ratings, POINTS), weights)
+    return found.value, found.se
+
+
+@pytest.mark.parametrize(
+    ("rows", "weights", "value", "se"),
+    [
+        (CANON, np.eye(5), 0.775444068127, 0.142949950641),  # AC1; printed .77544 and .14295
+        (CANON, QUADRATIC, 0.914000723552, 0.103962244645),
+        (SPARSE, QUADRATIC, 0.817829847707, 0.060125314405),
+    ],
+    ids=["AC1 of raw_4raters", "AC2 of raw_4raters", "AC2 of a sparse table"],
+)
+def test_it_is_what_irrcac_finds(rows, weights, value, se):
+    # irrCAC 0.4.4, in an environment of its own.
+    assert ac2(table(rows), weights) == pytest.approx((value, se), abs=1e-11)
+
+
+def test_it_stands_where_alpha_collapses():
+    # 40 responses, 3 raters, all 5 but for eight scores: irrCAC finds AC2 .98838 (se .00555)
+    # where Krippendorff's alpha is -.0475.
+    ratings = np.full((40, 3), 5.0)
+    ratings[0, 2] = 3
+    ratings[[5, 7, 11, 28], 0] = 4
+    ratings[[22, 23], 2] = 4
+
+    assert ac2(ratings) == pytest.approx((0.988377161122, 0.005553694439), abs=1e-11)
+
+
+def test_of_two_raters_and_two_points_it_is_the_formula_of_the_source():
+    # Gwet (2008): p_a = (a + d) / n, pi = mean share of yes, p_e = 2 pi (1 - pi).
+    a, b, c, d = 118, 5, 2, 0
+    pairs = np.repeat([[1.0, 1], [1, 2], [2, 1], [2, 2]], [a, b, c, d], axis=0)
+    n = a + b + c + d
+    share = (2 * a + b + c) / (2 * n)
+    chance = 2 * share * (1 - share)
+
+    found = gwet_ac2(count_ratings(pairs, POINTS[:2]), quadratic_weights(POINTS[:2]))
+
+    assert found.value == pytest.approx(((a + d) / n - chance) / (1 - chance))
+
+
+def spread_and_error(singles):
+    random = np.random.default_rng(0)
+    found = []
+    for _ in range(400):
+        quality = 3.8 + random.normal(size=(60, 1))
+        ratings = np.clip(np.round(quality + 0.7 * random.normal(size=(60, 3))), 1, 5)
+        ratings[random.random(60) < 0.4, 2] = np.nan
+        ratings[random.random(60) < singles, 1:] = np.nan
+        found.append(ac2(ratings))
+    values, errors = np.transpose(found)
+    return np.std(values), np.mean(errors)
+
+
+def test_the_standard_error_is_the_spread_over_samples():
+    spread, error = spread_and_error(singles=0.0)
+
+    assert error == pytest.approx(spread, rel=0.1)
+
+
+def test_the_sources_standard_error_is_too_wide_where_many_responses_have_one_rating():
+    spread, error = spread_and_error(singles=0.3)
+
+    assert error > 1.3 * spread
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: 6 - r,
+        lambda r: r[::-1],
+        lambda r: r[:, ::-1],
+        lambda r: np.hstack([r, np.full((30, 2), np.nan)]),
+        lambda r: np.vstack([r, np.full((9, 5), np.nan)]),
+    ],
+    ids=["reversal", "responses", "raters", "absent raters", "responses without a rating"],
+)
+def test_nothing_that_says_nothing_of_agreement_changes_it(change):
+    assert ac2(change(table(SPARSE))) == pytest.approx(ac2(table(SPARSE)))
+
+
+def test_a_scale_is_shifted_and_stretched_with_its_points():
+    assert quadratic_weights(10 * POINTS - 4) == pytest.approx(QUADRATIC)
+
+
+def test_agreement_throughout_is_1_and_no_shared_response_is_undefined():
+    assert ac2(np.full((6, 2), 5.0)) == (1.0, 0.0)
+    assert np.isnan(ac2(np.where(np.eye(4), 3.0, np.nan))).all()
+    alone, se = ac2(np.array([[4.0, 5]]))
+    assert np.isfinite(alone)
+    assert np.isnan(se)
+
+
+def rows(scores, name="aci", **asked):
+    every = scopes(scores, Sitting(), Asked(reps=9, **asked))
+    scope = next(one for one in every if one.name == name)
+    return {(row.criterion, row.raters): row for row in chance_rows(scope, scores)}
+
+
+def undefined(row):
+    return np.isnan([getattr(row, name) for name in NUMBERS]).all()
+
+
+def test_each_criterion_has_a_row_of_the_clinicians_and_one_with_each_juror():
+    groups = ["clinicians", *(f"juror:{name}" for name in JURORS)]
+
+    found = rows(study())
+
+    assert list(found) == [
+        (one, group) for one in ("accuracy", "completeness", "clarity") for group in groups
+    ]
+    assert all(
+        np.isfinite([getattr(row, name) for name in NUMBERS]).all() for row in found.values()
+    )
+    assert {row.n_responses for row in found.values()} == {30}
+    assert list(rows(study(), criterion="clarity")) == [("clarity", group) for group in groups]
+
+
+def test_a_poor_juror_is_told_from_good_ones_by_every_coefficient():
+    scores = study(n=120, seed=1)
+    noise = np.random.default_rng(0).integers(1, 6, len(scores.ratings)).astype(float)
+    ratings = scores.ratings.assign(
+        score=scores.ratings["score"].where(scores.ratings["rater"] != "gpt", noise)
+    )
+
+    found = rows(Scores(ratings, scores.responses, scores.rubrics))
+
+    good, poor = found["clarity", "juror:claude"], found["clarity", "juror:gpt"]
+    assert all(getattr(good, name) > getattr(poor, name) + 0.1 for name in NUMBERS[:4])
+    assert abs(poor.kappa_quadratic) < 0.2
+
+
+def test_hidden_repeats_change_nothing_and_are_counted():
+    scores = study(n=10)
+    again = scores.ratings[scores.ratings["kind"] == "clinician"].assign(pass_=1, score=1.0)
+    twice = Scores(pd.concat([scores.ratings, again]), scores.responses, scores.rubrics)
+
+    once, found = rows(scores), rows(twice)
+
+    for key, row in found.items():
+        ours = [getattr(row, name) for name in NUMBERS]
+        assert ours == pytest.approx([getattr(once[key], name) for name in NUMBERS])
+    assert "first scores only: 20 scores of repeats or replicates left out" in (
+        found["clarity", "clinicians"].note
+    )
+
+
+def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2():
+    scores = study()
+    between = scores.ratings["score"].clip(upper=4) + 0.5
+    halves = scores.ratings.assign(
+        score=scores.ratings["score"].where(scores.ratings["rater"] != "gpt", between)
+    )
+
+    found = rows(Scores(halves, scores.responses, scores.rubrics))
+    row = found["clarity", "juror:gpt"]
+
+    assert np.isfinite([row.alpha_ordinal, row.alpha_interval]).all()
+    assert np.isnan([row.kappa_quadratic, row.ac2, row.ac2_se]).all()
+    assert "kappa and AC2 undefined: 30 scores between the points of the scale" in row.note
+    assert found["clarity", "juror:claude"] == rows(scores)["clarity", "juror:claude"]
+
+
+def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
+    scores = study()
+    alone = without(scores, scores.ratings["rater"].isin(DOCTORS[1:]))
+
+    found = rows(alone)
+
+    assert undefined(found["clarity", "clinicians"])
+    assert "dr0 is the only clinician" in found["clarity", "clinicians"].note
+    assert np.isfinite(found["clarity", "juror:gpt"].ac2)
+
+
+def test_a_juror_without_a_score_on_a_criterion_is_undefined_and_not_the_clinicians_again():
+    scores = study()
+    lost = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
+
+    row = rows(without(scores, lost))["clarity", "juror:gpt"]
+
+    assert undefined(row)
+    assert (row.n_responses, "no response here has a gpt score" in row.note) == (0, True)
+
+
+def test_scores_that_are_all_the_same_leave_only_ac2():
+    scores = study()
+    same = Scores(scores.ratings.assign(score=4.0), scores.responses, scores.rubrics)
+
+    row = rows(same)["clarity", "clinicians"]
+
+    assert (row.ac2, row.ac2_se) == (1.0, 0.0)
+    assert np.isnan([row.kappa_quadratic, row.alpha_ordinal]).all()
+    assert "kappa undefined: every pair gave one and the same score" in row.note
+    assert "alpha undefined: all scores are the same" in row.note
+
+
+def test_combined_pools_benchmarks_that_have_the_criterion_on_one_scale():
+    both = study(("aci", "chw"), criteria={"chw": ("clarity", "tone")})
+    scales = study(("aci", "chw"), scales={"chw": (0, 10)})
+
+    found = rows(both, "combined")
+    assert found["clarity", "clinicians"].n_responses == 60
+    assert found["tone", "clinicians"].n_responses == 30
+    assert "chw alone has the criterion" in found["tone", "clinicians"].note
+    mixed = rows(scales, "combined")["clarity", "juror:gpt"]
+    assert undefined(mixed)
+    assert "different scales" in mixed.note
+    lacking = rows(both, "aci", criterion="tone")["tone", "clinicians"]
+    assert "no criterion tone" in lacking.note
+
+
+def test_notes_name_simulated_raters_and_responses_that_share_an_instance():
+    scores = study(per=3, simulated=("gpt",))
+    row = rows(scores)["clarity", "juror:gpt"]
+
+    assert "30 responses from 10 instances: AC2's standard error takes them" in row.note
+    assert "simulated raters: gpt" in row.note
+    fewer = rows(without(scores, scores.ratings["rater"] == "dr0"))["clarity", "clinicians"]
+    assert f"{30 - fewer.n_responses} responses with a single score" in fewer.note
