@@ -1,0 +1,213 @@
+"""Each scorer beside its ICC: absolute agreement, order, and points of the scale."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration import notes
+from calibration.agreement import LEAST_RESPONSES, Columns, columns, unscaled, why_undefined
+from calibration.bland_altman import BlandAltman, bias_replicates, bland_altman
+from calibration.bootstrap import percentile_interval
+from calibration.f_interval import UNDEFINED, Interval
+from calibration.icc import icc_table
+from calibration.ranks import UNRANKED, Ranks, rank_correlations
+from calibration.scope import NAN, Scope
+from calibration.scopes import why_undefined_scope
+from calibration.scores import Array, Scores
+
+ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
+IN_POINTS = (
+    *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
+    *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
+)
+
+
+@dataclass(frozen=True)
+class SecondaryRow:
+    """One scorer against the clinicians' mean, beside its ICC. None: does not apply.
+
+    icc_absolute is ICC(A,2) and icc_raw ICC(C,2), both of raw columns; bias and limits are
+    in points of the scale, scorer minus clinicians; n counts the responses with both.
+    """
+
+    benchmark: str
+    scorer: str
+    icc_absolute: float | None = NAN
+    icc_absolute_low: float | None = NAN
+    icc_absolute_high: float | None = NAN
+    icc_raw: float | None = NAN
+    kendall: float = NAN
+    spearman: float = NAN
+    bias: float | None = NAN
+    bias_low: float | None = NAN
+    bias_high: float | None = NAN
+    limits_low: float | None = NAN
+    limits_high: float | None = NAN
+    n: int = 0
+    note: str = ""
+
+
+def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
+    """Return each scorer's absolute agreement, order and points against the clinicians' mean.
+
+    Parameters
+    ----------
+    scope : Scope
+        One benchmark or all combined; composites or one criterion.
+    scores : Scores
+        The study; its rubrics say what the scales are.
+
+    Returns
+    -------
+    list of SecondaryRow
+        One a scorer. ICCs, bias and limits are of means of raw composites whatever the
+        method; the rank correlations are of the method's columns. The bias has a t interval
+        where each instance has one response, else a percentile interval over resampled
+        instances. A metric is not on the rubric's scale: None but for its ranks.
+
+    References
+    ----------
+    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman.bland_altman`.
+    """
+    reason = why_undefined_scope(scores, scope)
+    if reason:
+        return [
+            SecondaryRow(scope.name, scorer, **_absent(scorer), note=reason)
+            for scorer in scope.scorers
+        ]
+    raw = {name: columns(scope.grid, panel, "published") for name, panel in scope.scorers.items()}
+    bias = _resampled_biases(scope, raw)
+    return [_row(scope, name, pair, bias.get(name)) for name, pair in raw.items()]
+
+
+def _absent(scorer: str) -> dict[str, Any]:
+    return dict.fromkeys(IN_POINTS, None if _is_metric(scorer) else NAN)
+
+
+def _is_metric(scorer: str) -> bool:
+    return scorer.startswith("metric:")
+
+
+def _resampled_biases(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interval]:
+    """Return the interval of the bias of each scorer with several responses of an instance."""
+    shared = {
+        name: pair
+        for name, pair in raw.items()
+        if not _is_metric(name) and pair.both.sum() > scope.grid.instances(pair.both)
+    }
+    if not shared:
+        return {}
+    apart = np.column_stack([pair.scorer - pair.clinicians for pair in shared.values()])
+    drawn = scope.resample(bias_replicates(apart, scope.grid.clusters, scope.grid.n_clusters))
+    return {
+        name: percentile_interval(own) if scope.grid.instances(pair.both) > 1 else UNDEFINED
+        for (name, pair), own in zip(shared.items(), drawn.T, strict=True)
+    }
+
+
+def _row(scope: Scope, scorer: str, raw: Columns, bias: Interval | None) -> SecondaryRow:
+    n = int(raw.both.sum())
+    ranks, of_ranks = _ranks(scope, scorer, n)
+    found, of_points = _absent(scorer), ["not in points of the scale: only its order is compared"]
+    if not _is_metric(scorer):
+        found, of_points = _in_points(scope, raw, bias)
+    return SecondaryRow(
+        benchmark=scope.name,
+        scorer=scorer,
+        kendall=ranks.kendall,
+        spearman=ranks.spearman,
+        n=n,
+        note=notes.joined([*_who(scope, scorer), *of_points, *of_ranks]),
+        **found,
+    )
+
+
+def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[str]]:
+    """Return the rank correlations of the method's columns, and what is to be said of them."""
+    panel, method = scope.scorers[scorer], scope.asked.method
+    pair = columns(scope.grid, panel, method)
+    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
+    flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
+    said = [f"no variance, so not in the order: {', '.join(flat)}" if flat else ""]
+    ranks = rank_correlations(x, y) if len(x) >= LEAST_RESPONSES else UNRANKED
+    if np.isnan(ranks.spearman):
+        said.append(f"rank correlations {why_undefined(x, y)}")
+    elif len(x) < n:
+        said.append(f"rank correlations over {len(x)} responses")
+    return ranks, said
+
+
+def _in_points(
+    scope: Scope, raw: Columns, bias: Interval | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what is measured in points, by field, and what is to be said of it."""
+    x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
+    points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
+    ends = points.bias_interval if bias is None or len(x) < LEAST_RESPONSES else bias
+    iccs, reason = raw_iccs(x, y)
+    numbers = [*iccs, points.bias, ends.low, ends.high, points.limits.low, points.limits.high]
+    said = [reason] if len(x) < LEAST_RESPONSES else [reason, *_doubts(scope, raw, points, ends)]
+    return dict(zip(IN_POINTS, numbers, strict=True)), said
+
+
+def raw_iccs(x: Array, y: Array) -> tuple[list[float], str]:
+    """Return ICC(A,2) with its F interval and ICC(C,2) of two columns, and what is undefined.
+
+    Parameters
+    ----------
+    x, y : shape (n,), no NaN
+
+    Returns
+    -------
+    four numbers and a sentence
+        ICC(A,2), low, high, ICC(C,2), and "" or why some are NaN: fewer than three responses,
+        a constant or a mirrored column; ICC(A,2) with a denominator below 0; the interval
+        where nothing is left over as error, or where its approximation fails below 0.
+
+    References
+    ----------
+    McGraw & Wong (1996), Psychological Methods 1, 30, tables 4 and 7.
+    """
+    if reason := why_undefined(x, y):
+        return [NAN] * 4, f"ICC {reason}" if len(x) >= LEAST_RESPONSES else reason
+    with np.errstate(divide="ignore", invalid="ignore"):  # hardly any freedom: no interval
+        table = icc_table(np.column_stack([x, y])).loc[["ICC(A,k)", "ICC(C,k)"]].to_numpy()
+    (absolute, low, high), consistent = table[0].tolist(), float(table[1, 0])
+    if absolute > 1 + ROUNDING:
+        return [NAN] * 3 + [consistent], "ICC(A,2) undefined: its variance would be negative"
+    if absolute > 1 - ROUNDING:
+        reason = "ICC(A,2) has no interval: nothing is left over as error"
+        return [absolute, NAN, NAN, consistent], reason
+    if not low <= absolute <= high:
+        reason = "ICC(A,2) has no interval: so far below 0 its approximation breaks down"
+        return [absolute, NAN, NAN, consistent], reason
+    return [absolute, low, high, consistent], ""
+
+
+def _who(scope: Scope, scorer: str) -> Iterator[str]:
+    panel, analysed = scope.scorers[scorer], len(scope.grid.responses)
+    present = int(panel.present(scope.grid).sum())
+    yield notes.coverage(present, analysed, present, analysed)
+    if panel.needed < len(panel.members):
+        yield f"mean of at least {panel.needed} of {len(panel.members)} jurors"
+    yield notes.simulated(scope.simulated & {*panel.members, *scope.clinicians})
+
+
+def _doubts(scope: Scope, raw: Columns, points: BlandAltman, bias: Interval) -> Iterator[str]:
+    """Give the intervals of the limits, and say which intervals take responses as independent."""
+    yield (
+        f"limits of agreement, 95 % intervals: low {points.low_limit.low:z.2f} to "
+        f"{points.low_limit.high:z.2f}, high {points.high_limit.low:z.2f} to "
+        f"{points.high_limit.high:z.2f} points"
+    )
+    responses, instances = int(raw.both.sum()), scope.grid.instances(raw.both)
+    if responses > instances:
+        yield (
+            f"{responses} responses from {instances} instances: the interval of the bias resamples "
+            "instances, those of the limits and of ICC(A,2) take responses as independent"
+        )
+        yield notes.few_instances(instances)
+        if not np.isfinite(bias.low):
+            yield "the bias has no interval: it takes two instances and resamples"

@@ -1,0 +1,250 @@
+"""Scorers beside their ICC: pingouin and scipy as oracles, properties, and what is undefined."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pingouin
+import pytest
+from little_study import DOCTORS, JURORS, study, without
+from scipy import stats
+
+from calibration.icc import icc_table
+from calibration.scope import Asked
+from calibration.scopes import Sitting, scopes
+from calibration.scores import Scores
+from calibration.secondary import IN_POINTS, raw_iccs, secondary_rows
+from calibration.table import agreement_table
+
+METHODS = ["paper", "published"]
+
+
+def rows(scores, name="aci", sitting=None, **asked):
+    every = scopes(scores, sitting or Sitting(), Asked(**{"reps": 60} | asked))
+    scope = next(one for one in every if one.name == name)
+    return {row.scorer: row for row in secondary_rows(scope, scores)}
+
+
+def points(row):
+    return [getattr(row, name) for name in IN_POINTS]
+
+
+def rescored(scores, rater, change):
+    own = scores.ratings["rater"] == rater
+    score = scores.ratings["score"].where(~own, change(scores.ratings["score"]))
+    ratings = scores.ratings.assign(score=score)
+    return Scores(ratings, scores.responses, scores.rubrics, scores.simulated)
+
+
+def raw_columns(scores, members):
+    """Means of composites by the definition, step by step in pandas."""
+    judged = scores.ratings[scores.ratings["kind"] != "metric"]
+    composite = judged.groupby(["response_id", "kind", "rater"])["score"].mean()
+    wide = composite.reset_index(["kind"]).set_index("kind", append=True)["score"]
+    table = wide.reset_index().pivot(index="response_id", columns="rater", values="score")
+    doctors = [name for name in table if name.startswith("dr")]
+    return table[doctors].mean(axis=1), table[list(members)].mean(axis=1)
+
+
+def by_pingouin(x, y):
+    long = pd.DataFrame({"x": x, "y": y}).reset_index(names="target")
+    long = long.melt(id_vars="target", var_name="judge")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with_digits = pingouin.options["round.column.CI95"]
+        pingouin.options["round.column.CI95"] = None
+        found = pingouin.intraclass_corr(long, "target", "judge", "value").set_index("Type")
+        pingouin.options["round.column.CI95"] = with_digits
+    absolute = found.loc["ICC(A,k)"]
+    return [absolute["ICC"], *absolute["CI95"], found.loc["ICC(C,k)", "ICC"]]
+
+
+@pytest.mark.parametrize("scorer", ["jury", "juror:gpt"])
+def test_a_row_is_what_pingouin_and_scipy_find_in_the_raw_columns(scorer):
+    scores = study(n=40, seed=3)
+    x, y = raw_columns(scores, JURORS if scorer == "jury" else [scorer.removeprefix("juror:")])
+
+    row = rows(scores, method="published")[scorer]
+
+    iccs = [row.icc_absolute, row.icc_absolute_low, row.icc_absolute_high, row.icc_raw]
+    assert iccs == pytest.approx(by_pingouin(x, y), abs=1e-6)
+    assert row.spearman == pytest.approx(stats.spearmanr(x.round(9), y.round(9)).statistic)
+    assert row.kendall == pytest.approx(stats.kendalltau(x.round(9), y.round(9)).statistic)
+    apart = stats.ttest_1samp(y - x, 0.0)
+    assert row.bias == pytest.approx((y - x).mean())
+    assert (row.bias_low, row.bias_high) == pytest.approx(tuple(apart.confidence_interval(0.95)))
+    reach = 1.96 * (y - x).std()
+    assert (row.limits_low, row.limits_high) == pytest.approx((row.bias - reach, row.bias + reach))
+    assert row.n == 40
+    assert row.note.startswith("scored 40 of 40; limits of agreement, 95 % intervals: low -")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_rank_correlation_is_that_of_the_agreement_table_but_for_rounding(method):
+    scores = study(n=50, seed=4)
+
+    table = agreement_table(scores, method=method, reps=0).set_index("scorer")["spearman"]
+
+    found = rows(scores, method=method)
+    assert list(found) == list(table.index[:5])
+    assert [row.spearman for row in found.values()] == pytest.approx(table[:5].tolist(), abs=0.01)
+
+
+def test_a_generous_juror_keeps_its_consistency_and_loses_agreement_by_its_bias():
+    scores = rescored(study(n=60, seed=5), "gpt", lambda s: 1 + (s - 1) / 2)
+    stricter = rescored(scores, "gpt", lambda s: s + 1.5)
+
+    before, after = rows(scores)["juror:gpt"], rows(stricter)["juror:gpt"]
+
+    assert after.icc_raw == pytest.approx(before.icc_raw)
+    assert (after.kendall, after.spearman) == pytest.approx((before.kendall, before.spearman))
+    assert after.bias == pytest.approx(before.bias + 1.5)
+    width = before.limits_high - before.limits_low
+    assert after.limits_high - after.limits_low == pytest.approx(width)
+    assert after.icc_absolute != pytest.approx(before.icc_absolute, abs=0.01)
+
+
+def test_points_are_points_whatever_the_method():
+    scores = study(n=40, seed=6)
+
+    found = [rows(scores, method=method) for method in METHODS]
+
+    assert points(found[0]["jury"]) == points(found[1]["jury"])
+
+
+def test_the_order_of_rows_changes_nothing():
+    scores = study(n=40, seed=6)
+    shuffled = scores.ratings.sample(frac=1, random_state=0)
+    other = Scores(shuffled, scores.responses.iloc[::-1], scores.rubrics)
+    for one, two in zip(rows(scores).values(), rows(other).values(), strict=True):
+        if one.bias is not None:
+            assert points(one) == pytest.approx(points(two))
+        assert (one.kendall, one.n, one.note) == (pytest.approx(two.kendall), two.n, two.note)
+
+
+def test_a_metric_is_compared_by_its_order_alone():
+    row = rows(study())["metric:rouge-l"]
+
+    assert points(row) == [None] * len(IN_POINTS)
+    assert np.isfinite([row.kendall, row.spearman]).all()
+    assert "not in points of the scale: only its order is compared" in row.note
+
+
+def test_responses_that_share_an_instance_have_a_bias_resampled_by_instance():
+    # Each instance has its own luck: 20 differences, six times each. The t interval of 120
+    # would be about sqrt(6) times too narrow.
+    scores = study(n=120, per=6, seed=7)
+    luck = np.repeat(np.random.default_rng(0).integers(-1, 2, 20), 6)
+    place = scores.ratings["response_id"].str.removeprefix("aci-r").astype(int)
+    scores = rescored(scores, "gpt", lambda s: (s + luck[place]).clip(1, 5))
+
+    row, again = (rows(scores, reps=800, seed=1)["juror:gpt"] for _ in range(2))
+
+    x, y = raw_columns(scores, ["gpt"])
+    naive = stats.ttest_1samp(y - x, 0.0).confidence_interval(0.95)
+    assert row.bias_high - row.bias_low > 1.5 * (naive.high - naive.low)
+    assert row.bias_low < row.bias < row.bias_high
+    assert row == again
+    assert "120 responses from 20 instances: the interval of the bias resamples" in row.note
+
+
+def test_one_instance_or_no_resamples_leave_the_bias_without_interval():
+    one, none = rows(study(n=8, per=8)), rows(study(n=40, per=2), reps=0)
+
+    for row in (one["jury"], none["jury"]):
+        assert np.isfinite(row.bias)
+        assert np.isnan([row.bias_low, row.bias_high]).all()
+        assert "the bias has no interval: it takes two instances and resamples" in row.note
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_constant_juror_has_a_bias_and_neither_icc_nor_order(method):
+    scores = rescored(study(), "gpt", lambda s: 0 * s + 4)
+
+    row = rows(scores, method=method)["juror:gpt"]
+
+    assert np.isnan([row.icc_absolute, row.icc_raw, row.kendall, row.spearman]).all()
+    assert np.isfinite([row.bias, row.bias_low, row.limits_high]).all()
+    assert "ICC undefined: the scorer gave all these responses the same score" in row.note
+    assert "rank correlations undefined" in row.note
+    assert ("no variance, so not in the order: gpt" in row.note) is (method == "paper")
+
+
+def test_two_common_responses_are_too_few_for_anything():
+    scores = study()
+    gone = (scores.ratings["rater"] == "gpt") & ~scores.ratings["response_id"].isin(
+        ["aci-r0", "aci-r1"]
+    )
+
+    found = rows(without(scores, gone))
+
+    row = found["juror:gpt"]
+    assert np.isnan([*points(row), row.kendall, row.spearman]).all()
+    assert (row.n, found["juror:claude"].n) == (2, 30)
+    assert row.note.startswith("scored 2 of 30; undefined: 2 responses have the scores it takes")
+
+
+def test_a_juror_that_copies_the_only_clinician_agrees_fully_without_interval():
+    scores = study(n=12)
+    alone = scores.ratings[scores.ratings["rater"] == "dr0"]
+    copy = alone.assign(rater="gpt", kind="juror")
+    two = Scores(pd.concat([alone, copy]), scores.responses, scores.rubrics)
+
+    row = rows(two)["juror:gpt"]
+
+    assert (row.icc_absolute, row.icc_raw, row.kendall) == pytest.approx((1, 1, 1))
+    assert (row.bias, row.limits_low, row.limits_high) == (0, 0, 0)
+    assert np.isnan(row.icc_absolute_low)
+    assert "ICC(A,2) has no interval: nothing is left over as error" in row.note
+
+
+def test_an_absolute_icc_whose_denominator_is_negative_is_undefined():
+    # Nearly mirrored columns: rows vary less than chance alone would make them.
+    scores = study(n=30, seed=8)
+    alone = scores.ratings[scores.ratings["kind"] == "clinician"].drop_duplicates(
+        ["response_id", "criterion"]
+    )
+    mirror = alone.assign(rater="gpt", kind="juror", score=6 - alone["score"])
+    mirror.loc[mirror.index[:3], "score"] = 3.0
+    two = Scores(pd.concat([alone.assign(rater="dr0"), mirror]), scores.responses, scores.rubrics)
+    x, y = raw_columns(two, ["gpt"])
+    assert icc_table(np.column_stack([x, y])).loc["ICC(A,k)", "icc"] > 30
+
+    row = rows(two)["juror:gpt"]
+
+    assert np.isnan([row.icc_absolute, row.icc_absolute_low, row.icc_absolute_high]).all()
+    assert row.icc_raw < -10
+    assert "ICC(A,2) undefined: its variance would be negative" in row.note
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_an_interval_of_absolute_agreement_holds_its_estimate_or_is_not_given(seed):
+    # Far below 0 the approximate interval passes its pole: both ends above, or low above high.
+    random = np.random.default_rng(seed)
+    x = random.normal(size=random.integers(3, 30))
+    y = random.uniform(-1, 0.3) * x + 0.5 * random.normal(size=len(x))
+
+    (absolute, low, high, _), reason = raw_iccs(x, y)
+
+    assert (low <= absolute <= high) or (np.isnan([low, high]).all() and "ICC(A,2)" in reason)
+
+
+def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_undefined():
+    mixed = study(("aci", "chw"), scales={"chw": (0, 10)})
+    lacking = study(("aci", "chw"), criteria={"chw": ("tone",)})
+
+    for row in (rows(mixed, "combined")["jury"], rows(lacking, criterion="tone")["juror:gpt"]):
+        assert np.isnan(points(row)).all()
+        assert "undefined: " in row.note
+    assert points(rows(mixed, "combined")["metric:rouge-l"]) == [None] * len(IN_POINTS)
+    assert np.isfinite(rows(lacking, "chw", criterion="tone")["jury"].bias)
+
+
+def test_the_note_names_a_relaxed_jury_a_silent_clinician_and_simulated_raters():
+    told = rescored(study(simulated=("gpt",)), DOCTORS[0], lambda s: 0 * s + 4)
+
+    note = rows(told, sitting=Sitting(needed=2))["jury"].note
+
+    assert "mean of at least 2 of 3 jurors" in note
+    assert "no variance, so not in the order: dr0" in note
+    assert "simulated raters: gpt" in note
