@@ -18,6 +18,8 @@ from medjury.output import progress, say
 
 METRICS = ("rouge-l", "bertscore")
 BATCH = 64
+SHOWN = 5
+IN_PART = "read only in part (512 word pieces)"
 Texts = list[tuple[str, str]]
 
 
@@ -28,7 +30,7 @@ class Measured:
     name: str
     values: Sequence[float]
     said: str = ""
-    truncated: int = 0
+    truncated: tuple[int, ...] = ()
 
 
 Metric = Callable[[Texts], Measured]
@@ -46,6 +48,13 @@ def measure(
         ),
     ] = None,
     engine: Annotated[str, typer.Option("--engine", metavar="[numpy|onnx]")] = "numpy",
+    long_texts: Annotated[
+        str,
+        typer.Option(
+            metavar="[truncate|windows]",
+            help="BERTScore: read the first 512 word pieces, as HELM does, or all in windows.",
+        ),
+    ] = "truncate",
     db: Db = None,
 ) -> None:
     """Score every response against its reference with ROUGE-L and BERTScore."""
@@ -54,20 +63,27 @@ def measure(
         raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
     study = study_of(context, db)
     for name in metrics or METRICS:
-        run_metric(study, name, model, engine)
+        run_metric(study, name, model, engine, long_texts)
 
 
-def run_metric(study: Engine, name: str, model: str | None = None, engine: str = "numpy") -> None:
+def run_metric(
+    study: Engine,
+    name: str,
+    model: str | None = None,
+    engine: str = "numpy",
+    long_texts: str = "truncate",
+) -> None:
     """Score what has a reference, store it, and say what was left out and why."""
     found = list(pairs(study))
     with_reference = [one for one in found if one.reference is not None]
     if not with_reference:
         raise BadInput(f"{name}: no response of this study has a reference to compare with")
-    metric = rouge if name == "rouge-l" else bertscore(model, engine)
+    metric = rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
     told: list[Measured] = []
+    cut: list[str] = []
     with progress(name, len(with_reference)) as at:
-        added = import_ratings(study, _rows(with_reference, metric, told, at))
-    _say(told, len(with_reference), len(found), added)
+        added = import_ratings(study, _rows(with_reference, metric, (told, cut), at))
+    _say(told[0].name, cut, (len(with_reference), len(found)), added)
 
 
 def rouge(texts: Texts) -> Measured:
@@ -77,34 +93,46 @@ def rouge(texts: Texts) -> Measured:
     return Measured("rouge-l", rouge_l(texts).tolist())
 
 
-def bertscore(model: str | None, engine: str) -> Metric:
-    """Return BERTScore on one backbone; the backbone and layer are part of its name."""
+def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
+    """Return BERTScore; backbone, layer and the reading in windows are part of its name."""
     from calibration.baselines.bertscore import bert_score
 
     if engine not in ("numpy", "onnx"):
         raise BadInput(f"--engine {engine}: choose numpy or onnx")
+    if long_texts not in ("truncate", "windows"):
+        raise BadInput(f"--long-texts {long_texts}: choose truncate or windows")
 
     def score(texts: Texts) -> Measured:
-        found = bert_score(texts, model, engine="onnx" if engine == "onnx" else "numpy")
-        name = f"bertscore-{found.backbone}-{found.layer}"
-        return Measured(
-            name, found.f1.tolist(), f"weights {found.sha256[:12]}", len(found.truncated)
+        found = bert_score(
+            texts,
+            model,
+            engine="onnx" if engine == "onnx" else "numpy",
+            long_texts="windows" if long_texts == "windows" else "truncate",
         )
+        name = f"bertscore-{found.backbone}-{found.layer}"
+        name += "-windows" if long_texts == "windows" else ""
+        cut = () if long_texts == "windows" else found.truncated
+        return Measured(name, found.f1.tolist(), f"weights {found.sha256[:12]}", cut)
 
     return score
 
 
 def _rows(
-    found: list[Pair], metric: Metric, told: list[Measured], at: Callable[[float], None]
+    found: list[Pair],
+    metric: Metric,
+    noted: tuple[list[Measured], list[str]],
+    at: Callable[[float], None],
 ) -> Iterator[RatingRow]:
-    """Yield a rating for each pair, batch by batch as they are stored."""
-    done = 0
+    """Yield a rating for each pair, batch by batch as they are stored; note what was cut."""
+    (told, cut), done = noted, 0
     for batch in batches(found, BATCH):
         measured = metric([(one.text, one.reference or "") for one in batch])
         told.append(measured)
         done += len(batch)
         at(done)
-        for one, value in zip(batch, measured.values, strict=True):
+        cut += [batch[row].response_id for row in measured.truncated]
+        for row, (one, value) in enumerate(zip(batch, measured.values, strict=True)):
+            in_part = f"; {IN_PART}" if row in measured.truncated else ""
             yield RatingRow(
                 origin=Origin(measured.name, done),
                 response_id=one.response_id,
@@ -112,15 +140,16 @@ def _rows(
                 kind=Kind.METRIC,
                 criterion="f1",
                 score=repr(value),
-                comment=measured.said,
+                comment=measured.said + in_part,
             )
 
 
-def _say(told: list[Measured], scored: int, total: int, added: RatingsAdded) -> None:
-    truncated = sum(one.truncated for one in told)
+def _say(name: str, cut: list[str], counts: tuple[int, int], added: RatingsAdded) -> None:
+    scored, total = counts
+    first = ", ".join(cut[:SHOWN]) + (", ..." if len(cut) > SHOWN else "")
     say(
-        f"{told[0].name}: scored {scored} of {total} responses"
+        f"{name}: scored {scored} of {total} responses"
         + (f", {total - scored} have no reference" if scored < total else "")
-        + (f", {truncated} pairs read only in part (512 word pieces)" if truncated else "")
+        + (f", {len(cut)} pairs {IN_PART}: {first}" if cut else "")
         + (f"; {added.unchanged} were there already" if added.unchanged else "")
     )
