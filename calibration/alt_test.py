@@ -1,0 +1,214 @@
+"""The alternative annotator test: whether a jury may stand in for a clinician."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from calibration import notes
+from calibration.agreement import Panel
+from calibration.grid import Grid
+from calibration.scope import NAN, Scope
+from calibration.scores import Array, Flags
+from calibration.zscore import FLAT, mean_of_given
+from data.errors import BadInput
+
+LEAST_RESPONSES = 30  # of a held-out clinician, for the t test (Calderon et al. 2025, section 3)
+LEAST_CLINICIANS = 2  # tested; with one, the winning rate is a single yes or no
+ADVISED_CLINICIANS = 3
+FALSE_DISCOVERY = 0.05
+TO_PASS = 0.5  # of the clinicians tested
+
+
+@dataclass(frozen=True)
+class HeldClinician:
+    """One clinician held out: how often each side is at least as near to the others, and p."""
+
+    clinician: str
+    n_responses: int
+    advantage: float
+    clinician_advantage: float
+    p: float
+    p_adjusted: float
+    won: bool
+
+
+@dataclass(frozen=True)
+class AltTestRow:
+    """The test of a jury or of one juror; `clinicians` are those tested."""
+
+    benchmark: str
+    scorer: str
+    epsilon: float
+    winning_rate: float
+    advantage_probability: float
+    n_clinicians: int
+    n_responses: int
+    clinicians: tuple[HeldClinician, ...]
+    note: str
+
+
+def alt_test_rows(scope: Scope, epsilon: float = 0.2) -> list[AltTestRow]:
+    """Test whether the jury, and each juror, represents the others as well as a clinician does.
+
+    Each clinician j is held out in turn. On every response that j, the scorer and at least one
+    other clinician scored, the nearer to the others has the smaller root mean square distance to
+    their composites, in points. W_jury is 1 where the jury is at least as near as j, W_j where j
+    is at least as near as the jury; with a tie both are. The jury wins against j when
+    mean(W_jury) > mean(W_j) - epsilon by a one-sided t test of d = W_j - W_jury against epsilon.
+
+    Parameters
+    ----------
+    scope : Scope
+        Its composites, raw whatever the method: nearness is in points.
+    epsilon : float, 0 to 1
+        What a clinician's costs are worth; 0.2 is advised for experts, 0.1 for lay annotators.
+
+    Returns
+    -------
+    list of AltTestRow
+        "jury" and "juror:NAME". winning_rate : share of the clinicians tested whom the scorer
+        wins against at a false discovery rate of 0.05 (Benjamini & Yekutieli 2001); from 0.5 on
+        it passes. advantage_probability : mean over them of mean(W_jury). p is one-sided; 0 or 1,
+        its limit, where d is the same everywhere. n_responses : those in any comparison. Tested
+        are clinicians with 30 responses or more; with fewer than two of them, NaN and a note.
+
+    Raises
+    ------
+    BadInput
+        If epsilon is not 0 to 1.
+
+    References
+    ----------
+    Calderon, Reichart & Dror (2025), The Alternative Annotator Test, ACL 2025, section 3.
+    """
+    if not 0 <= epsilon <= 1:
+        raise BadInput(f"epsilon={epsilon:g}: it is a share, 0 to 1")
+    return [
+        _row(scope, scorer, panel, epsilon)
+        for scorer, panel in scope.scorers.items()
+        if not scorer.startswith("metric:")
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """One clinician and a scorer before the others.
+
+    Attributes
+    ----------
+    rows : shape (n,), the responses that all three sides scored
+    scorer, own : shape (rows,), whether each is at least as near to the others
+    """
+
+    rows: Flags
+    scorer: Flags
+    own: Flags
+
+
+def compare(grid: Grid, panel: Panel, clinician: int) -> Comparison:
+    """Return which of a panel and a clinician (a column) is nearer to the other clinicians."""
+    every = grid.of_kind("clinician")
+    rated = ~np.isnan(grid.composites[:, clinician]) & panel.present(grid)
+    others = grid.composites[np.ix_(rated, every[every != clinician])]
+    heard = (~np.isnan(others)).any(axis=1)
+    rows: Flags = rated.copy()
+    rows[rated] = heard
+    own, rest = grid.composites[rows, clinician], others[heard]
+    jury = mean_of_given(grid.composites[np.ix_(rows, grid.columns(panel.members))])
+    of_jury, of_own = _distance(jury, rest), _distance(own, rest)
+    rounding = FLAT * np.maximum(np.abs(own), 1)
+    return Comparison(rows, of_jury <= of_own + rounding, of_own <= of_jury + rounding)
+
+
+def _distance(side: Array, others: Array) -> Array:
+    """Return the root mean square distance of a score to the others' scores."""
+    distance: Array = np.sqrt(mean_of_given((others - side[:, None]) ** 2))
+    return distance
+
+
+def one_sided_p(difference: Array, epsilon: float) -> float:
+    """Return p of the t test that the mean of d is below epsilon; its limit if d never varies."""
+    if np.ptp(difference) == 0:
+        return 0.0 if difference[0] < epsilon else 1.0
+    return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)
+
+
+def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
+    grid = scope.grid
+    found = {grid.raters[one]: compare(grid, panel, one) for one in grid.of_kind("clinician")}
+    tested = {name: one for name, one in found.items() if one.rows.sum() >= LEAST_RESPONSES}
+    if len(tested) < LEAST_CLINICIANS:
+        reason = _why_not(scope, found)
+        return AltTestRow(scope.name, scorer, epsilon, NAN, NAN, len(tested), 0, (), reason)
+    held = _held(tested, epsilon)
+    used = np.any([one.rows for one in tested.values()], axis=0)
+    return AltTestRow(
+        benchmark=scope.name,
+        scorer=scorer,
+        epsilon=epsilon,
+        winning_rate=float(np.mean([one.won for one in held])),
+        advantage_probability=float(np.mean([one.advantage for one in held])),
+        n_clinicians=len(held),
+        n_responses=int(used.sum()),
+        clinicians=held,
+        note=_note(scope, panel, used, found, held),
+    )
+
+
+def _held(tested: dict[str, Comparison], epsilon: float) -> tuple[HeldClinician, ...]:
+    p = [one_sided_p(one.own.astype(float) - one.scorer, epsilon) for one in tested.values()]
+    won, adjusted, _, _ = multipletests(p, alpha=FALSE_DISCOVERY, method="fdr_by")
+    return tuple(
+        HeldClinician(
+            clinician=name,
+            n_responses=len(one.own),
+            advantage=float(one.scorer.mean()),
+            clinician_advantage=float(one.own.mean()),
+            p=p[place],
+            p_adjusted=float(adjusted[place]),
+            won=bool(won[place]),
+        )
+        for place, (name, one) in enumerate(tested.items())
+    )
+
+
+def _why_not(scope: Scope, found: dict[str, Comparison]) -> str:
+    if len(scope.clinicians) < LEAST_CLINICIANS:
+        return "undefined: held out, a clinician needs others to be compared with"
+    most = max(int(one.rows.sum()) for one in found.values())
+    return (
+        f"undefined: the test needs {LEAST_CLINICIANS} clinicians with {LEAST_RESPONSES} responses "
+        f"each that another clinician and the scorer scored too; the most that one has is {most}"
+    )
+
+
+def _note(
+    scope: Scope,
+    panel: Panel,
+    used: Flags,
+    found: dict[str, Comparison],
+    held: tuple[HeldClinician, ...],
+) -> str:
+    rate = float(np.mean([one.won for one in held]))
+    names = {one.clinician for one in held}
+    left = [f"{name} ({one.rows.sum()})" for name, one in found.items() if name not in names]
+    few = len(held) < ADVISED_CLINICIANS
+    instances, responses = scope.grid.instances(used), int(used.sum())
+    clustered = instances < responses
+    return notes.joined(
+        [
+            f"{'passes' if rate >= TO_PASS else 'does not pass'}: wins against "
+            f"{sum(one.won for one in held)} of {notes.counted(len(held), 'clinician')}",
+            f"fewer than {ADVISED_CLINICIANS} clinicians tested: too few to rely on" if few else "",
+            f"not tested, fewer than {LEAST_RESPONSES} responses: {', '.join(left)}"
+            if left
+            else "",
+            f"{responses} responses from {instances} instances: the t test takes them as "
+            "independent"
+            if clustered
+            else "",
+            notes.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
+        ]
+    )
