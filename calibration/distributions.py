@@ -82,7 +82,8 @@ def _given(scope: Scope, scores: Scores) -> pd.DataFrame:
         (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
     )
     found = table[asked].dropna(subset=["score"])
-    return found.assign(score=found["score"].astype(float))
+    names = dict.fromkeys(["response_id", "rater", "criterion", "kind"], "category")
+    return found.astype({"score": float, **names})  # names are compared many times over
 
 
 def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
@@ -106,8 +107,8 @@ def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame
 
 def _jury_means(jury: Panel, own: pd.DataFrame) -> pd.DataFrame:
     part = own[own["rater"].isin(jury.members)]
-    by_juror = part.groupby(["response_id", "rater"])["score"].mean()
-    means = by_juror.groupby("response_id").agg(["mean", "count"])
+    by_juror = part.groupby(["response_id", "rater"], observed=True)["score"].mean()
+    means = by_juror.groupby("response_id", observed=True).agg(["mean", "count"])
     enough = means.loc[means["count"] >= jury.needed, ["mean"]].rename(columns={"mean": "score"})
     return enough.assign(rater="the jury")
 
@@ -153,7 +154,7 @@ def _end(rater: str, criterion: str, share: float, end: str) -> str:
 
 def _unvaried(part: pd.DataFrame) -> str:
     """Name who gave the same score every time, with the score and how often."""
-    by_rater = part.groupby("rater")["score"].agg(["min", "max", "count"])
+    by_rater = part.groupby("rater", observed=True)["score"].agg(["min", "max", "count"])
     flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
     always = by_rater[flat & (by_rater["count"] > 1)]
     names = [
