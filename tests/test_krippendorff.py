@@ -172,5 +172,5 @@ def test_responses_that_no_clinician_scored_take_no_part():
 
     read = first_scores(fewer, ["aci"], "clarity", JURORS)
 
-    assert len(read.ratings) == 7
+    assert (len(read.ratings), sum(read.again)) == (7, 0)
     assert np.bincount(read.instances).tolist() == [2, 1, 2, 2]
