@@ -1,0 +1,234 @@
+"""How severe each rater is: points above or below the others on the same responses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration import notes
+from calibration.bootstrap import Counts, percentile_interval
+from calibration.f_interval import Interval
+from calibration.grid import Grid
+from calibration.mixed import MOST_RESPONSES, MixedModel, clinicians_mixed_model
+from calibration.scope import NAN, Scope
+from calibration.scores import Array
+from calibration.zscore import mean_of_given
+
+
+@dataclass(frozen=True)
+class SeverityRow:
+    """One rater on one benchmark.
+
+    Attributes
+    ----------
+    severity, low, high : float
+        Points above the mean of the other raters, and its 95 % bootstrap interval.
+        Below 0 the rater is stricter than the others, above 0 more lenient.
+    shrunken : float
+        Points above the average rater in the crossed mixed model, drawn towards 0.
+    n : int
+        Responses that the rater and another one rated.
+    """
+
+    benchmark: str
+    rater: str
+    kind: str
+    severity: float
+    low: float
+    high: float
+    shrunken: float
+    n: int
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class SeverityReplicates:
+    """Severities resample by resample: counts (B, clusters) to (B, raters); NaN of none.
+
+    `sums` has shape (clusters, 2 raters): number and sum of the distances to the others.
+    """
+
+    sums: Array
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the mean distance of every rater in every resample."""
+        number, total = np.hsplit(counts @ self.sums, 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean: Array = total / number
+        return mean
+
+
+def severity_rows(scope: Scope) -> list[SeverityRow]:
+    """Return how severe every clinician and juror of a scope is, in points.
+
+    Raw composites under both methods: z would remove what is asked for. `severity` is the
+    mean over responses of the rater's composite minus the mean of all other clinicians and
+    jurors on the same response, so that a rater who was given poor responses does not seem
+    strict. The others may be severe themselves; the mixed model allows for that too.
+
+    References
+    ----------
+    The shrunken value is the best linear unbiased predictor of Henderson (1975),
+    Biometrics 31, 423, with the variances of `mixed.clinicians_mixed_model`.
+    """
+    grid = judged(scope.grid)
+    away = distances(grid.composites)
+    drawn = scope.resample(severity_replicates(away, grid))
+    model = crossed_model(grid)
+    shrunken = shrunken_severities(grid.composites, model)
+    return [
+        _row(scope, grid, place, (away[:, place], drawn[:, place], shrunken[place]), model)
+        for place in range(len(grid.raters))
+    ]
+
+
+def judged(grid: Grid) -> Grid:
+    """Return the grid without its metrics, which are on another scale."""
+    own = np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric")
+    return replace(
+        grid,
+        composites=grid.composites[:, own],
+        raters=tuple(grid.raters[place] for place in own),
+        kinds=tuple(grid.kinds[place] for place in own),
+    )
+
+
+def distances(composites: Array) -> Array:
+    """Return each composite minus the mean of the other raters of its response.
+
+    Parameters
+    ----------
+    composites : shape (n, raters), NaN where missing
+
+    Returns
+    -------
+    shape (n, raters)
+        NaN where the rater, or every other rater, has none.
+    """
+    number = (~np.isnan(composites)).sum(axis=1, keepdims=True)
+    total = np.nansum(composites, axis=1, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        away: Array = composites - (total - composites) / (number - 1)
+    return np.where(number > 1, away, np.nan)
+
+
+def severity_replicates(away: Array, grid: Grid) -> SeverityReplicates:
+    """Return the resampled means of distances (n, raters) over the grid's instances."""
+    parts = np.hstack([~np.isnan(away), np.nan_to_num(away)])
+    columns = [
+        np.bincount(grid.clusters, weights=part, minlength=grid.n_clusters) for part in parts.T
+    ]
+    empty = np.empty((grid.n_clusters, 0))
+    return SeverityReplicates(np.column_stack(columns) if columns else empty)
+
+
+def crossed_model(grid: Grid, most_responses: int = MOST_RESPONSES) -> MixedModel:
+    """Fit all raters of a grid, jurors too, as one population of raters.
+
+    Undefined, with the reason, as in `mixed.clinicians_mixed_model`.
+    """
+    given = ~np.isnan(grid.composites)
+    if given.any(axis=0).sum() < 2:
+        return MixedModel(reason="the mixed model needs two raters")
+    if (given.sum(axis=1) > 1).sum() < 3:
+        return MixedModel(reason="the mixed model needs 3 responses that two raters rated")
+    alike = replace(grid, kinds=("clinician",) * len(grid.raters))
+    return clinicians_mixed_model(alike, most_responses)
+
+
+def shrunken_severities(composites: Array, model: MixedModel) -> Array:
+    """Return the predicted rater effects of composite = mean + response + rater + residual.
+
+    Henderson's equations with the responses, whose block is diagonal, eliminated, so that
+    as many equations are left as there are raters, and one for the mean.
+
+    Parameters
+    ----------
+    composites : shape (n, raters), NaN where missing
+    model : MixedModel
+        Of the same composites.
+
+    Returns
+    -------
+    shape (raters,)
+        Points above the average rater; 0 for all where the model finds no variance between
+        raters; NaN where the model is undefined, and for a rater without composites.
+    """
+    given = ~np.isnan(composites)
+    if model.reason or not model.residual > 0:
+        return np.full(composites.shape[1], np.nan)
+    number: Array = given.sum(axis=1).astype(np.float64)
+    kept = _kept(number, model)
+    design = np.column_stack([number, given])
+    total = np.nansum(composites, axis=1)
+    left = _gram(given) - design.T @ (design * kept[:, None])
+    right = np.concatenate([[total.sum()], np.nansum(composites, axis=0)])
+    right = right - design.T @ (kept * total)
+    # With effects sqrt(v) b the penalty is the residual's variance: no division by v = 0.
+    root = np.concatenate([[1.0], np.full(given.shape[1], np.sqrt(model.rater))])
+    penalty = np.concatenate([[0.0], np.full(given.shape[1], model.residual)])
+    solved = np.linalg.solve(left * np.outer(root, root) + np.diag(penalty), right * root)
+    effects: Array = np.where(given.any(axis=0), (root * solved)[1:], np.nan)
+    return effects
+
+
+def _kept(number: Array, model: MixedModel) -> Array:
+    """Return v_i / (v_e + number v_i): what eliminating a response takes off the sums."""
+    kept: Array = model.response / (model.residual + number * model.response)
+    return kept
+
+
+def _gram(given: Array) -> Array:
+    """Return the cross products of the mean's column and the raters' over all readings."""
+    own = given.sum(axis=0).astype(np.float64)
+    gram = np.diag(np.concatenate([[own.sum()], own]))
+    gram[0, 1:] = gram[1:, 0] = own
+    return gram
+
+
+def _row(
+    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array, float], model: MixedModel
+) -> SeverityRow:
+    away, drawn, shrunken = found
+    rated = ~np.isnan(away)
+    ends = percentile_interval(drawn)
+    return SeverityRow(
+        benchmark=scope.name,
+        rater=grid.raters[place],
+        kind=grid.kinds[place],
+        severity=float(away[rated].mean()) if rated.any() else NAN,
+        low=ends.low,
+        high=ends.high,
+        shrunken=float(shrunken),
+        n=int(rated.sum()),
+        note=notes.joined(_notes(scope, grid, place, (rated, drawn, ends), model)),
+    )
+
+
+def _notes(
+    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array, Interval], model: MixedModel
+) -> Iterator[str]:
+    rated, drawn, ends = found
+    if not rated.any():
+        yield "undefined: no response that this rater and another one rated"
+        return
+    if ends.high < 0:
+        yield "stricter than the others"
+    if ends.low > 0:
+        yield "more lenient than the others"
+    yield _to_clinicians(grid, place)
+    yield f"not shrunken: {model.reason}" if model.reason else ""
+    yield scope.analysed_note
+    yield notes.few_instances(grid.instances(rated.astype(np.bool_)))
+    yield notes.undefined_resamples(drawn)
+    yield notes.simulated(scope.simulated & {grid.raters[place]})
+
+
+def _to_clinicians(grid: Grid, place: int) -> str:
+    others = [column for column in grid.of_kind("clinician") if column != place]
+    away = grid.composites[:, place] - mean_of_given(grid.composites[:, others])
+    shared = ~np.isnan(away)
+    if not shared.any() or len(others) == len(grid.raters) - 1:
+        return ""
+    name = "the other clinicians" if grid.kinds[place] == "clinician" else "the clinicians"
+    return f"from {name} alone {away[shared].mean():+z.2f} on {shared.sum()}"

@@ -1,0 +1,208 @@
+"""Severity: distances by hand, BLUPs by statsmodels, intervals by resampling, properties."""
+
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.formula.api import mixedlm
+
+from calibration.agreement import Panel
+from calibration.bootstrap import draw_counts
+from calibration.grid import Grid
+from calibration.mixed import MixedModel
+from calibration.repeats import Repeats
+from calibration.scope import Asked, Scope
+from calibration.severity import (
+    crossed_model,
+    distances,
+    judged,
+    severity_replicates,
+    severity_rows,
+    shrunken_severities,
+)
+
+NAN = math.nan
+
+
+def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simulated=()):
+    """Return a scope of composites (n, raters): clinicians first, then jurors."""
+    table = np.asarray(table, dtype=float)
+    n, jurors = len(table), table.shape[1] - clinicians
+    names = [f"dr{i}" for i in range(clinicians)] + [f"j{i}" for i in range(jurors)]
+    kinds = ("clinician",) * clinicians + ("juror",) * jurors
+    ids = tuple(f"r{i}" for i in range(n))
+    members = tuple(names[clinicians:])
+    return Scope(
+        name="aci",
+        grid=Grid(table, ids, np.arange(n) // per, tuple(names), kinds),
+        given=pd.DataFrame(),
+        in_study=n,
+        incomplete={},
+        repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
+        jury=Panel(members, len(members)) if members else None,
+        jurors=members,
+        metrics=(),
+        simulated=frozenset(simulated),
+        asked=Asked(method, None, reps, seed),
+        tick=lambda resamples: None,
+    )
+
+
+def simulate(n=60, clinicians=4, jurors=3, seed=0, severities=None):
+    random = np.random.default_rng(seed)
+    raters = clinicians + jurors
+    own = 0.5 * random.normal(size=raters) if severities is None else np.asarray(severities)
+    table = 3 + random.normal(size=(n, 1)) + own + 0.6 * random.normal(size=(n, raters))
+    for row in table:
+        row[random.permutation(clinicians)[2:]] = NAN
+    return table
+
+
+def test_a_severity_is_the_mean_distance_to_the_others_of_the_same_response():
+    # dr0: 4 - (2+3)/2 = 1.5, 5 - 4 = 1; j0: 3 - (4+2)/2 = 0, 4 - 5 = -1, and 1 alone.
+    table = [[4, 2, 3], [5, NAN, 4], [NAN, NAN, 1]]
+
+    rows = {row.rater: row for row in severity_rows(scope_of(table, 2))}
+
+    assert (rows["dr0"].severity, rows["dr0"].n) == (1.25, 2)
+    assert (rows["dr1"].severity, rows["dr1"].n) == (-1.5, 1)
+    assert (rows["j0"].severity, rows["j0"].n) == (-0.5, 2)
+    assert [rows[name].kind for name in ("dr0", "dr1", "j0")] == ["clinician"] * 2 + ["juror"]
+    assert "from the other clinicians alone +2.00 on 1" in rows["dr0"].note
+    assert "alone" not in rows["j0"].note  # its others are the clinicians
+
+
+def test_poor_responses_do_not_make_a_rater_severe():
+    table = np.full((40, 3), NAN)
+    table[:20, 0], table[20:, 1] = 1.0, 5.0  # dr0 saw the poor ones, dr1 the good ones
+    table[:, 2] = np.repeat([1.0, 5.0], 20)
+
+    rows = severity_rows(scope_of(table, 2))
+
+    assert [row.severity for row in rows] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shrunken_severities_are_statsmodels_random_effects(seed):
+    table = simulate(n=40, seed=seed)
+    response, rater = np.nonzero(~np.isnan(table))
+    frame = pd.DataFrame({"c": table[response, rater], "i": response, "r": rater})
+    parts = {"response": "0 + C(i)", "rater": "0 + C(r)"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = mixedlm(
+            "c ~ 1", frame, groups=np.ones(len(frame)), vc_formula=parts, re_formula="0"
+        ).fit(method=["bfgs", "lbfgs", "powell"])
+        effects = next(iter(fitted.random_effects.values()))
+    of_rater, of_response = fitted.vcomp
+    model = MixedModel(of_response, of_rater, fitted.scale)
+
+    found = shrunken_severities(table, model)
+
+    expected = [effects[f"rater[C(r)[{place}]]"] for place in range(table.shape[1])]
+    assert found == pytest.approx(expected, abs=1e-6)
+    own = crossed_model(judged(scope_of(table, 4).grid))
+    assert shrunken_severities(table, own) == pytest.approx(expected, abs=2e-3)
+
+
+def test_shrinking_draws_towards_0_and_keeps_the_order_of_a_complete_table():
+    table = 3 + np.random.default_rng(0).normal(size=(30, 1)) + [[-0.6, -0.1, 0.2, 0.5]]
+    table = table + 0.5 * np.random.default_rng(1).normal(size=table.shape)
+
+    rows = severity_rows(scope_of(table, 2))
+
+    # In a complete table the distance to the others is k / (k - 1) times that to all.
+    centred = np.array([row.severity for row in rows]) * 3 / 4
+    shrunken = np.array([row.shrunken for row in rows])
+    assert (np.abs(shrunken) < np.abs(centred)).all()
+    assert shrunken / centred == pytest.approx(np.full(4, shrunken[0] / centred[0]))
+
+
+def test_raters_who_are_all_alike_are_shrunken_to_0():
+    model = MixedModel(response=1.0, rater=0.0, residual=0.5)
+
+    assert shrunken_severities(simulate(), model) == pytest.approx(np.zeros(7))
+
+
+def test_the_interval_is_that_of_resampled_instances():
+    table = simulate(n=40)
+    scope = scope_of(table, 4, per=2)
+    away = distances(table)
+    counts = next(iter(draw_counts(20, reps=3, seed=0)))
+    expected = [
+        np.nanmean(np.vstack([away[2 * c : 2 * c + 2] for c in np.repeat(np.arange(20), one)]), 0)
+        for one in counts.astype(int)
+    ]
+
+    assert severity_replicates(away, scope.grid)(counts) == pytest.approx(np.array(expected))
+
+
+def test_planted_severities_lie_in_their_intervals_and_are_named():
+    table = simulate(n=200, severities=[0, 0, 0, 0, -0.8, 0, 0.8], seed=5)
+
+    rows = {row.rater: row for row in severity_rows(scope_of(table, 4))}
+
+    # Five raters a response: j0's others are two clinicians, j1 and j2, 0.2 above 0 together.
+    assert rows["j0"].low < -0.8 - 0.2 < rows["j0"].high
+    assert rows["j2"].low < 0.8 + 0.2 < rows["j2"].high
+    assert rows["j0"].note.startswith("stricter than the others")
+    assert rows["j2"].note.startswith("more lenient than the others")
+
+
+def test_what_is_undefined_is_nan_with_a_reason():
+    rows = severity_rows(scope_of([[3, NAN, 4], [2, NAN, 4], [1, NAN, 2]], 1))
+
+    assert math.isnan(rows[1].severity)
+    assert math.isnan(rows[1].shrunken)
+    assert rows[1].note == "undefined: no response that this rater and another one rated"
+    (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
+    assert math.isnan(alone.severity)
+    assert crossed_model(scope_of([[3], [2], [1]], 1).grid).reason.endswith("two raters")
+
+
+def test_above_800_responses_only_the_raw_severity_is_given():
+    rows = severity_rows(scope_of(simulate(n=801), 4, reps=20))
+
+    assert all(math.isnan(row.shrunken) and math.isfinite(row.severity) for row in rows)
+    assert "not shrunken: the mixed model is not fitted to more than 800" in rows[0].note
+
+
+def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
+    table = simulate()
+    paper, published = (
+        severity_rows(scope_of(table, 4, method=method)) for method in ("paper", "published")
+    )
+    grid = scope_of(table, 4).grid
+    measured = Grid(
+        grid.composites, grid.responses, grid.clusters, grid.raters, (*grid.kinds[:6], "metric")
+    )
+
+    assert paper == published
+    assert judged(measured).raters == grid.raters[:6]
+
+
+@pytest.mark.parametrize(
+    ("change", "factor"),
+    [
+        (lambda table: table + 10, 1),
+        (lambda table: table * 3, 3),
+        (lambda table: table[::-1], 1),
+        (lambda table: np.vstack([table, np.full((5, table.shape[1]), NAN)]), 1),
+    ],
+    ids=["shift", "scale", "permutation", "missing"],
+)
+def test_shift_order_and_empty_rows_change_nothing_and_scale_scales(change, factor):
+    table = simulate()
+
+    for name in ("severity", "shrunken"):
+        before = [getattr(row, name) for row in severity_rows(scope_of(table, 4))]
+        after = [getattr(row, name) for row in severity_rows(scope_of(change(table), 4))]
+        assert after == pytest.approx(np.array(before) * factor, abs=1e-4)
+
+
+def test_simulated_raters_are_named():
+    rows = severity_rows(scope_of(simulate(), 4, simulated=["j1"]))
+
+    assert [("simulated raters: j1" in row.note) for row in rows] == [False] * 5 + [True, False]
