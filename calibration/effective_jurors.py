@@ -1,0 +1,240 @@
+"""How many independent jurors a jury is worth: errors that jurors share do not average out."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration import notes
+from calibration.agreement import LEAST_RESPONSES, Panel, columns
+from calibration.bootstrap import Counts, percentile_interval
+from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.scope import NAN, Scope
+from calibration.scores import Array, Flags, Integers
+from calibration.zscore import without_variance
+
+
+@dataclass(frozen=True)
+class EffectiveRow:
+    """The jury on one benchmark.
+
+    Attributes
+    ----------
+    k : int
+        Jurors whose errors enter: those with variance.
+    effective, low, high : float
+        Effective number of jurors and its 95 % bootstrap interval.
+    mean_error_correlation : float
+        Mean over pairs of jurors, -1 / (k - 1) to 1.
+    n : int
+        Responses that all of them and a clinician rated.
+    """
+
+    benchmark: str
+    k: int
+    effective: float
+    mean_error_correlation: float
+    low: float
+    high: float
+    n: int
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Weighted sums of k jurors' values v and the clinicians' column c over some responses.
+
+    Attributes
+    ----------
+    n, c, cc : shape (B,), number, sum and sum of squares
+    v, vc : shape (B, k), sums of values and of their products with c
+    vv : shape (B, k, k), sums of products of two jurors' values
+    """
+
+    n: Array
+    c: Array
+    cc: Array
+    v: Array
+    vc: Array
+    vv: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorReplicates:
+    """Effective number and mean error correlation: counts (B, clusters) to (B, 2).
+
+    `jurors` and `clinicians` are columns of the grid, `rows` the responses that all have.
+    """
+
+    prepared: Prepared
+    clinicians: Integers
+    jurors: Integers
+    rows: Flags
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return both numbers of every resample; NaN where an error does not vary."""
+        data = self.prepared
+        by = scale(data, counts)
+        column = panel_column(data, by, self.clinicians)
+        weights = counts[:, data.clusters] * (column.count > 0)
+        sums = joint(weights[:, self.rows], column.mean[:, self.rows], self._values)
+        defined = by.defined[:, self.jurors] > 0
+        factor = np.where(defined, by.factor[:, self.jurors], np.nan)
+        standardised = data.method == "published"
+        correlation = error_correlation(sums, factor, standardised=standardised)
+        return np.column_stack([effective_number(correlation, len(self.jurors)), correlation])
+
+    @property
+    def _values(self) -> Array:
+        values: Array = self.prepared.values[self.rows][:, self.jurors]
+        return values
+
+
+def effective_rows(scope: Scope) -> list[EffectiveRow]:
+    """Return how many independent jurors the jury is worth; no row without a jury.
+
+    The error of juror j on a response is e_j = z_j - z of the clinicians' mean, over the
+    responses that all jurors rated. Method "paper": z within each rater, and the mean of
+    the clinicians' z; "published": z of each juror and of the clinicians' raw mean over
+    these responses. A clinician's slip is in every juror's error, so the clinicians' own
+    noise counts as shared: the effective number is the less, the fewer clinicians rate.
+    """
+    if not scope.jury:
+        return []
+    grid = scope.grid
+    own = grid.columns(scope.jury.members)
+    own = own[~without_variance(grid.composites[:, own])]
+    together = Panel(tuple(grid.raters[column] for column in own), len(own))
+    rows = columns(grid, together, scope.asked.method).both
+    prepared = prepare(grid, scope.asked.method)
+    statistic = ErrorReplicates(prepared, grid.of_kind("clinician"), own, rows)
+    whole = statistic(np.ones((1, grid.n_clusters)))[0]
+    reason = _why_not(len(own), int(rows.sum()), whole)
+    drawn = np.empty(0) if reason else scope.resample(statistic)[:, 0]
+    ends = percentile_interval(drawn)
+    found = EffectiveRow(
+        benchmark=scope.name,
+        k=len(own),
+        effective=NAN if reason else float(whole[0]),
+        mean_error_correlation=NAN if reason else float(whole[1]),
+        low=ends.low,
+        high=ends.high,
+        n=int(rows.sum()),
+        note=notes.joined([reason, *_notes(scope, together, rows, whole[0], drawn)]),
+    )
+    return [replace(found, effective=1.0) if len(own) == 1 else found]
+
+
+def joint(weights: Array, column: Array, values: Array) -> Joint:
+    """Return the sums for weights (B, n), the clinicians' column (B, n) and values (n, k)."""
+    k = values.shape[1]
+    products = (values[:, :, None] * values[:, None, :]).reshape(len(values), k * k)
+    weighted = weights * column
+    return Joint(
+        n=weights.sum(axis=1),
+        c=weighted.sum(axis=1),
+        cc=np.einsum("bn,bn->b", weighted, column),
+        v=weights @ values,
+        vc=weighted @ values,
+        vv=(weights @ products).reshape(len(weights), k, k),
+    )
+
+
+def subset_sums(found: Joint, factor: Array, subsets: Flags) -> Array:
+    """Return n, x, y, xx, yy, xy, shape (6, B, M), of subsets' mean x and clinicians' column y.
+
+    `factor`, shape (B, k), turns jurors' values into z.
+    """
+    share, k = subsets / subsets.sum(axis=1, keepdims=True), subsets.shape[1]
+    squares = (share[:, :, None] * share[:, None, :]).reshape(len(share), k * k)
+    products = found.vv * factor[:, :, None] * factor[:, None, :]
+    once = np.ones(len(subsets))
+    return np.stack(
+        [
+            np.outer(found.n, once),
+            (found.v * factor) @ share.T,
+            np.outer(found.c, once),
+            products.reshape(len(products), k * k) @ squares.T,
+            np.outer(found.cc, once),
+            (found.vc * factor) @ share.T,
+        ]
+    )
+
+
+def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Array:
+    """Return the mean correlation between the errors factor * v - c of two jurors.
+
+    Parameters
+    ----------
+    sums : Joint
+    factor : shape (B, k), what turns v into z, NaN where a juror has no z
+    standardised : z-score v and c over these responses first, whatever the factor
+
+    Returns
+    -------
+    shape (B,)
+        NaN where there are fewer than two jurors or an error without variance.
+    """
+    k = factor.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = sums.n[:, None]
+        vv = sums.vv - sums.v[:, :, None] * sums.v[:, None, :] / n[:, :, None]
+        vc, cc = sums.vc - sums.v * sums.c[:, None] / n, sums.cc - sums.c**2 / sums.n
+        if standardised:
+            own, raw = (np.diagonal(one, axis1=1, axis2=2) for one in (vv, sums.vv))
+            varied = np.where(own > ROUNDING * raw, own, np.nan)
+            factor = factor * np.sqrt(cc[:, None] / varied)
+        vv, vc = vv * factor[:, :, None] * factor[:, None, :], vc * factor
+        errors = vv - vc[:, :, None] - vc[:, None, :] + cc[:, None, None]
+        size, of_z = (np.diagonal(one, axis1=1, axis2=2) for one in (errors, vv))
+        sd = np.sqrt(np.where(size > ROUNDING * (of_z + cc[:, None]), size, np.nan))
+        total = (errors / sd[:, :, None] / sd[:, None, :]).sum(axis=(1, 2)) - k
+        mean: Array = total / (k * (k - 1)) if k > 1 else np.full(len(factor), np.nan)
+    return mean
+
+
+def effective_number(mean_correlation: Array, k: int) -> Array:
+    """Return k / (1 + (k - 1) r): k jurors of correlation r have the variance of so many.
+
+    Parameters
+    ----------
+    mean_correlation : shape (...), r between the errors of two jurors
+    k : int
+
+    Returns
+    -------
+    shape (...)
+        k for r = 0, 1 for r = 1, above k for r < 0; NaN where the errors of all jurors
+        cancel exactly, r = -1 / (k - 1), and where r is NaN.
+
+    References
+    ----------
+    The design effect of Kish (1965), Survey Sampling, section 5.4, for one cluster of k.
+    """
+    below = 1 + (k - 1) * mean_correlation
+    return np.where(below > ROUNDING, k / np.where(below > ROUNDING, below, np.nan), np.nan)
+
+
+def _why_not(k: int, responses: int, whole: Array) -> str:
+    if k < 2:
+        return "a jury of one" if k else "undefined: no juror has scores that vary"
+    if responses < LEAST_RESPONSES:
+        have = notes.counted(responses, "response")
+        return f"undefined: {have} that all jurors rated, and {LEAST_RESPONSES} are needed"
+    if not np.isfinite(whole[1]):
+        return "undefined: a juror's error is the same on all responses"
+    if not np.isfinite(whole[0]):
+        return "undefined: the jurors' errors cancel exactly"
+    return ""
+
+
+def _notes(scope: Scope, jury: Panel, rows: Flags, effective: float, drawn: Array) -> Iterator[str]:
+    if effective > len(jury.members) and len(drawn):
+        yield "more than there are: the jurors' errors offset one another"
+    if left := int(len(rows) - rows.sum()):
+        yield f"{notes.counted(left, 'response')} that not all jurors rated left out"
+    yield scope.analysed_note
+    yield notes.no_variance([name for name in scope.jurors if name not in jury.members])
+    yield notes.few_instances(scope.grid.instances(rows))
+    yield notes.undefined_resamples(drawn)
+    yield notes.simulated(scope.simulated & {*jury.members, *scope.clinicians})
