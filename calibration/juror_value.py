@@ -1,0 +1,241 @@
+"""What each juror is worth to the jury: leave-one-out ICC and Shapley value."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+
+from calibration import notes
+from calibration.agreement import LEAST_RESPONSES
+from calibration.bootstrap import Counts, percentile_interval
+from calibration.effective_jurors import joint, subset_sums
+from calibration.resample import Moments, Prepared, icc_of_moments, panel_column, prepare, scale
+from calibration.scope import NAN, Scope
+from calibration.scores import Array, Flags, Integers
+from calibration.zscore import without_variance
+
+MOST_EXACT = 10  # jurors: their 1,023 subsets take as long as the bootstrap's draw
+ORDERS = 500  # in which larger juries are put together
+MOST_WORK = 20_000  # sets of jurors x sets that rated a response together; more take minutes
+
+
+@dataclass(frozen=True)
+class ValueRow:
+    """One juror on one benchmark.
+
+    Attributes
+    ----------
+    icc_alone, icc_without : float
+        ICC(3,2) with the clinicians of this juror, and of the jury without it.
+    shapley, low, high : float
+        What the juror adds to the ICC, averaged over the orders in which a jury can be put
+        together, and its 95 % bootstrap interval. They sum to the ICC of the whole jury.
+    """
+
+    benchmark: str
+    juror: str
+    icc_alone: float
+    icc_without: float
+    shapley: float
+    low: float
+    high: float
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    """Subsets of k jurors, and how their values make Shapley values.
+
+    Attributes
+    ----------
+    subsets : shape (M, k), True for members; the empty one is not listed, its value is 0
+    weights : shape (k, M), Shapley value = weights @ values
+    """
+
+    subsets: Flags
+    weights: Array
+
+    def shapley(self, values: Array) -> Array:
+        """Return Shapley values (..., k) of subsets' values (..., M); NaN needs no other NaN."""
+        lost = np.isnan(values)
+        total = np.where(lost, 0.0, values) @ self.weights.T
+        needed = lost.astype(np.float64) @ (self.weights != 0).T
+        return np.where(needed > 0, np.nan, total)
+
+    def value(self, values: Array, members: Flags) -> float:
+        """Return a subset's value; NaN if it is empty, whose ICC is not defined."""
+        return float(values[(self.subsets == members).all(axis=1)].sum()) if members.any() else NAN
+
+
+@dataclass(frozen=True, eq=False)
+class SubsetReplicates:
+    """ICC of each subset of the jury with the clinicians: counts (B, clusters) to (B, M).
+
+    Responses are sorted by who rated them: `patterns` has one row of flags (k,) for each
+    set of jurors that occurs, `of` the pattern of each response, shape (n,).
+    """
+
+    prepared: Prepared
+    clinicians: Integers
+    jurors: Integers
+    subsets: Flags
+    patterns: Flags
+    of: Integers
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the ICC of every subset in every resample; NaN where undefined."""
+        sums, defined = self.moments(counts)
+        icc = icc_of_moments(sums, restandardise=self.prepared.method == "published")
+        flat = (1.0 - defined) @ self.subsets.T > 0
+        return np.where(flat, np.nan, icc)
+
+    def moments(self, counts: Counts) -> tuple[Moments, Array]:
+        """Return the sums of the subsets' and the clinicians' columns, and who has a z, (B, k)."""
+        data = self.prepared
+        by = scale(data, counts)
+        column = panel_column(data, by, self.clinicians)
+        weights = counts[:, data.clusters] * (column.count > 0)
+        sums = np.zeros((6, len(counts), len(self.subsets)))
+        for number, pattern in enumerate(self.patterns):
+            rows = self.of == number
+            inside = ~(self.subsets & ~pattern).any(axis=1)
+            values = data.values[rows][:, self.jurors]
+            found = joint(weights[:, rows], column.mean[:, rows], values)
+            sums[:, :, inside] += subset_sums(
+                found, by.factor[:, self.jurors], self.subsets[inside]
+            )
+        return Moments(*sums), by.defined[:, self.jurors]
+
+
+def value_rows(scope: Scope) -> list[ValueRow]:
+    """Return what each juror is worth to the jury's ICC with the clinicians.
+
+    The value of a set of jurors is the ICC(3,2) that `agreement.column_icc` gives their
+    mean, over the responses that all of them and a clinician rated; that of the empty set
+    is 0 by definition. Up to 10 jurors the Shapley value is exact, over all subsets; of
+    larger juries it is the mean over 500 orders drawn with the scope's seed. A juror
+    without variance takes no part.
+
+    References
+    ----------
+    Shapley (1953), in Contributions to the Theory of Games II, 307. Sampled orders: Castro,
+    Gomez & Tejada (2009), Computers & Operations Research 36, 1726.
+    """
+    grid = scope.grid
+    own = grid.columns(scope.jurors)
+    own = own[~without_variance(grid.composites[:, own])]
+    if not len(own):
+        return [_absent(scope, name) for name in scope.jurors]
+    players = [grid.raters[column] for column in own]
+    game = shapley_game(len(own), scope.asked.seed)
+    statistic = subset_replicates(scope, own, game.subsets)
+    sums, _ = statistic.moments(np.ones((1, grid.n_clusters)))
+    whole = statistic(np.ones((1, grid.n_clusters)))
+    values = np.where(sums.n >= LEAST_RESPONSES, whole, np.nan)[0]
+    light = len(game.subsets) * len(statistic.patterns) <= MOST_WORK
+    drawn = game.shapley(scope.resample(statistic)) if light else np.empty((0, len(own)))
+    heavy = "" if light else "no interval: too many sets of jurors rated different responses"
+    said = notes.joined([*_notes(scope, players, values, sums.n[0]), heavy])
+    return [
+        _row(scope, game, (name, players.index(name)), values, drawn, said)
+        if name in players
+        else _absent(scope, name)
+        for name in scope.jurors
+    ]
+
+
+def subset_replicates(scope: Scope, jurors: Integers, subsets: Flags) -> SubsetReplicates:
+    """Return the resampled ICCs of subsets (M, k) of some jurors, columns of the grid (k,)."""
+    grid = scope.grid
+    given = ~np.isnan(grid.composites[:, jurors])
+    patterns, of = np.unique(given, axis=0, return_inverse=True)
+    clinicians = grid.of_kind("clinician")
+    prepared = prepare(grid, scope.asked.method)
+    return SubsetReplicates(prepared, clinicians, jurors, subsets, patterns, of.ravel())
+
+
+def shapley_game(k: int, seed: int = 0) -> Game:
+    """Return the subsets of k jurors whose values are needed, and their weights.
+
+    All of them up to 10 jurors; otherwise those met in 500 orders drawn with the seed, the
+    single jurors and the juries without one.
+    """
+    weights = _exact(k) if k <= MOST_EXACT else _sampled(k, seed)
+    members = sorted(weights, key=lambda one: (len(one), sorted(one)))
+    subsets = np.array([[juror in one for juror in range(k)] for one in members], dtype=np.bool_)
+    columns = np.array([weights[one] for one in members], dtype=np.float64)
+    return Game(subsets, columns.T)
+
+
+Weights = dict[frozenset[int], Array]
+"""What a subset's value adds to each juror's Shapley value, shape (k,)."""
+
+
+def _exact(k: int) -> Weights:
+    sets = (frozenset(one) for size in range(1, k + 1) for one in combinations(range(k), size))
+    return {one: _weight(one, k) for one in sets}
+
+
+def _weight(members: frozenset[int], k: int) -> Array:
+    size = len(members)
+    joined = factorial(size - 1) * factorial(k - size) / factorial(k)
+    left = factorial(size) * factorial(k - size - 1) / factorial(k) if size < k else 0.0
+    return np.array([joined if juror in members else -left for juror in range(k)])
+
+
+def _sampled(k: int, seed: int) -> Weights:
+    random = np.random.default_rng(seed)
+    everyone = frozenset(range(k))
+    asked = [frozenset([juror]) for juror in range(k)]
+    weights = {one: np.zeros(k) for one in [*asked, *(everyone - one for one in asked)]}
+    for _ in range(ORDERS):
+        before: frozenset[int] = frozenset()
+        for juror in random.permutation(k).tolist():
+            after = before | {juror}
+            weights.setdefault(after, np.zeros(k))[juror] += 1 / ORDERS
+            if before:
+                weights[before][juror] -= 1 / ORDERS
+            before = after
+    return weights
+
+
+def _row(
+    scope: Scope, game: Game, player: tuple[str, int], values: Array, drawn: Array, said: str
+) -> ValueRow:
+    name, number = player
+    alone = np.arange(game.subsets.shape[1]) == number
+    shapley = float(game.shapley(values)[number])
+    drawn = drawn[:, number] if np.isfinite(shapley) else np.empty(0)
+    ends = percentile_interval(drawn)
+    return ValueRow(
+        benchmark=scope.name,
+        juror=name,
+        icc_alone=game.value(values, alone),
+        icc_without=game.value(values, ~alone),
+        shapley=shapley,
+        low=ends.low,
+        high=ends.high,
+        note=notes.joined([said, notes.undefined_resamples(drawn)]),
+    )
+
+
+def _absent(scope: Scope, juror: str) -> ValueRow:
+    why = "undefined: its scores do not vary, or there are none"
+    return ValueRow(scope.name, juror, NAN, NAN, NAN, NAN, NAN, why)
+
+
+def _notes(scope: Scope, players: list[str], values: Array, n: Array) -> Iterator[str]:
+    k = len(players)
+    if k > MOST_EXACT:
+        yield f"Shapley value from {ORDERS} orders of the {k} jurors, drawn with the seed"
+    if lost := int(np.isnan(values).sum()):
+        yield f"undefined: {lost} of {notes.counted(len(values), 'set')} of jurors have no ICC"
+    if n.min() < n.max():
+        yield f"sets of jurors rated {n.min():.0f} to {n.max():.0f} responses"
+    yield "a jury of one" if k == 1 else ""
+    yield notes.no_variance([name for name in scope.jurors if name not in players])
+    yield scope.analysed_note
+    yield notes.few_instances(scope.grid.n_clusters)
+    yield notes.simulated(scope.simulated & {*players, *scope.clinicians})
