@@ -1,0 +1,193 @@
+"""The same juror again: how far replicates of one juror agree on one response."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from calibration import notes
+from calibration.composite import required_criteria
+from calibration.icc import mean_squares
+from calibration.scope import NAN, Scope
+from calibration.scores import Array, Scores
+from calibration.zscore import FLAT
+
+LEAST_RESPONSES = 3
+READING = ["response_id", "pass_", "replicate"]
+NO_REPLICATES = "undefined: no replicates; `medjury jury run PANEL --replicates 3` makes them"
+
+
+@dataclass(frozen=True)
+class RetestRow:
+    """One juror on one benchmark.
+
+    Attributes
+    ----------
+    icc_one : float
+        ICC(A,1) of composites: responses in rows, replicates in columns.
+    sd_points : float
+        Standard deviation of the juror's composites of one response, in points.
+    exact_agreement : float
+        Share of pairs of replicates that gave a criterion of a response the same score.
+    n_responses : int
+        Responses with two composites or more.
+    n_replicates : int
+        The most composites that a response has.
+    """
+
+    benchmark: str
+    juror: str
+    icc_one: float
+    sd_points: float
+    exact_agreement: float
+    n_responses: int
+    n_replicates: int
+    note: str
+
+
+def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
+    """Return how far each juror of a scope agrees with itself.
+
+    Composites of single readings, raw under both methods, on all responses of the scope's
+    benchmarks: no clinician is needed. A reading without all criteria has no composite.
+    """
+    read = _readings(scope, scores)
+    return [_row(scope, name, read[read["rater"] == name]) for name in scope.jurors]
+
+
+def icc_one(table: Array) -> float:
+    """Return ICC(A,1) of a juror's composites.
+
+    Parameters
+    ----------
+    table : shape (n, m)
+        Responses in rows, replicates in columns, no NaN.
+
+    Returns
+    -------
+    float
+        (MS_rows - MS_error) / (MS_rows + (m - 1) MS_error + m (MS_columns - MS_error) / n).
+        NaN with fewer than 3 responses or 2 replicates, or where all composites are equal.
+
+    References
+    ----------
+    McGraw & Wong (1996), Psychological Methods 1, 30, table 4, ICC(A,1); recommended for
+    test and retest by Koo & Li (2016), Journal of Chiropractic Medicine 15, 155.
+    """
+    n, m = table.shape
+    if n < LEAST_RESPONSES or m < 2 or np.ptp(table) <= FLAT * np.abs(table).max():
+        return NAN
+    ms = mean_squares(table)
+    rows, columns, error = float(ms.rows), float(ms.columns), float(ms.error)
+    icc: float = (rows - error) / (rows + (m - 1) * error + m * (columns - error) / n)
+    return icc
+
+
+def sd_within(table: Array) -> float:
+    """Return the standard deviation of replicates about their response's mean, in points.
+
+    Parameters
+    ----------
+    table : shape (n, m), NaN where missing
+
+    Returns
+    -------
+    float
+        sqrt(sum of squares within responses / sum of (replicates - 1)); NaN where no
+        response has two.
+
+    References
+    ----------
+    Bland & Altman (1996), BMJ 312, 1654: within-subject standard deviation.
+    """
+    number = (~np.isnan(table)).sum(axis=1)
+    twice, free = table[number > 1], int((number[number > 1] - 1).sum())
+    if not free:
+        return NAN
+    away = twice - np.nanmean(twice, axis=1, keepdims=True)
+    return float(np.sqrt(np.nansum(away**2) / free))
+
+
+def same_pairs(table: Array) -> float:
+    """Return the share of pairs of replicates with the same score.
+
+    Parameters
+    ----------
+    table : shape (n, m), scores of a response and criterion in a row, NaN where missing
+
+    Returns
+    -------
+    float
+        0 to 1, over all pairs of all rows; NaN where no row has two scores.
+    """
+    first, second = np.triu_indices(table.shape[1], 1)
+    apart = np.abs(table[:, first] - table[:, second])
+    both = ~np.isnan(apart)
+    return float((apart[both] <= FLAT).mean()) if both.any() else NAN
+
+
+def _readings(scope: Scope, scores: Scores) -> pd.DataFrame:
+    """Return the jurors' single scores that make composites in this scope."""
+    required = required_criteria(scores.rubrics, scope.asked.criterion)
+    here = set(scope.given["benchmark"]) & set(required)
+    wanted = [(name, one) for name in here for one in required[name]]
+    own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
+    own = own[own["benchmark"].isin(here)]
+    asked = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(wanted)
+    read = own[asked].assign(score=lambda rows: rows["score"].astype(float))
+    return read.assign(needed=read["benchmark"].map({name: len(required[name]) for name in here}))
+
+
+def _composites(read: pd.DataFrame) -> tuple[Array, int]:
+    """Return composites (responses, replicates) and how many readings have none."""
+    grouped = read.groupby(READING).agg(
+        composite=("score", "mean"), given=("score", "size"), needed=("needed", "first")
+    )
+    complete = grouped[grouped["given"] == grouped["needed"]]
+    wide = complete["composite"].unstack(["pass_", "replicate"])
+    return wide.to_numpy(dtype=np.float64), len(grouped) - len(complete)
+
+
+def _row(scope: Scope, juror: str, read: pd.DataFrame) -> RetestRow:
+    table, incomplete = _composites(read)
+    number = (~np.isnan(table)).sum(axis=1)
+    repeated = int((number > 1).sum())
+    single = read.set_index([*READING, "criterion"])["score"].unstack(["pass_", "replicate"])
+    whole = table[number == table.shape[1]]
+    return RetestRow(
+        benchmark=scope.name,
+        juror=juror,
+        icc_one=icc_one(whole),
+        sd_points=sd_within(table),
+        exact_agreement=same_pairs(single.to_numpy(dtype=np.float64)),
+        n_responses=repeated,
+        n_replicates=int(number.max(initial=0)),
+        note=notes.joined(_notes(scope, juror, table, incomplete)),
+    )
+
+
+def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[str]:
+    number = (~np.isnan(table)).sum(axis=1)
+    repeated, whole = number > 1, number == table.shape[1]
+    if not repeated.any():
+        yield NO_REPLICATES
+        yield notes.incomplete(incomplete)
+        return
+    yield _icc_note(table, whole)
+    if once := int((~repeated).sum()):
+        yield f"{notes.counted(once, 'response')} with a single replicate left out"
+    if short := int((repeated & ~whole).sum()):
+        yield f"{notes.counted(short, 'response')} without all replicates left out of the ICC"
+    yield notes.incomplete(incomplete)
+    yield notes.simulated(scope.simulated & {juror})
+
+
+def _icc_note(table: Array, whole: Array) -> str:
+    n, m = int(whole.sum()), table.shape[1]
+    if n < LEAST_RESPONSES:
+        have = notes.counted(n, "response")
+        return f"no ICC: {have} with all {m} replicates, and {LEAST_RESPONSES} are needed"
+    if not np.isfinite(icc_one(table[whole])):
+        return "no ICC: all composites are the same"
+    return "" if sd_within(table) > 0 else "replicates are identical"
