@@ -92,21 +92,21 @@ def test_one_jurors_preference_is_not_taken_for_the_others():
 @pytest.mark.slow
 def test_planted_preferences_are_recovered_and_their_intervals_cover():
     planted = np.array([0.5, 0.2, 0.0])
-    found = [rows_of(*simulate(seed=seed, planted=planted)) for seed in range(300)]
+    found = [rows_of(*simulate(seed=seed, planted=planted)) for seed in range(120)]
 
     points = np.array([[row.preference for row in rows] for rows in found])
     covered = np.array(
         [[row.low < b < row.high for row, b in zip(rows, planted, strict=True)] for rows in found]
     )
     assert points.mean(axis=0) == pytest.approx(planted, abs=0.02)
-    assert covered.mean() == pytest.approx(0.95, abs=0.02)
+    assert covered.mean() == pytest.approx(0.95, abs=0.03)
 
 
 @pytest.mark.slow
 def test_without_preferences_a_false_alarm_in_any_juror_comes_as_often_as_said():
     alarms = [
         min(row.p_holm for row in rows_of(*simulate(n=120, seed=seed))) < 0.05
-        for seed in range(400)
+        for seed in range(200)
     ]
 
     assert np.mean(alarms) < 0.08  # 5 % in the long run; 30 instances
