@@ -1,8 +1,9 @@
 """`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from sqlalchemy import Engine
@@ -10,6 +11,8 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries import benchmarks, simulated_raters
 from data.queries.frames import ratings_frame, responses_frame
+from medjury.agreement_details import print_details
+from medjury.agreement_ledger import Looked, known_of
 from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.agreement_table import print_table
 from medjury.options import Db, Json, Seed, study_of
@@ -17,6 +20,8 @@ from medjury.output import check_json, progress, say, write_json
 from medjury.record import steered
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
@@ -38,6 +43,9 @@ def calibrate(
     kept: Annotated[
         str, typer.Option("--references", metavar="[all|sound]", help="Whose instances count.")
     ] = "all",
+    more: Annotated[
+        bool, typer.Option("--details", help="Differences, influence, jurors one by one, and more.")
+    ] = False,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -51,7 +59,7 @@ def calibrate(
     check_json(json_to)
     engine = study_of(context, db)
     chosen = _jurors(panel, jurors)
-    asked = Asked(chosen, method, criterion, reps, seed, min_shared, min_jurors, kept)
+    asked = Asked(chosen, method, criterion, reps, seed, min_shared, min_jurors, kept, more)
     print_agreement(engine, asked, json_to)
 
 
@@ -67,23 +75,44 @@ class Asked:
     min_shared: int = 2
     min_jurors: int | None = None
     references: str = "all"
+    details: bool = False
 
 
 def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None = None) -> None:
     """Compute the agreement table, print it, and write it as JSON where asked."""
     from threadpoolctl import threadpool_limits
 
+    take = sound_only if asked.references == "sound" else all_instances
+    kept: Kept = take(engine, scores_of(engine))
+    jury = asked.jurors or _all_jurors(kept.scores)
+    if jury:
+        say(f"jury: {', '.join(jury)}", json_to)
+    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
+        table, body, found = _computed(engine, asked, kept.scores, jury)
+    print_table(table, asked.method, json_to)
+    for line in (*kept.told, *steered(engine)):
+        say(line, json_to)
+    if asked.details:
+        print_details(found, json_to)
+        body |= {"details": found}
+    write_json(body | kept.to_json(), json_to)
+
+
+def _computed(
+    engine: Engine, asked: Asked, scores: "Scores", jury: list[str]
+) -> tuple["pd.DataFrame", dict[str, Any], dict[str, list[dict[str, Any]]]]:
+    """Return the table, its JSON, and the details where asked; the ledger is told of the jury."""
+    from calibration.details import details
+    from calibration.scope import Asked as Options
+    from calibration.scopes import Sitting
     from calibration.table import agreement_table, to_json
 
     method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
-    take = sound_only if asked.references == "sound" else all_instances
-    kept: Kept = take(engine, scores_of(engine))
-    scores = kept.scores
-    jury = asked.jurors or _all_jurors(scores)
-    if jury:
-        say(f"jury: {', '.join(jury)}", json_to)
-    one_thread = threadpool_limits(1)  # many small products: BLAS threads only wait for each other
-    with one_thread, progress("resampling", 1.0) as at:
+    options = Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared)
+    needed = asked.min_jurors or len(jury)
+    looked = Looked(jury, needed, asked.criterion or "", method, _instances(asked))
+    found: dict[str, list[dict[str, Any]]] = {}
+    with progress("resampling", 1.0) as at:
         table = agreement_table(
             scores,
             jurors=jury or None,
@@ -95,11 +124,27 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
             min_jurors=asked.min_jurors,
             tick=at,
         )
-    print_table(table, method, json_to)
-    for line in (*kept.told, *steered(engine)):
-        say(line, json_to)
-    body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
-    write_json(body | kept.to_json(), json_to)
+        body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
+        if jury:  # before the details, whose p values count every comparison ever made
+            others = _compared(body) if asked.details else []
+            looked.remember(engine, body["rows"], others)  # type: ignore[arg-type] # they are rows
+        if asked.details:
+            sitting = Sitting(jury or None, asked.min_jurors)
+            found = details(scores, sitting, options, known_of(engine, looked))
+    return table, body, found
+
+
+def _compared(body: Mapping[str, Any]) -> list[str]:
+    """Return with whom the details compare the jury: every metric, and every juror of several."""
+    names = list(dict.fromkeys(row["scorer"] for row in body["rows"]))
+    jurors = [one for one in names if one.startswith("juror:")]
+    metrics = [one for one in names if one.startswith("metric:")]
+    return metrics + (jurors if len(jurors) > 1 else [])
+
+
+def _instances(asked: Asked) -> str:
+    """Return what the ledger calls the instances that were kept."""
+    return "" if asked.references == "all" else f"{asked.references} references"
 
 
 def scores_of(engine: Engine) -> "Scores":

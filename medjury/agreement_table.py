@@ -1,7 +1,7 @@
 """The agreement table on the screen: a table a benchmark, and what was left out below it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,24 +63,25 @@ def laid_out(rows: list[Row], *, narrow: bool) -> tuple[tuple[str, ...], list[li
     return (NARROW, [_narrow(*row) for row in cells]) if narrow else (WIDE, cells)
 
 
-def told(rows: list[Row]) -> list[str]:
+def told(rows: Sequence[Row]) -> list[str]:
     """Return each note once, with the scorers it holds for; what the columns say is left out."""
-    holds: dict[str, list[str]] = {}
+    holds: dict[str, dict[str, None]] = {}
     simulated: dict[str, None] = {}
+    everybody = {_scorer(row["scorer"]) for row in rows}
     for row in rows:
         for note in filter(None, row["note"].split("; ")):
             if note.startswith(SIMULATED):
                 simulated |= dict.fromkeys(note.removeprefix(SIMULATED).split(", "))
             elif not note.startswith(SCORED) and not SEVERAL.fullmatch(note):
-                holds.setdefault(note, []).append(_scorer(row["scorer"]))
+                holds.setdefault(note, {})[_scorer(row["scorer"])] = None
     lines = [
-        note if len(who) == len(rows) else f"{', '.join(who)}: {note}"
+        note if who.keys() == everybody else f"{', '.join(who)}: {note}"
         for note, who in holds.items()
     ]
     return [*_several(rows), *lines, *([SIMULATED + ", ".join(simulated)] if simulated else [])]
 
 
-def _several(rows: list[Row]) -> list[str]:
+def _several(rows: Sequence[Row]) -> list[str]:
     """Say once that instances have several responses, with the greatest of the rows' counts."""
     notes = [note for row in rows for note in row["note"].split("; ")]
     found = [match.groups() for match in map(SEVERAL.fullmatch, notes) if match]

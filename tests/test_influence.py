@@ -1,9 +1,6 @@
-import time
-
 import numpy as np
 import pytest
 from little_study import study
-from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates
 from calibration.grid import Grid
@@ -212,14 +209,3 @@ def test_a_scorer_without_an_icc_has_one_row_with_the_reason():
     assert row.left_out is None
     assert np.isnan([row.icc_all, row.icc_without, row.change]).all()
     assert row.note.startswith("undefined:")
-
-
-def test_ten_thousand_responses_and_thirteen_scorers_take_seconds_at_most():
-    grid = make_grid(n=10_000, per=9, doctors=20, seed=1)
-    start = time.process_time()
-    with threadpool_limits(1):
-        for groups in (np.arange(10_000), grid.clusters):
-            ready = deletions(grid, "paper", groups)
-            for _ in range(13):
-                iccs_without(ready, JURY)
-    assert time.process_time() - start < 3  # about 0.3 s; brute force takes minutes

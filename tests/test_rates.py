@@ -196,25 +196,26 @@ def test_a_run_keeps_to_the_requests_a_minute_of_a_host(small_study: Engine) -> 
     with Stub() as stub:
         seconds = _seconds(lambda: run_panel(small_study, panel_at(stub, requests_per_minute=180)))
     assert len(stub.seen) == 8
-    assert 5 / 3 <= seconds < 10  # three at once, then three a second
+    assert seconds >= 5 / 3  # three at once, then three a second
 
 
+@pytest.mark.timeout(60)  # it would wait two minutes
 def test_what_a_spent_cap_keeps_from_being_sent_does_not_wait_for_the_rate(
     small_study: Engine,
 ) -> None:
     prices = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0, "max_tokens": 200}
     with Stub() as stub:
-        slow = panel_at(stub, requests_per_minute=30, **prices)
-        seconds = _seconds(lambda: run_panel(small_study, slow, max_usd=0.0))
-    assert (stub.seen, seconds < 2) == ([], True)
+        slow = panel_at(stub, requests_per_minute=1, **prices)
+        run_panel(small_study, slow, max_usd=0.0)
+    assert stub.seen == []
 
 
+@pytest.mark.timeout(60)  # it would wait two minutes
 def test_a_refused_key_ends_the_wait_of_all_who_stand_at_the_gate(small_study: Engine) -> None:
     with Stub(lambda _: Do(status=401)) as stub:
-        slow = panel_at(stub, requests_per_minute=2)
-        slow = Panel(name="p", juror=slow.juror[:1])
-        seconds = _seconds(lambda: run_panel(small_study, slow))
-    assert (len(stub.seen), seconds < 3) == (1, True)
+        slow = panel_at(stub, requests_per_minute=1)
+        run_panel(small_study, Panel(name="p", juror=slow.juror[:1]))
+    assert len(stub.seen) == 1
 
 
 def test_a_limit_is_no_part_of_what_a_juror_is() -> None:

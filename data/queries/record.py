@@ -9,6 +9,7 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import reading
+from data.queries.ledger import ledger_findings
 from data.queries.training_record import training_findings
 from data.schema import (
     Authorship,
@@ -69,6 +70,7 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
         rows = {table: _check(session, table, chain.promised, findings) for table in COLUMNS}
         _check_masks(session, chain.masks, findings)
     findings += training_findings(engine)
+    findings += ledger_findings(engine)
     return Verified(len(chain.hashes), chain.head, rows, tuple(findings))
 
 

@@ -1,0 +1,92 @@
+"""All that stands behind the agreement table: every section of statistics for every scope."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibration.alt_test import alt_test_rows
+from calibration.differences import difference_rows
+from calibration.distributions import distribution_rows
+from calibration.effective_jurors import effective_rows
+from calibration.gwet import chance_rows
+from calibration.influence import influence_rows
+from calibration.juror_value import value_rows
+from calibration.length_bias import length_rows
+from calibration.missing import missing_rows
+from calibration.scope import Asked, Scope
+from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scores import Scores
+from calibration.secondary import secondary_rows
+from calibration.self_preference import self_preference_rows
+from calibration.severity import severity_rows
+from calibration.test_retest import test_retest_rows
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What statistics on jurors need beside the scores.
+
+    Attributes
+    ----------
+    words : response_id -> words of the response
+    authors : response_id -> family of its author, where known
+    families : juror -> family
+    tried : scope -> comparisons ever tried on it beside those made here
+    """
+
+    words: Mapping[str, int] = field(default_factory=dict)
+    authors: Mapping[str, str] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    tried: Callable[[Scope], int] = lambda _: 0
+
+
+def details(
+    scores: Scores,
+    sitting: Sitting,
+    asked: Asked,
+    known: Known,
+    tick: Callable[[float], None] | None = None,
+) -> dict[str, Rows]:
+    """Return every section by its name, a row a plain mapping; undefined numbers are None.
+
+    A scope without agreement, such as a benchmark no clinician rated, has no rows here: the
+    table says why. Raises as `table.agreement_table`.
+    """
+    found: dict[str, Rows] = {}
+    for scope in scopes(scores, sitting, asked, tick):
+        if why_undefined_scope(scores, scope):
+            continue
+        for name, rows in sections(scope, scores, known):
+            found.setdefault(name, []).extend(_plain(dataclasses.asdict(row)) for row in rows)
+    return found
+
+
+def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Any]]]:
+    """Yield the sections of one scope, in the order a reader asks for them."""
+    yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
+    yield "influence", influence_rows(scope)
+    yield "missing", missing_rows(scope, scores)
+    yield "distributions", distribution_rows(scope, scores)
+    yield "other_measures", secondary_rows(scope, scores)
+    yield "chance_corrected", chance_rows(scope, scores)
+    yield "alt_test", alt_test_rows(scope)
+    yield "severity", severity_rows(scope)
+    yield "self_preference", self_preference_rows(scope, known.families, known.authors)
+    yield "length", length_rows(scope, known.words)
+    yield "effective_jurors", effective_rows(scope)
+    yield "juror_value", value_rows(scope)
+    yield "test_retest", test_retest_rows(scope, scores)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON takes it: what is not finite becomes None."""
+    if isinstance(value, dict):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if isinstance(value, float) and not math.isfinite(value) else value

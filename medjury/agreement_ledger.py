@@ -1,0 +1,80 @@
+"""What a calibration remembers of the juries it looked at, and what else its statistics need."""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from data.errors import NoStudy
+from data.queries.evidence import evidence
+from data.queries.frames import ratings_frame
+from data.queries.ledger import comparisons_besides, fingerprint, tried
+from data.store.ledger import Evaluated, remember
+
+if TYPE_CHECKING:
+    from calibration.details import Known
+    from calibration.scope import Scope
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The jury a calibration looks at: for the ledger, and for Holm's correction."""
+
+    jurors: Sequence[str]
+    needed: int
+    criterion: str
+    method: str
+    instances: str
+
+    def entry(self, benchmark: str) -> Evaluated:
+        """Return the ledger's entry for one benchmark, or all combined, without figures."""
+        return Evaluated(
+            jurors=self.jurors,
+            benchmark=benchmark,
+            method=self.method,
+            criterion=self.criterion,
+            instances=self.instances,
+            needed=self.needed,
+            fingerprint="",
+            n_responses=0,
+        )
+
+    def tried_besides(self, engine: Engine) -> "Callable[[Scope], int]":
+        """Return what counts the comparisons ever tried beside a scope's own."""
+        from calibration.differences import compared
+
+        known = tried(engine)
+        return lambda scope: comparisons_besides(
+            known, {self.entry(scope.name).key: [name for name, _ in compared(scope)]}
+        )
+
+    def remember(self, engine: Engine, rows: Sequence[Row], compared: Sequence[str]) -> None:
+        """Note in the study that this jury was held against the clinicians; say if it cannot be."""
+        data = fingerprint(ratings_frame(engine))
+        entries = [
+            replace(
+                self.entry(row["benchmark"]),
+                fingerprint=data,
+                n_responses=row["n_responses"],
+                icc=float("nan") if row["icc"] is None else row["icc"],
+                compared=compared,
+            )
+            for row in rows
+            if row["scorer"] == "jury"
+        ]
+        try:
+            remember(engine, entries)
+        except NoStudy as error:
+            print(f"medjury: not noted in the ledger of juries tried: {error}", file=sys.stderr)
+
+
+def known_of(engine: Engine, looked: Looked) -> "Known":
+    """Return what the statistics on jurors need beside the scores."""
+    from calibration.details import Known
+
+    told = evidence(engine)
+    return Known(told.words, told.authors, told.families, looked.tried_besides(engine))

@@ -1,0 +1,83 @@
+"""`medjury calibrate --details`: every section is told and written, and the ledger is kept."""
+
+import json
+from pathlib import Path
+
+import pytest
+from small import Run
+from sqlalchemy import Engine
+
+from data.queries.ledger import tried
+from medjury.agreement_details import SECTIONS
+
+RATERS = ("dr-a", "dr-b", "dr-c")
+JURORS = ("gpt", "llama", "claude")
+CRITERIA = ("accuracy", "completeness", "clarity")
+
+
+@pytest.fixture
+def rated(run: Run, tmp_path: Path) -> None:
+    """Make a study of 30 instances with three clinicians and three jurors."""
+    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows += [f"i{n},visits,Pain.,Write.,Word.,r{n},m{n % 3},Word {'more ' * n}" for n in range(30)]
+    scores = ["response_id,rater,kind,criterion,score"]
+    for n in range(30):
+        for place, name in enumerate((*RATERS, *JURORS)):
+            kind = "clinician" if name in RATERS else "juror"
+            for step, criterion in enumerate(CRITERIA):
+                score = 1 + (n * (3 + place % 2) + step + place) % 5
+                scores.append(f"r{n},{name},{kind},{criterion},{score}")
+    for name, lines, command in (("r.csv", rows, "import"), ("s.csv", scores, "ratings")):
+        (tmp_path / name).write_text("\n".join(lines))
+        assert run(command, str(tmp_path / name))[0] == 0
+    assert run("measure", "rouge-l")[0] == 0
+
+
+@pytest.mark.usefixtures("rated")
+def test_every_section_is_printed_and_written(run: Run, tmp_path: Path) -> None:
+    to = tmp_path / "d.json"
+    code, out, _ = run("calibrate", "--details", "--reps", "50", "--json", str(to))
+    assert code == 0
+    found = json.loads(to.read_text())["details"]
+    assert set(found) == set(SECTIONS)
+    for name, section in SECTIONS.items():
+        assert found[name], name
+        assert section.title in out
+
+
+@pytest.mark.usefixtures("rated")
+def test_without_the_option_nothing_of_it_is_written(run: Run, tmp_path: Path) -> None:
+    to = tmp_path / "d.json"
+    assert run("calibrate", "--reps", "50", "--json", str(to))[0] == 0
+    assert "details" not in json.loads(to.read_text())
+
+
+@pytest.mark.usefixtures("rated")
+def test_every_jury_looked_at_stands_in_the_ledger_and_raises_the_corrected_p(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    to = tmp_path / "d.json"
+
+    def differences(*options: str) -> list[dict[str, object]]:
+        run("calibrate", "--details", "--reps", "50", "--json", str(to), *options)
+        rows: list[dict[str, object]] = json.loads(to.read_text())["details"]["differences"]
+        return rows
+
+    first = differences()
+    assert {row["n_tried"] for row in first} == {len(first)} == {4}
+    assert {row["n_tried"] for row in differences()} == {4}
+    more = differences("--jurors", "gpt,llama")
+    assert {row["n_tried"] for row in more} == {4 + 3}
+    assert [(one.jurors, one.times) for one in tried(engine)] == [
+        (("claude", "gpt", "llama"), 2),
+        (("gpt", "llama"), 1),
+    ]
+    assert run("verify")[0] == 0
+
+
+@pytest.mark.usefixtures("rated")
+def test_a_notes_raters_are_named_once(run: Run) -> None:
+    _, out, _ = run("calibrate", "--details", "--reps", "50")
+    for line in out.splitlines():
+        names = [one.strip() for one in line.partition(": ")[0].split(",")]
+        assert len(names) == len(set(names)), line
