@@ -10,6 +10,7 @@ from scipy import stats
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.scores import Array
 
+LEAST_CLUSTERS = 2  # every resample of one cluster is that cluster: they say nothing of chance
 CELLS = 2**18  # drawn responses held at a time: what fits a processor's cache, not its memory
 
 Counts = Array
@@ -59,7 +60,14 @@ class Resampling:
 
 
 def replicates(statistic: Statistic, how: Resampling, tick: Tick | None = None) -> Array:
-    """Return the statistic of every resample, shape (reps, ...); NaN where it is undefined."""
+    """Return the statistic of every resample, shape (reps, ...); NaN where it is undefined.
+
+    It is undefined in all of them where there is a single cluster: its resamples are all the
+    same, and an interval read off them would have no width and claim certainty.
+    """
+    if how.clusters < LEAST_CLUSTERS:
+        shape = statistic(np.ones((1, how.clusters))).shape[1:]
+        return np.full((how.reps, *shape), np.nan)
     done = []
     for counts in draw_counts(how.clusters, reps=how.reps, seed=how.seed, rows=how.rows):
         done.append(statistic(counts))
@@ -94,7 +102,7 @@ def bca_interval(
     -------
     Interval
         NaN where BCa is undefined: all replicates on one side of the statistic, a
-        jackknife value that is undefined, or no replicate.
+        jackknife value that is undefined, no replicate, or a single cluster.
 
     References
     ----------
@@ -107,7 +115,7 @@ def bca_interval(
         return statistic(_count(numbers, clusters)).reshape(numbers.shape[:-1])
 
     finite = values[np.isfinite(values)]
-    if len(finite) < 2:
+    if len(finite) < 2 or clusters < LEAST_CLUSTERS:
         return UNDEFINED
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # scipy warns where it answers NaN, which we return

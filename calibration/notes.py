@@ -45,7 +45,9 @@ def counted(number: int, thing: str) -> str:
 
 
 def few_instances(instances: int) -> str:
-    """Warn of an interval from few instances."""
+    """Warn of an interval from few instances, or say that one has none."""
+    if instances == 1:
+        return "1 instance: an interval over instances is undefined"
     if not 0 < instances < FEW_INSTANCES:
         return ""
     return f"fewer than {FEW_INSTANCES} instances: the interval is too narrow to trust"
@@ -56,7 +58,7 @@ def shared_instances(responses: int, instances: int) -> str:
     if responses <= instances:
         return ""
     return (
-        f"{responses} responses from {instances} instances: the F interval takes them as "
+        f"{responses} responses from {counted(instances, 'instance')}: the F interval takes them as "
         "independent, the bootstrap does not"
     )
 

@@ -14,8 +14,8 @@ from calibration.agreement import (
     unscaled,
     why_undefined,
 )
-from calibration.bootstrap import bca_interval, percentile_interval
-from calibration.f_interval import UNDEFINED, f_interval
+from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
+from calibration.f_interval import UNDEFINED, Interval, f_interval
 from calibration.intra_rater import intra_rater_row
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.mixed import clinicians_mixed_model
@@ -47,10 +47,11 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
     icc = column_icc(x, y, scope.asked.method)
     reason = _unscored(scope, scorer, panel) or why_undefined(x, y)
     exact = f_interval(icc, len(x))
-    boot = UNDEFINED if reason else percentile_interval(drawn)
+    instances = scope.grid.instances(both)
+    boot = UNDEFINED if reason else _interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = "" if reason else notes.undefined_resamples(drawn)
-    corrected = _jury_bca(scope, drawn) if scorer == "jury" and not reason else ""
+    corrected = _jury_bca(scope, drawn) if scorer == "jury" and np.isfinite(boot.low) else ""
     spearman = NAN if reason else float(stats.spearmanr(x, y).statistic)
     high = boot.high if np.isfinite(boot.high) else exact.high
     return Row(
@@ -62,7 +63,7 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=len(x),
-        n_instances=scope.grid.instances(both),
+        n_instances=instances,
         n_clinicians=len(clinicians),
         n_missing=int((~panel.present(scope.grid)).sum()),
         spearman=spearman,
@@ -73,6 +74,11 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
             ]
         ),
     )
+
+
+def _interval(drawn: Array, instances: int) -> Interval:
+    """Return the percentile interval, undefined where one instance alone has the scores."""
+    return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
 def _unscored(scope: Scope, scorer: str, panel: Panel) -> str:
@@ -133,8 +139,8 @@ def _clinicians_row(scope: Scope) -> Row:
     grid = scope.grid
     found = clinician_pairs(grid, scope.asked.min_shared)
     drawn = scope.resample(pair_replicates(grid, found)) if found.defined else np.empty(0)
-    boot = percentile_interval(drawn)
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
+    boot = _interval(drawn, grid.instances(rows))
     return Row(
         benchmark=scope.name,
         scorer="clinicians",
@@ -173,8 +179,8 @@ def _like_for_like_row(scope: Scope, jury: Panel) -> Row:
     found = like_for_like(grid, jury, scope.asked.method)
     statistic = held_replicates(grid, jury, found, scope.asked.method)
     drawn = scope.resample(statistic) if found.defined else np.empty(0)
-    boot = percentile_interval(drawn)
     rows = np.isin(np.arange(len(grid.responses)), found.rows)
+    boot = _interval(drawn, grid.instances(rows))
     return Row(
         benchmark=scope.name,
         scorer="like_for_like",

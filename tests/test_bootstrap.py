@@ -101,3 +101,11 @@ def test_bca_of_a_constant_is_undefined():
 
     assert math.isnan(bca_interval(mean_of(values), np.ones(99), clusters=10).low)
     assert math.isnan(bca_interval(mean_of(values), np.full(99, np.nan), clusters=10).low)
+
+
+def test_a_single_cluster_has_replicates_and_intervals_that_are_undefined():
+    drawn = replicates(mean_of(np.ones(1)), Resampling(1, 8, reps=20))
+
+    assert np.isnan(drawn).all()
+    assert len(drawn) == 20
+    assert math.isnan(bca_interval(mean_of(np.ones(1)), np.arange(20.0), clusters=1).low)

@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from little_study import JURORS, rows_of, study, without
@@ -11,6 +12,7 @@ from calibration.agreement import Panel, column_icc, columns
 from calibration.composite import composites
 from calibration.f_interval import f_interval
 from calibration.grid import analysed_grid
+from calibration.scope import without_instances
 from calibration.scores import Scores
 from calibration.table import COLUMNS, agreement_table, to_json
 from data.errors import BadInput, TooFew, Unknown
@@ -196,6 +198,37 @@ def test_progress_rises_to_one():
     assert seen == sorted(seen)
     assert seen[-1] == 1
     assert len(seen) >= 9
+
+
+@pytest.mark.parametrize("benchmarks", [("aci",), ("aci", "chw")])
+def test_a_benchmark_of_one_instance_has_iccs_and_says_that_it_has_no_interval(benchmarks):
+    rows = rows_of(agreement_table(study(benchmarks, n=8, per=8), reps=40))
+
+    for scorer in ("jury", "juror:gpt", "metric:rouge-l", "clinicians"):
+        row = rows["aci", scorer]
+        assert np.isfinite(row.icc)
+        assert np.isnan([row.boot_low, row.boot_high]).all()
+        assert "1 instance: an interval over instances is undefined" in row.note
+    assert "BCa" not in rows["aci", "jury"].note
+    assert "8 responses from 1 instance:" in rows["aci", "jury"].note
+
+
+def test_leaving_instances_out_until_one_is_left_takes_the_interval_away():
+    left = without_instances(study(n=16, per=8), ["aci-i1"])
+
+    row = rows_of(agreement_table(left, reps=40))["aci", "jury"]
+
+    assert (row.n_instances, np.isfinite(row.icc), np.isnan(row.boot_low)) == (1, True, True)
+
+
+def test_scores_on_one_of_several_instances_have_no_interval_either():
+    scores = study(n=16, per=8)
+    elsewhere = (scores.ratings["rater"] == "gpt") & (scores.ratings["instance_id"] != "aci-i0")
+    rows = rows_of(agreement_table(without(scores, elsewhere), reps=40))
+
+    assert np.isfinite(rows["aci", "jury"].icc)
+    assert np.isnan(rows["aci", "jury"].boot_low)
+    assert np.isfinite(rows["aci", "juror:claude"].boot_low)
 
 
 def test_json_has_null_for_what_is_undefined():
