@@ -13,7 +13,7 @@ from data.rubric import Rubric
 from data.schema import Status, now
 from data.store.attempts import AttemptRecord
 from jury.call import Answer, Call, Form, Message
-from jury.cost import Budget, Price, price, unbilled, worst_case
+from jury.cost import Budget, billed, worst_case
 from jury.lane import Lane, Patience, fatal
 from jury.panel import Juror
 from jury.parse import Parsed, parse, storable
@@ -81,7 +81,7 @@ async def ask(desk: Desk, lane: Lane, job: Job) -> Status | None:
     talk = _Talk(job, (prompt,), lane.ladder.form, schema=job.rubric.json_schema())
     wait: float | None = 0.0
     while wait is not None:
-        await _rest(desk, max(wait, lane.pause_left()))
+        await lane.rest(max(wait, lane.pause_left()), desk.stopping)
         if desk.stopping.is_set():
             return talk.status
         if lane.stopped:
@@ -98,14 +98,13 @@ async def _request(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
         if desk.stopping.is_set() or lane.stopped:
             return 0.0
         if not await desk.budget.reserve(worst):
-            reason = "the next request could pass the cap"
-            talk.status = await _not_asked(desk, lane, talk.job, Status.BUDGET_STOPPED, reason)
-            return None
+            return await _capped(desk, lane, talk)
         began = time.perf_counter()
         answer = await lane.provider.complete(call)
         seconds = time.perf_counter() - began
         lane.used(call, answer.usage)
-        cost = _cost(lane, answer)
+        lane.heard(answer, desk.patience.in_a_row)
+        cost = billed(lane.juror, answer, now())
         await desk.budget.settle(worst, cost.usd)
         desk.called(cost.usd)
         parsed = _parsed(answer, talk.job.rubric)
@@ -115,6 +114,17 @@ async def _request(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
         # The place is given up only once the call is stored: a kill loses no more than are open.
         await desk.writer.write((priced, talk.job.rubric, parsed.reply))
     return _next(desk.patience, lane, talk, answer, parsed)
+
+
+async def _capped(desk: Desk, lane: Lane, talk: _Talk) -> float | None:
+    """End a talk that a cap has no room for; a failure before it stays the reason."""
+    lane.out_of_money()
+    if lane.stopped:
+        return 0.0
+    if talk.status is None:
+        reason = "the next request could pass the cap"
+        talk.status = await _not_asked(desk, lane, talk.job, Status.BUDGET_STOPPED, reason)
+    return None
 
 
 def _next(
@@ -154,15 +164,6 @@ def _wait(patience: Patience, lane: Lane, talk: _Talk, answer: Answer) -> float 
     return seconds
 
 
-async def _rest(desk: Desk, seconds: float) -> None:
-    """Wait, unless the run is stopped."""
-    if seconds > 0:
-        try:
-            await asyncio.wait_for(desk.stopping.wait(), seconds)
-        except TimeoutError:
-            return
-
-
 async def _not_asked(desk: Desk, lane: Lane, job: Job, status: Status, reason: str) -> Status:
     """Store why a response was not put to a juror at all: a row with number 0 and no cost."""
     asked = hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest()
@@ -192,13 +193,6 @@ def _worst(lane: Lane, call: Call) -> float | None:
     """Return what a request can cost at most."""
     texts = [turn.text for turn in call.messages]
     return worst_case(lane.juror, "".join([*texts, json.dumps(call.schema)]), now())
-
-
-def _cost(lane: Lane, answer: Answer) -> Price:
-    """Return what a request cost; where no answer came, nobody knows."""
-    if answer.http is not None and answer.http != 200:
-        return unbilled(lane.juror, answer.http, now())
-    return price(lane.juror, answer.usage, now())
 
 
 def _record(lane: Lane, talk: _Talk, call: Call, answer: Answer, parsed: Parsed) -> AttemptRecord:

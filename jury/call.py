@@ -6,6 +6,7 @@ from typing import Any, Literal, Protocol
 
 from data.schema import Status
 
+NO_CONNECTION = "no connection"
 Form = Literal["json_schema", "json_object", "text"]
 
 
@@ -68,6 +69,8 @@ class Answer:
         Whether the same request may succeed a little later.
     retry_after
         Seconds the endpoint asks to wait.
+    unsent
+        Whether no connection came about, so that nothing left and nothing can be billed.
     """
 
     status: Status
@@ -80,6 +83,7 @@ class Answer:
     retry_after: float | None = None
     request_id: str = ""
     returned_model: str = ""
+    unsent: bool = False
 
 
 class Provider(Protocol):

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from data.errors import BadPanel
-from jury.call import Usage
+from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 
 MILLION = 1_000_000
@@ -134,6 +134,19 @@ def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
         usd = sum(count * rate for count, rate in zip(tokens, rates, strict=True)) / MILLION
         return Price(usd, f"panel: {rates[0]:g} in, {rates[1]:g} out per million")
     return listed()
+
+
+def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
+    """Return what a request cost, however it ended.
+
+    Where a request left and no answer came, nobody knows; where no connection came about, nothing
+    left, and that is nothing at any price.
+    """
+    if answer.unsent:
+        return Price(0.0, "no connection: not sent")
+    if answer.http is not None and answer.http != 200:
+        return unbilled(juror, answer.http, at)
+    return price(juror, answer.usage, at)
 
 
 def unbilled(juror: Juror, status: int, at: datetime) -> Price:

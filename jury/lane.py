@@ -14,6 +14,8 @@ from jury.rates import Gate, Limits, estimated, taken
 
 RUNGS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 REFUSED_FORM = (400, 415, 422, 501)
+NO_SUCH_MODEL = "no such model or address"
+REFUSES_TEMPERATURE = "the model refuses temperature"
 ON_TEMPERATURE = re.compile(r"(Unsupported (value|parameter): )?[`'\"]?temperature\b")
 
 
@@ -30,7 +32,8 @@ class Patience:
     bound
         The longest wait an endpoint may ask for; one that asks for more stops its juror.
     in_a_row
-        Verdicts that may fail one after another before the juror is stopped.
+        Verdicts that may fail one after another before the juror is stopped; of an endpoint that
+        has never said anything in this run, requests.
     """
 
     tries: int = 6
@@ -99,11 +102,27 @@ class Lane:
         self.ladder = Ladder(juror)
         self.stopped: tuple[Status, str] | None = None
         self._failed_in_a_row = 0
+        self._heard = False
+        self._silence: Answer | None = None
+        self._silent = 0
+        self._over_now = asyncio.Event()
         self._open_at = 0.0
 
     def stop(self, status: Status, reason: str) -> None:
         """Ask this juror no more; the first reason stays."""
         self.stopped = self.stopped or (status, reason)
+        self._over_now.set()
+
+    async def rest(self, seconds: float, stopping: asyncio.Event) -> None:
+        """Wait, unless the run or this juror is stopped."""
+        if seconds <= 0:
+            return
+        ends = [asyncio.create_task(one.wait()) for one in (stopping, self._over_now)]
+        try:
+            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in ends:
+                one.cancel()
 
     def pause(self, seconds: float) -> None:
         """Send this juror nothing for a while: it is limiting the rate of all its requests."""
@@ -137,6 +156,22 @@ class Lane:
         """Return whether nothing more is to be asked of it."""
         return stopping.is_set() or self.stopped is not None
 
+    def heard(self, answer: Answer, bound: int) -> None:
+        """Note how a request ended: where nobody has ever answered, too many stop the juror."""
+        self._heard = self._heard or answer.http is not None
+        if self._heard:
+            self._silence = None
+            return
+        self._silence, self._silent = answer, self._silent + 1
+        if self._silent >= bound:
+            self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
+
+    def out_of_money(self) -> None:
+        """Stop and name a juror that has only been silent where a cap has no room for more."""
+        if self._silence is not None:
+            why = "what it left unanswered counts in full against the cap"
+            self.stop(self._silence.status, f"{self._silence.reason}, and never an answer; {why}")
+
     def answered(self) -> None:
         """Note that it is there."""
         self._failed_in_a_row = 0
@@ -155,10 +190,10 @@ def fatal(answer: Answer) -> str:
     if answer.status == Status.QUOTA:
         return f"{answer.reason}: the account has no credit left"
     if answer.http == 404:
-        return f"{answer.reason}: no such model or address"
+        return f"{answer.reason}: {NO_SUCH_MODEL}"
     if _refuses_temperature(answer):
         return (
-            f"{answer.reason}: the model refuses temperature = {answer.sent['temperature']:g}; "
+            f"{answer.reason}: {REFUSES_TEMPERATURE} = {answer.sent['temperature']:g}; "
             "delete that line in the panel and give the juror another name"
         )
     return ""

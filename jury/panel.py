@@ -10,12 +10,21 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from data.errors import BadPanel
+from jury.panel_faults import first_fault, shown, variable_name
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
+PORTS = {"http": 80, "https": 443}
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -42,7 +51,7 @@ class Juror(Part):
     model: str = Field(min_length=1)
     family: str = Field(min_length=1)
     base_url: str = ""
-    api_key_env: str = Field(default="", pattern=r"^\w*$")
+    api_key_env: str = ""
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int = Field(default=1500, ge=1, le=20_000)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
@@ -54,6 +63,11 @@ class Juror(Part):
     tokens_per_minute: Limit | None = None
     retires: date | None = Field(default=None, strict=False)
     ended: date | None = Field(default=None, strict=False)
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, value: str) -> str:
+        return variable_name(value)
 
     @model_validator(mode="after")
     def _can_be_called(self) -> Self:
@@ -77,6 +91,13 @@ class Juror(Part):
     def address(self) -> str:
         """Host and port: jurors with one address share its limits."""
         return urlsplit(self.base_url).netloc.lower()
+
+    @property
+    def place(self) -> str:
+        """Host as it is told to people: with its port where that is not the scheme's own."""
+        parts = urlsplit(self.base_url)
+        own = PORTS.get(parts.scheme)
+        return self.host if parts.port in (None, own) else f"{self.host}:{parts.port}"
 
     def profile(self) -> dict[str, Any]:
         """Return what decides the answers of this juror; never its key, price, limits or port.
@@ -111,8 +132,11 @@ class Panel(Part):
         return self
 
     def hosts(self) -> list[str]:
-        """Return the hosts that will receive texts, each once, in the jurors' order."""
-        return list(dict.fromkeys(one.host for one in self.juror if not one.simulated))
+        """Return the hosts that will receive texts, each once, in the jurors' order.
+
+        With the port, where it is not the one that the scheme has anyway.
+        """
+        return list(dict.fromkeys(one.place for one in self.juror if not one.simulated))
 
     def notices(self, today: date) -> list[str]:
         """Return a sentence for every juror whose end is near."""
@@ -142,7 +166,7 @@ def read_panel(name_or_path: str | Path) -> Panel:
     try:
         return Panel.model_validate(body)
     except ValidationError as error:
-        raise BadPanel(f"panel {path}: {_first(error, body)}") from error
+        raise BadPanel(f"panel {path}: {_fault(error, body)}") from error
 
 
 def shipped() -> list[str]:
@@ -166,6 +190,16 @@ def keys(panel: Panel, environment: Mapping[str, str] = os.environ) -> dict[str,
                 '(api_key_env = "" where the server needs none)'
             )
     return {one.name: environment.get(one.api_key_env) or "none" for one in panel.juror}
+
+
+def ended(panel: Panel, today: date) -> list[str]:
+    """Return a sentence for every juror whose model has ended: a run would refuse the panel."""
+    return [
+        f"juror {one.name}: {one.model} ended on {end} and cannot be asked any more; a run refuses "
+        "this panel"
+        for one in panel.juror
+        if (end := one.end()) is not None and end <= today
+    ]
 
 
 def refuse_ended(panel: Panel, today: date) -> None:
@@ -196,34 +230,17 @@ def _check_address(base_url: str) -> None:
     parts = urlsplit(base_url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
-            f"base_url: {base_url!r} is not an address; write the one the texts may go to, "
+            f"base_url: {shown(base_url)} is not an address; write the one the texts may go to, "
             "such as https://api.openai.com/v1 or http://127.0.0.1:8000/v1"
         )
     if parts.username or parts.password or parts.query:
         raise ValueError("base_url: holds a key or a query; name a variable in api_key_env instead")
 
 
-def _first(error: ValidationError, body: Mapping[str, Any]) -> str:
-    """Return the first complaint in one line: juror, key, value, what is allowed."""
-    problem = error.errors()[0]
-    steps = list(problem["loc"])
-    said = str(problem["msg"]).removeprefix("Value error, ")
-    place = ""
-    if len(steps) > 1 and steps[0] == "juror":
-        place = f"juror {_called(body, steps[1])}, "
-        steps = steps[2:]
-    if not steps:
-        return f"{place}{said}"
-    if problem["type"] == "extra_forbidden":
-        known = Juror if place else Panel
-        names = ", ".join(field.alias or name for name, field in known.model_fields.items())
-        return f"{place}{steps[0]}: no such key; the keys are {names}"
-    given = "" if problem["type"] == "missing" else f" {problem['input']!r}"
-    return f"{place}{'.'.join(map(str, steps))}{given}: {said}"
-
-
-def _called(body: Mapping[str, Any], index: Any) -> str:
-    """Return the name of the juror at a place in the file, or its number where it has none."""
-    one = body["juror"][index]
-    name = one.get("name") if isinstance(one, dict) else None
-    return repr(name) if isinstance(name, str) else str(index + 1)
+def _fault(error: ValidationError, body: Mapping[str, Any]) -> str:
+    """Return the first complaint about a panel in one line."""
+    known = {
+        part: [field.alias or name for name, field in part.model_fields.items()]
+        for part in (Panel, Juror)
+    }
+    return first_fault(error, body, known[Panel], known[Juror])

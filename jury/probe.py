@@ -115,7 +115,7 @@ class _Line:
         async with self._gate.entered(tokens):
             answer = await self._provider.complete(call)
         self._gate.used(tokens, taken(answer.usage))
-        usd = price(self.juror, answer.usage, now()).usd if answer.http in (200, None) else 0.0
+        usd = 0.0 if _free(answer) else price(self.juror, answer.usage, now()).usd
         self.usd = None if self.usd is None or usd is None else self.usd + usd
         return answer
 
@@ -174,6 +174,11 @@ async def _probe_all(
         return _row(juror, heard, bare)
 
     return list(await asyncio.gather(*(one(juror) for juror in panel.juror)))
+
+
+def _free(answer: Answer) -> bool:
+    """Return whether a request cannot have cost anything: refused, or never sent."""
+    return answer.unsent or answer.http not in (200, None)
 
 
 async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:

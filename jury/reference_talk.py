@@ -12,7 +12,7 @@ from data.queries.references import ReferenceCard
 from data.schema import Status, now
 from data.store.references import ReferenceRecord, record_references
 from jury.call import Answer, Call, Form, Message
-from jury.cost import Budget, Price, price, unbilled, worst_case
+from jury.cost import Budget, Price, billed, worst_case
 from jury.lane import Lane, Patience, fatal
 from jury.parse import storable
 from jury.reference_question import AGAIN, SCHEMA, Said, prompt_for, read
@@ -59,7 +59,7 @@ async def ask(desk: Desk, lane: Lane, card: ReferenceCard) -> Status | None:
     talk = _Talk(lane, card)
     wait: float | None = 0.0
     while wait is not None:
-        await _rest(desk, max(wait, lane.pause_left()))
+        await lane.rest(max(wait, lane.pause_left()), desk.stopping)
         if desk.stopping.is_set():
             return talk.status
         if lane.stopped:
@@ -76,14 +76,13 @@ async def _request(desk: Desk, talk: _Talk) -> float | None:
         if desk.stopping.is_set() or lane.stopped:
             return 0.0
         if not await desk.budget.reserve(worst):
-            reason = "the next request could pass the cap"
-            talk.status = await _not_asked(desk, talk, Status.BUDGET_STOPPED, reason)
-            return None
+            return await _capped(desk, talk)
         began = time.perf_counter()
         answer = await lane.provider.complete(call)
         seconds = time.perf_counter() - began
         lane.used(call, answer.usage)
-        cost = _cost(lane, answer)
+        lane.heard(answer, desk.patience.in_a_row)
+        cost = billed(lane.juror, answer, now())
         await desk.budget.settle(worst, cost.usd)
         desk.tally.called(cost.usd)
         said = (
@@ -93,6 +92,17 @@ async def _request(desk: Desk, talk: _Talk) -> float | None:
         # The place is given up only once the call is stored: a kill loses no more than are open.
         await _store(desk, _record(talk, call, answer, said, cost, seconds))
     return _next(desk.patience, talk, answer, said)
+
+
+async def _capped(desk: Desk, talk: _Talk) -> float | None:
+    """End a talk that a cap has no room for; a failure before it stays the reason."""
+    talk.lane.out_of_money()
+    if talk.lane.stopped:
+        return 0.0
+    if talk.status is None:
+        reason = "the next request could pass the cap"
+        talk.status = await _not_asked(desk, talk, Status.BUDGET_STOPPED, reason)
+    return None
 
 
 def _next(patience: Patience, talk: _Talk, answer: Answer, said: Said) -> float | None:
@@ -131,15 +141,6 @@ def _wait(patience: Patience, talk: _Talk, answer: Answer) -> float | None:
     return seconds
 
 
-async def _rest(desk: Desk, seconds: float) -> None:
-    """Wait, unless the run is stopped."""
-    if seconds > 0:
-        try:
-            await asyncio.wait_for(desk.stopping.wait(), seconds)
-        except TimeoutError:
-            return
-
-
 async def _not_asked(desk: Desk, talk: _Talk, status: Status, reason: str) -> Status:
     """Store why a reference was not put to a juror at all: a row with number 0 and no cost."""
     record = ReferenceRecord(
@@ -165,13 +166,6 @@ def _worst(lane: Lane, call: Call) -> float | None:
     """Return what a request can cost at most."""
     texts = [turn.text for turn in call.messages]
     return worst_case(lane.juror, "".join([*texts, json.dumps(SCHEMA)]), now())
-
-
-def _cost(lane: Lane, answer: Answer) -> Price:
-    """Return what a request cost; where no answer came, nobody knows."""
-    if answer.http is not None and answer.http != 200:
-        return unbilled(lane.juror, answer.http, now())
-    return price(lane.juror, answer.usage, now())
 
 
 def _record(

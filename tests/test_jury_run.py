@@ -332,7 +332,8 @@ def test_a_call_without_an_answer_is_held_at_its_worst_under_a_cap(
     result = run(small_study, panel, concurrency=1, max_usd=0.05)
     assert (result.rated, result.usd) == (0, 0.0)
     assert result.usd_unknown == result.calls == 2
-    assert result.by_status == {"budget_stopped": 4}
+    assert result.by_status == {"request_failed": 4}
+    assert "counts in full against the cap" in result.stopped["a"]
 
 
 def test_a_cap_without_a_price_is_refused_before_anything(small_study: Engine, stub: Stub) -> None:

@@ -113,6 +113,41 @@ def test_a_missing_key_names_the_juror_and_the_variable() -> None:
     assert keys(Panel(name="p", juror=(juror(),)), {}) == {"gpt": "none"}
 
 
+KEYS = [
+    "sk-proj-Ab12Cd34Ef56",
+    "SK-ABCDEF",
+    "Ab12Cd34Ef56Gh78Ij90",
+    "AKIAIOSFODNN7EXAMPLE",
+    "0123456789ABCDEF",
+    "A" * 41,
+    "my key",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_never_shown(
+    write: Write, key: str
+) -> None:
+    with pytest.raises(BadPanel, match="write the variable's name, not the key") as caught:
+        read_panel(write("mine.toml", toml(api_key_env=key)))
+    assert key not in str(caught.value)
+    assert "juror 'gpt', api_key_env" in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["model", "base_url", "name", "temperature", "family"])
+def test_a_key_in_any_other_place_is_not_shown_either(write: Write, place: str) -> None:
+    key = "sk-proj-Ab12Cd34Ef56/+"
+    wrong = {place: key if place != "model" else [key], "max_tokens": 0}
+    with pytest.raises(BadPanel) as caught:
+        read_panel(write("mine.toml", toml(**wrong)))
+    assert key not in str(caught.value)
+
+
+def test_usual_names_of_variables_are_taken() -> None:
+    for name in ("", "OPENAI_API_KEY", "_KEY2", "OPENAIAPIKEYOFOURWARD"):
+        assert juror(api_key_env=name).api_key_env == name
+
+
 def test_the_papers_jury_is_refused_with_its_end_and_what_to_do() -> None:
     with pytest.raises(BadPanel, match=r"gpt-4o-2024-05-13 ended on 2026-10-23.*`current`"):
         refuse_ended(read_panel("medhelm"), date(2026, 11, 21))
@@ -146,7 +181,7 @@ def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> No
 def test_the_hosts_that_will_receive_texts_are_listed_once() -> None:
     hosts = ["api.openai.com", "api.anthropic.com", "api.together.xyz"]
     assert read_panel("current").hosts() == hosts
-    assert read_panel("local").hosts() == ["127.0.0.1"]
+    assert read_panel("local").hosts() == [f"127.0.0.1:{port}" for port in (8001, 8002, 8003)]
     assert read_panel("simulated").hosts() == []
 
 

@@ -2,15 +2,16 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+import aiohttp
 import httpx2
 
 from data.schema import Status
-from jury.call import Answer
+from jury.call import NO_CONNECTION, Answer
 
 AUTH = (401, 403)
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
@@ -59,13 +60,25 @@ def unreadable(body: str) -> Answer:
 
 def unanswered(error: BaseException, seconds: float) -> Answer:
     """Return the answer that silence or a broken connection is, named by its cause's kind alone."""
-    cause = error
-    while cause.__cause__ is not None and not isinstance(cause, TimeoutError):
-        cause = cause.__cause__
-    if isinstance(cause, (TimeoutError, httpx2.TimeoutException)):
+    causes = list(_causes(error))
+    cause = causes[-1]
+    unsent = any(isinstance(one, aiohttp.ClientConnectorError) for one in causes)
+    if not unsent and isinstance(cause, (TimeoutError, httpx2.TimeoutException)):
         return Answer(Status.TIMEOUT, f"no answer within {seconds:g} s", transient=True)
-    reason = f"no connection: {type(cause).__name__}"
-    return Answer(Status.REQUEST_FAILED, reason, transient=True)
+    reason = f"{NO_CONNECTION}: {type(cause).__name__}"
+    return Answer(Status.REQUEST_FAILED, reason, transient=True, unsent=unsent)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error and what it came of, down to the first time limit.
+
+    The SDKs' own words say too little: over aiohttp a line that breaks after the request was sent
+    is a `ConnectTimeout` as well. Only aiohttp's error in the chain says that nothing was sent.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = None if isinstance(cause, TimeoutError) else cause.__cause__
 
 
 def body_of(text: str) -> dict[str, Any] | None:
