@@ -8,11 +8,10 @@ from calibration.agreement import Panel, column_icc, why_undefined
 from calibration.bootstrap import Counts
 from calibration.grid import Grid
 from calibration.resample import (
-    Column,
     Prepared,
     Scale,
     icc_of_moments,
-    moments,
+    moments_of_two,
     panel_column,
     prepare,
     scale,
@@ -117,21 +116,24 @@ class HeldReplicates:
         everyone = panel_column(self.prepared, by, self.clinicians)
         jury = panel_column(self.prepared, by, self.jury)
         weights = counts[:, self.prepared.clusters] * self.jury_present * (jury.count > 0)
-        gaps = [self._gap(by, everyone, jury, weights, *held) for held in self.held]
+        # Each clinician takes some of the responses: quick where a response is a row.
+        laid = [everyone.total, everyone.count, jury.mean, weights]
+        by_response = [np.ascontiguousarray(one.T) for one in laid]
+        gaps = [self._gap(by, by_response, *held) for held in self.held]
         return mean_of_given(np.column_stack(gaps))
 
-    def _gap(
-        self, by: Scale, everyone: Column, jury: Column, weights: Array, own: int, rows: Integers
-    ) -> Array:
-        value = self.prepared.values[rows, own]
-        z = by.factor[:, [own]] * (value - by.mean[:, [own]])
-        defined = by.defined[:, [own]]
-        others = Column(everyone.total[:, rows] - z, everyone.count[:, rows] - defined)
-        shared = weights[:, rows] * (others.count > 0) * defined
-        rest, jurors = others.mean, Column(jury.total[:, rows], jury.count[:, rows]).mean
+    def _gap(self, by: Scale, laid: list[Array], own: int, rows: Integers) -> Array:
+        """Return one clinician's difference from (n, B): sum, count, the jury's mean, weights."""
+        total, count, jurors, weights = (one.take(rows, axis=0) for one in laid)
+        z = by.factor[:, own] * (self.prepared.values[rows, own][:, None] - by.mean[:, own])
+        defined = by.defined[:, own]
+        count -= defined
+        rest = (total - z) / np.maximum(count, 1.0)
+        shared = weights * ((count > 0) * defined)
+        of_jury, of_own = moments_of_two(shared, (jurors, z), rest)
         again = self.prepared.method == "published"
-        of_jury = icc_of_moments(moments(shared, jurors, rest), restandardise=again)
-        return of_jury - icc_of_moments(moments(shared, z, rest), restandardise=again)
+        icc = icc_of_moments(of_jury, restandardise=again)
+        return icc - icc_of_moments(of_own, restandardise=again)
 
 
 def held_replicates(

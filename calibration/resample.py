@@ -151,6 +151,27 @@ def moments(weights: Array, x: Array, y: Array) -> Moments:
     )
 
 
+def moments_of_two(weights: Array, both: tuple[Array, Array], y: Array) -> tuple[Moments, Moments]:
+    """Return the sums of each of two columns with a third, what they share made once.
+
+    All of shape (n, B), the resample last: where few of many responses are taken.
+    """
+    n, wy = weights.sum(axis=0), weights * y
+    of_y, yy = wy.sum(axis=0), np.einsum("nb,nb->b", wy, y)
+    first, second = (
+        Moments(
+            n=n,
+            x=np.einsum("nb,nb->b", weights, x),
+            y=of_y,
+            xx=np.einsum("nb,nb,nb->b", weights, x, x),
+            yy=yy,
+            xy=np.einsum("nb,nb->b", wy, x),
+        )
+        for x in both
+    )
+    return first, second
+
+
 def moments_of_raters(weights: Array, y: Array, prepared: Prepared, raters: Integers) -> Moments:
     """Return the sums of y (B, n) with the values of single raters, shape (B, raters).
 
