@@ -18,6 +18,31 @@ def grid_of(table):
     return Grid(table, tuple(map(str, range(n))), np.arange(n), names, ("clinician",) * raters)
 
 
+# 20 responses by 6 raters, a third of it missing: made up with numpy's default_rng(7).
+UNBALANCED = [
+    [0.57, 2.56, 2.34, None, 2.16, 2.62],
+    [1.73, 2.64, 3.24, None, 3.3, None],
+    [None, None, 2.21, 2.95, None, 2.73],
+    [2.18, 1.24, 2.17, None, 1.98, 3.39],
+    [2.17, 1.8, None, None, 2.6, 2.95],
+    [1.25, 2.49, None, 1.94, 2.41, 1.84],
+    [2.2, 2.22, None, None, None, None],
+    [None, None, 3.83, None, 3.87, None],
+    [2.44, None, None, 2.52, 2.53, 3.43],
+    [1.33, 2.2, None, 2.57, None, 1.74],
+    [2.46, 3.01, None, None, None, None],
+    [2.16, 3.8, None, 3.77, 2.59, None],
+    [1.15, 1.75, None, 2.68, 3.26, 4.34],
+    [None, 1.76, 1.75, 2.69, 2.23, None],
+    [2.48, 3.17, 1.72, None, None, 2.25],
+    [None, 2.92, 3.51, 3.81, None, 3.11],
+    [0.93, None, 0.61, None, 0.73, 2.34],
+    [0.67, 2.97, 1.49, None, None, None],
+    [1.31, None, 0.81, 1.45, None, None],
+    [1.71, None, None, None, None, 1.11],
+]
+
+
 def simulate(n, raters, each, seed, variances=(1.0, 0.25, 0.75)):
     random = np.random.default_rng(seed)
     response, rater, residual = np.sqrt(variances)
@@ -39,6 +64,16 @@ def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
     assert model.consistency(5) == pytest.approx(iccs["ICC(C,k)"], abs=1e-4)
     assert model.agreement() == pytest.approx(iccs["ICC(A,1)"], abs=1e-4)
     assert model.agreement(5) == pytest.approx(iccs["ICC(A,k)"], abs=1e-4)
+
+
+def test_an_unbalanced_table_has_the_variances_that_r_finds():
+    # lme4 1.1.31 on R 4.2.2: lmer(y ~ 1 + (1 | item) + (1 | rater), REML = TRUE), bobyqa.
+    table = [[math.nan if one is None else one for one in row] for row in UNBALANCED]
+
+    model = clinicians_mixed_model(grid_of(table))
+
+    found = (model.response, model.rater, model.residual)
+    assert found == pytest.approx((0.286214678, 0.107953236, 0.384808774), rel=1e-3)
 
 
 def test_it_recovers_what_was_simulated_from_two_ratings_a_response():
