@@ -80,10 +80,19 @@ class SelfTest:
         """How many it is known to have borne."""
         return sum(one.held is True for one in self.outcomes)
 
+    @property
+    def moved(self) -> int:
+        """How many are known to have moved its scores."""
+        return sum(one.held is False for one in self.outcomes)
+
     def __str__(self) -> str:
         if self.simulated:
             return "injection: simulated: no model is asked, so there is nothing to test"
+        unknown = sum(one.held is None for one in self.outcomes)
         others = "".join(f"; {one}" for one in self.outcomes if not one.held)
+        if unknown:
+            counts = f"{self.held} held, {self.moved} moved, {unknown} not known"
+            return f"injection: {counts}{others}"
         return f"injection: {self.held} of {len(self.outcomes)} held{others}"
 
     def to_json(self) -> dict[str, Any]:
@@ -95,6 +104,7 @@ class SelfTest:
         return {
             "simulated": self.simulated,
             "held": None if self.simulated else self.held,
+            "moved": None if self.simulated else self.moved,
             "of": len(self.outcomes),
             "usd": self.usd,
             "probes": probes,

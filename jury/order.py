@@ -1,12 +1,14 @@
 """What a run is asked for: which responses each juror has still to rate."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Engine
 
 from data import queries
-from data.errors import BadPanel, Unknown
+from data.errors import BadPanel, Conflict, Unknown
+from data.queries.attempts import juror_profiles
 from data.rubric import Rubric
 from data.schema import Status
 from data.store.attempts import JurorRecord
@@ -69,3 +71,27 @@ def tasks_of(engine: Engine, panel: Panel, names: Sequence[str] | None) -> list[
 def record_of(juror: Juror) -> JurorRecord:
     """Return a juror as a study keeps it."""
     return JurorRecord(juror.name, juror.family, juror.profile(), juror.simulated)
+
+
+def refuse_changed(engine: Engine, panel: Panel) -> None:
+    """Raise Conflict, with what differs, if a juror has rated here with other settings."""
+    profiles = juror_profiles(engine, [one.name for one in panel.juror])
+    for juror in panel.juror:
+        if changes := _changes(profiles.get(juror.name), juror.profile()):
+            raise Conflict(
+                f"juror {juror.name!r}: a juror of this name with another profile is in the study "
+                f"({', '.join(changes)}), and their ratings must not mix; put the setting back, or "
+                "give the juror another name in the panel"
+            )
+
+
+def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]:
+    """Return the settings that differ, the old value first."""
+    if old is None or not old:
+        return []
+    names = [name for name in (*new, *(set(old) - set(new))) if old.get(name) != new.get(name)]
+    return [f"{name}: {_told(old.get(name))} -> {_told(new.get(name))}" for name in names]
+
+
+def _told(value: Any) -> str:
+    return "not set" if value is None else f"{value}"

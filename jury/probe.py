@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from data.rubric import read_rubric
+from data.queries.attempts import without_texts
+from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider
 from jury.cost import price
@@ -25,22 +26,19 @@ RUBRIC = "generic"  # which the self-test is rated on
 WRONG_FORM = (400, 422, 500, 501)
 PATIENCE = Patience(tries=3)
 FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "test": {
-            "type": "object",
-            "properties": {
-                "explanation": {"type": "string"},
-                "score": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
-            },
-            "required": ["explanation", "score"],
-            "additionalProperties": False,
-        }
-    },
-    "required": ["test"],
-    "additionalProperties": False,
-}
+TINY = Rubric(
+    name="probe",
+    version="1",
+    audience="nobody",
+    gold="never",
+    scale=Scale(min=1, max=5),
+    criterion=(
+        Criterion(
+            name="test", question="Any?", anchors={point: f"{point}" for point in range(1, 6)}
+        ),
+    ),
+    prompt="{{response}}",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,10 @@ class ProbeRow:
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    """What came of one line to a juror."""
+    """What came of one line to a juror: its answer, and what that says."""
 
     answer: Answer
+    parsed: Parsed
     form: Form
     usd: float | None
     limits: Mapping[str, str]
@@ -186,15 +185,22 @@ async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
     test = None
     try:
         for form in FORMS if line.juror.form == "auto" else (line.juror.form,):
-            answer = await line.put(Call((Message("user", QUESTION),), SCHEMA, form))
+            answer = await line.put(Call((Message("user", QUESTION),), TINY.json_schema(), form))
             if answer.status == Status.OK or answer.http not in WRONG_FORM:
                 break
-        usd = line.usd
-        if injections and answer.status == Status.OK:
+        usd, parsed = line.usd, _said(answer, TINY)
+        if injections and parsed.status == Status.OK:
             test = await _self_test(line, form, injections)
     finally:
         await line.close()
-    return _Heard(answer, form, usd, line.limits, test)
+    return _Heard(answer, parsed, form, usd, line.limits, test)
+
+
+def _said(answer: Answer, rubric: Rubric) -> Parsed:
+    """Return what an answer says, or why it says nothing."""
+    if answer.status != Status.OK:
+        return Parsed(answer.status, answer.reason)
+    return parse(answer.text, rubric)
 
 
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
@@ -207,9 +213,7 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
     async def ask(prompt: str) -> Parsed:
         call = Call((Message("user", prompt),), rubric.json_schema(), form)
         answer = await line.put_patiently(call)
-        if answer.status != Status.OK:
-            return Parsed(answer.status, answer.reason)
-        return parse(answer.text, rubric)
+        return _said(answer, rubric)
 
     outcomes = await bear(injections, rubric, ask)
     return SelfTest(outcomes, line.usd)
@@ -218,7 +222,7 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
 def _row(juror: Juror, heard: _Heard, bare: _Heard | None = None) -> ProbeRow:
     """Return the row of a juror, heard as the panel sets it and perhaps without temperature."""
     temperature = "not set" if juror.temperature is None else "accepted"
-    reason, usd = heard.answer.reason, heard.usd
+    reason, usd = without_texts(heard.parsed.reason), heard.usd
     if bare is not None:
         usd = None if usd is None or bare.usd is None else usd + bare.usd
         if bare.answer.status == Status.OK:
@@ -233,7 +237,7 @@ def _row(juror: Juror, heard: _Heard, bare: _Heard | None = None) -> ProbeRow:
         host=juror.host,
         model=juror.model,
         returned_model=heard.answer.returned_model,
-        status=heard.answer.status,
+        status=heard.parsed.status,
         reason=reason,
         schema=heard.form if answered else "",
         temperature=temperature if answered else "",

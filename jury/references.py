@@ -19,6 +19,7 @@ from jury.call import Provider
 from jury.cost import Budget, refuse_unpriced
 from jury.lane import Lane, Patience
 from jury.loop import run_loop, stopped_by_interrupt
+from jury.order import refuse_changed
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.rates import gates
@@ -92,6 +93,7 @@ def _open(engine: Engine, panel: Panel, secrets: Mapping[str, str]) -> list[Lane
     records = [
         JurorRecord(one.name, one.family, one.profile(), one.simulated) for one in panel.juror
     ]
+    refuse_changed(engine, panel)
     raters, doors = add_jurors(engine, records), gates(panel)
     return [Lane(one, raters[one.name], lines[one.name], doors[one.name]) for one in panel.juror]
 

@@ -15,7 +15,7 @@ from jury.call import Provider
 from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.lane import Lane, Patience
 from jury.loop import run_loop, stopped_by_interrupt
-from jury.order import Order, jobs, record_of, tasks_of
+from jury.order import Order, jobs, record_of, refuse_changed, tasks_of
 from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.rates import gates
@@ -80,6 +80,7 @@ def estimate(
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
     order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    refuse_changed(engine, panel)
     raters = known_jurors(engine, [record_of(one) for one in panel.juror])
     rows = []
     for juror in panel.juror:
@@ -100,6 +101,7 @@ def _open(
         one.name: lines.get(one.name) or open_provider(one, secrets[one.name])
         for one in panel.juror
     }
+    refuse_changed(engine, panel)
     raters = add_jurors(engine, [record_of(one) for one in panel.juror])
     doors = gates(panel)
     return [Lane(one, raters[one.name], opened[one.name], doors[one.name]) for one in panel.juror]

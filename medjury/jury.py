@@ -9,17 +9,18 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from jury.panel import Panel, keys, read_panel, refuse_ended
+from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
+from medjury.jury_advice import advice, by_juror
 from medjury.jury_batch import FULL_PRICES, in_batches, still_in_batches
 from medjury.jury_figures import beside
+from medjury.jury_missing import missing
 from medjury.jury_probe import Named, probe
 from medjury.options import Db, Json, study_of
 from medjury.output import check_json, counted, progress, say, show, write_json
 
 MISSING = 1
-ANSWERED = ("invalid_json", "missing_criterion", "out_of_range", "truncated")
 jury = typer.Typer(no_args_is_help=True, help="Juries: run a panel, probe its jurors.")
 
 
@@ -49,8 +50,8 @@ def run(
             say(FULL_PRICES, json_to)
         return
     check_json(json_to)
-    keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
+    keys(chosen)
     rows = estimate(engine, chosen, replicates=replicates, benchmarks=benchmark)
     figures = beside(engine, chosen, rows, benchmark)
     for line in (*before(chosen), *figures.before()):
@@ -58,7 +59,7 @@ def run(
     let_rate = in_batches if batch else partial(_live, concurrency)
     result = let_rate(engine, chosen, max_usd, replicates, benchmark, json_to)
     print_result(result, json_to)
-    for line in figures.after():
+    for line in figures.after(whole=max_usd is None) if result.calls else ():
         say(line, json_to)
     write_json(result.to_json() | figures.to_json(), json_to)
     if result.missing:
@@ -66,6 +67,7 @@ def run(
 
 
 jury.command()(probe)
+jury.command()(missing)
 
 
 def _live(
@@ -96,34 +98,21 @@ def _live(
 def print_result(result: RunResult, json_to: Path | None = None) -> None:
     """Say what a run has come to: complete, or what is missing and why."""
     total = result.rated + result.missing
-    cost = f"${result.usd:.4f}" + (
-        f" and {result.usd_unknown} calls of unknown price" if result.usd_unknown else ""
-    )
     say(
         f"{result.panel}: scored {result.rated} of {total} "
         f"({counted(result.responses, 'response')} x {counted(result.jurors, 'juror')}), "
-        f"{counted(result.calls, 'call')}, {cost}",
+        f"{counted(result.calls, 'call')}, {cost_of(result)}",
         json_to,
     )
-    for status, count in result.by_status.items():
-        if status != "ok":
-            say(f"missing: {count} {status}", json_to)
-    for juror, why in result.stopped.items():
-        say(f"juror {juror} was stopped: {why}", json_to)
-    if result.missing:
-        say(_advice(result), json_to)
+    stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
+    for line in (*by_juror(result), *stopped, *advice(result)):
+        say(line, json_to)
 
 
-def _advice(result: RunResult) -> str:
-    """Return what to do about what is missing."""
-    answered = sum(result.by_status.get(name, 0) for name in ANSWERED)
-    again = "run the same command again: only what is missing is asked for"
-    if answered < result.missing:
-        return again
-    return (
-        "the jurors answered, but not in the form asked for: asking again costs as much and is "
-        "unlikely to help. Try a larger max_tokens, another schema, or another model"
-    )
+def cost_of(result: RunResult) -> str:
+    """Return what a run has cost, as far as it is known."""
+    unknown = counted(result.usd_unknown, "call")
+    return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
 
 
 def before(panel: Panel) -> list[str]:
@@ -175,7 +164,8 @@ def _print_estimate(
         for one in rows
     ]
     figures = beside(engine, panel, rows, benchmark)
-    for line in (*figures.before(), *figures.priced()):
+    over = ended(panel, datetime.now(UTC).date())
+    for line in (*over, *figures.before(), *figures.priced()):
         say(line, json_to)
     write_json({"panel": panel.name, "jurors": body} | figures.to_json(), json_to)
 

@@ -29,16 +29,20 @@ class Beside:
     def before(self) -> Iterator[str]:
         """Yield a warning for every juror that will meet its own family."""
         for juror, number in self._met():
-            yield f"{juror} will rate {number} responses written by its own family"
+            yield f"{juror} will rate {number} written by its own family"
         if self.own.unknown and self.families:
             of = f"{self.own.unknown} of {counted(self.own.responses, 'response')}"
-            yield f"{of} have authors whose family is unknown"
+            has = "has an author" if self.own.unknown == 1 else "have authors"
+            yield f"{of} {has} whose family is unknown"
 
-    def after(self) -> Iterator[str]:
-        """Yield what is told below a result: the paper's bound, and own families once more."""
+    def after(self, *, whole: bool) -> Iterator[str]:
+        """Yield what is told below a result that took calls: the bound, and own families again.
+
+        Under a cap nobody knows how many of those were rated, and they are not told twice.
+        """
         yield from self.priced()
-        for juror, number in self._met():
-            yield f"{juror} has {number} responses of its own family in this; they count as all do"
+        for juror, number in self._met() if whole else ():
+            yield f"{juror} has {number} of its own family in this; they count as all do"
 
     def priced(self) -> Iterator[str]:
         """Yield the paper's bound, if the run has anything to ask."""
@@ -59,7 +63,7 @@ class Beside:
         """Yield the jurors that meet their own family, and how often of how many."""
         for juror, number in self.own.own.items():
             if number:
-                of = f"{number} of {self.own.responses}"
+                of = f"{number} of {counted(self.own.responses, 'response')}"
                 yield f"juror {juror} (family {self.families[juror]})", of
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from data.schema import Status
 from jury.panel import Panel, keys, read_panel
 from medjury.options import Json
 from medjury.output import check_json, counted, say, show, write_json
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from jury.probe import ProbeRow
 
 Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
+UNFIT = 1
 COLUMNS = ["juror", "status", "form", "temperature", "ends"]
 
 
@@ -24,7 +26,10 @@ def probe(
     ] = True,
     json_to: Json = None,
 ) -> None:
-    """Ask each juror what it supports, and test whether a hidden instruction moves its scores."""
+    """Ask each juror what it supports, and test whether a hidden instruction moves its scores.
+
+    Exit 1 if a juror does not answer as it should, or an instruction moved its scores.
+    """
     from jury.injection import INJECTIONS
     from jury.probe import probe as ask
 
@@ -39,6 +44,13 @@ def probe(
             say(line, json_to)
     say(_cost(rows), json_to)
     write_json({"panel": chosen.name, "jurors": [one.to_json() for one in rows]}, json_to)
+    if not all(_fit(one) for one in rows):
+        raise typer.Exit(UNFIT)
+
+
+def _fit(one: "ProbeRow") -> bool:
+    """Return whether a juror answers as it should, and no instruction moved its scores."""
+    return one.status == Status.OK and not (one.injection and one.injection.moved)
 
 
 def _announce(panel: Panel, json_to: Path | None) -> None:

@@ -10,7 +10,8 @@ from data.queries.references import References, references
 from jury.panel import keys, read_panel, refuse_ended
 from jury.references import check_references
 from jury.tally import RunResult
-from medjury.jury import MISSING, before, how
+from medjury.jury import MISSING, before, cost_of, how
+from medjury.jury_advice import advice
 from medjury.jury_probe import Named
 from medjury.options import Db, Json, study_of
 from medjury.output import check_json, counted, progress, say, write_json
@@ -57,14 +58,11 @@ def check(
 
 def _print(result: RunResult, found: References, json_to: Path | None) -> None:
     """Say what the check has come to, and what is not known."""
-    cost = f"${result.usd:.4f}" + (
-        f" and {result.usd_unknown} calls of unknown price" if result.usd_unknown else ""
-    )
     total = result.rated + result.missing
     lines = [
         f"{result.panel}: answered {result.rated} of {total} "
         f"({counted(result.responses, 'reference')} x {counted(result.jurors, 'juror')}), "
-        f"{counted(result.calls, 'call')}, {cost}",
+        f"{counted(result.calls, 'call')}, {cost_of(result)}",
         *(f"missing: {n} {status}" for status, n in result.by_status.items() if status != "ok"),
         *(f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()),
         f"{len(found.marked)} marked, {len(found.sound)} sound, {len(found.not_known)} not known; "
@@ -74,8 +72,7 @@ def _print(result: RunResult, found: References, json_to: Path | None) -> None:
     ]
     if found.simulated:
         lines.append("these answers are simulated: they say nothing of the references")
-    if result.missing:
-        lines.append("run the same command again: only what is missing is asked for")
+    lines += advice(result)
     for line in lines:
         say(line, json_to)
 

@@ -87,6 +87,7 @@ def test_an_answer_that_is_not_read_is_not_known_and_never_held(do: Do, which: s
     got = bearing(script, schema="json_schema")
     assert got.held == 0
     assert {one.held for one in got.outcomes} == {None}
+    assert str(got).startswith("injection: 0 held, 0 moved, 5 not known; ")
     assert f"plain_order not known (the {which} one was not rated: " in str(got)
 
 
@@ -182,11 +183,24 @@ def panel_file(write: Write, stub: Stub) -> Path:
 def test_the_command_says_what_held_and_what_it_cost(run: Run, write: Write) -> None:
     with Stub(lambda seen: Do(verdict(seen, 5 if kind(seen) == "plain_order" else 4))) as stub:
         code, out, _ = run("jury", "probe", str(panel_file(write, stub)))
-    assert code == 0
+    assert code == 1
     said = "juror a: injection: 4 of 5 held; plain_order: accuracy +1, completeness +1, clarity +1"
     assert said in out
     assert "cost: $0.0220" in out
     assert "go to: 127.0.0.1" in out
+
+
+def test_the_command_ends_in_order_only_if_all_answered_and_none_was_moved(
+    run: Run, write: Write
+) -> None:
+    with Stub(lambda seen: Do(_low(seen))) as stub:
+        path = str(panel_file(write, stub))
+        assert run("jury", "probe", path)[0] == 0
+        stub.script = lambda _: Do("Fine.")
+        code, out, _ = run("jury", "probe", path, "--no-injection")
+    assert code == 1
+    assert "invalid_json" in out
+    assert "juror a: the answer holds no JSON object" in out
 
 
 def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write: Write) -> None:

@@ -367,8 +367,10 @@ def test_a_juror_of_the_same_name_with_other_settings_is_refused(
     small_study: Engine, stub: Stub
 ) -> None:
     run(small_study, panel_at(stub))
-    with pytest.raises(Conflict, match="another profile"):
+    with pytest.raises(Conflict, match=r"another profile .*\(temperature: not set -> 1.0\)"):
         run(small_study, panel_at(stub, temperature=1.0))
+    with pytest.raises(Conflict, match=r"\(schema: json_schema -> text\)"):
+        estimate(small_study, panel_at(stub, schema="text"))
 
 
 def test_options_that_make_no_sense_are_refused(small_study: Engine, stub: Stub) -> None:

@@ -9,6 +9,7 @@ from stub_llm import Do, Stub
 
 from data.schema import Status
 from jury.call import Answer
+from jury.injection import INJECTIONS
 from jury.lane import fatal
 from jury.panel import Panel, read_panel
 from jury.probe import probe
@@ -91,6 +92,24 @@ def test_a_refused_key_is_told_and_costs_one_call() -> None:
     with Stub([Do(status=401)]) as stub:
         (row,) = probe(panel(stub))
     assert (row.status, row.reason, row.schema) == (Status.AUTH, "HTTP 401 some_error", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [
+        ("I would say three.", Status.INVALID_JSON),
+        ('{"test": {"explanation": "fine", "score": 7}}', Status.OUT_OF_RANGE),
+        ('{"test": {"explanation": "fine"}}', Status.MISSING_CRITERION),
+    ],
+)
+def test_an_answer_that_cannot_be_used_is_not_ok_and_ends_the_probe(
+    text: str, status: Status
+) -> None:
+    with Stub(lambda _: Do(text)) as stub:
+        (row,) = probe(panel(stub), injections=INJECTIONS)
+    assert (row.status, row.schema, row.injection) == (status, "json_schema", None)
+    assert row.reason
+    assert len(stub.seen) == 1
 
 
 def test_simulated_jurors_answer_a_probe() -> None:

@@ -16,7 +16,7 @@ from jury.batch.post import NO_SUCH, Post, Trouble, no_batches
 from jury.batch.room import BatchProgress, Clerk, Pace, Room
 from jury.batch.submit import submit
 from jury.cost import refuse_unpriced
-from jury.order import Order, record_of, tasks_of
+from jury.order import Order, record_of, refuse_changed, tasks_of
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.tally import RunResult
 
@@ -80,6 +80,7 @@ async def _run(room: Room, panel: Panel, secrets: dict[str, str]) -> None:
     posts = {one.name: open_post(one, secrets[one.name]) for one in panel.juror}
     try:
         troubles = {one.name: await _checked(panel, one, posts[one.name]) for one in panel.juror}
+        refuse_changed(room.engine, panel)
         raters = add_jurors(room.engine, [record_of(one) for one in panel.juror])
         for one in panel.juror:
             clerk = Clerk(one, raters[one.name], posts[one.name])
