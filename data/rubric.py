@@ -19,11 +19,13 @@ from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
+from data.rubrics.complaints import first_complaint
 from data.rubrics.tags import disarm, forges
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
+LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 NO_REFERENCE = "(no reference is given for this instance)"
 NO_CHECKLIST = "(no checklist is given for this instance)"
 
@@ -114,7 +116,7 @@ class Rubric(Part):
         """
         if criterion not in self.criteria:
             raise Unknown(
-                f"{criterion!r} by {who} on {where}: the criteria of {self.name} are "
+                f"{_short(repr(criterion))} by {who} on {where}: the criteria of {self.name} are "
                 + ", ".join(self.criteria)
             )
         try:
@@ -123,7 +125,7 @@ class Rubric(Part):
             number = float("nan")
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
-                f"{criterion}={value} by {who} on {where}: the scale of {self.name} is {self.scale}"
+                f"{criterion}={_short(str(value))} by {who} on {where}: the scale of {self.name} is {self.scale}"
                 + OffScale.hint(str(value))
             )
         return number
@@ -193,6 +195,11 @@ def _inserted(card: Card) -> dict[str, str]:
     return {name: text for name in names if (text := getattr(card, name)) is not None}
 
 
+def _short(value: str) -> str:
+    """Return a value as a message may quote it: a long one may be a text in the wrong column."""
+    return value if len(value) <= LONGEST_QUOTED else f"(a text of {len(value)} characters)"
+
+
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
     """Refuse anchors off the scale, and a scale that is not anchored as the design asks."""
     off = sorted(set(criterion.anchors) - set(scale.points))
@@ -237,12 +244,4 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadRubric(f"rubric {folder}: {error}") from error
     except ValidationError as error:
-        raise BadRubric(f"rubric {folder}: {_first(error)}") from error
-
-
-def _first(error: ValidationError) -> str:
-    """Return the first complaint of pydantic in one line."""
-    problem = error.errors()[0]
-    place = ".".join(str(step) for step in problem["loc"])
-    said = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{place}: {said}" if place else said
+        raise BadRubric(f"rubric {folder}: {first_complaint(error.errors())}") from error

@@ -11,12 +11,14 @@ from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import Format, TableFile
 from data.queries import benchmarks
-from data.rubric import Rubric, read_rubric, shipped
+from data.rubric import Rubric, read_rubric
+from data.rubrics import known_as
+from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from medjury.blinding import mask_new
 from medjury.options import Db, RubricOption, rubric_named, study_of
-from medjury.output import progress, say
+from medjury.output import counted, progress, say
 
 GENERIC = "generic"
 FormatOption = Annotated[
@@ -39,6 +41,8 @@ def import_(
     engine = study_of(context, db, create=True)
     _refuse_demo(engine)
     chosen = rubric_named(engine, rubric)
+    if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
+        typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
     with progress(f"reading {path.name}", table.size_bytes) as at:
         added = import_responses(
             engine,
@@ -47,7 +51,7 @@ def import_(
             chosen,
             tick=lambda _: at(table.read_bytes),
         )
-    _say_responses(table, rows.ignored, added)
+    _say_responses(table, rows, added)
     mask_new(engine)
 
 
@@ -79,8 +83,8 @@ def ratings(
 
 
 def rubric_for(benchmark: str) -> Rubric:
-    """Return the shipped rubric of that benchmark's name, however it is spelt, or the generic one."""
-    bare = {_bare(name): name for name in shipped()} | {"noteextract": "chw_care_plan"}
+    """Return the shipped rubric of that benchmark, by HELM's or the paper's name, or the generic one."""
+    bare = {_bare(name): rubric for name, rubric in known_as().items()}
     return read_rubric(bare.get(_bare(benchmark), GENERIC))
 
 
@@ -98,9 +102,10 @@ def _format(form: str | None) -> Format | None:
     return "csv" if form == "csv" else "jsonl"
 
 
-def _say_responses(table: TableFile, ignored: tuple[str, ...], added: ResponsesAdded) -> None:
+def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) -> None:
     say(
-        f"{table.path.name}: {added.responses} responses to {added.instances} new instances imported, "
+        f"{table.path.name}: {counted(added.responses, 'response')} to "
+        f"{counted(added.instances, 'new instance')} imported, "
         f"{added.unchanged} were there already ({table.encoding})"
     )
     if not added.responses:
@@ -108,18 +113,29 @@ def _say_responses(table: TableFile, ignored: tuple[str, ...], added: ResponsesA
     for name, rubric in added.benchmarks.items():
         say(f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)")
     if added.twins:
+        repeat = "repeats" if added.twins == 1 else "repeat"
         say(
-            f"{added.twins} of them repeat a text of the same model to the same instance under another "
+            f"{added.twins} of them {repeat} a text of the same model to the same instance under another "
             "response_id: if that is one response, its ratings are now split over two"
         )
-    if ignored:
-        say("columns without meaning here, ignored: " + ", ".join(ignored))
+    if rows.ignored:
+        asked = [
+            f"{name} (did you mean {rows.meant[name]}?)" if name in rows.meant else name
+            for name in rows.ignored
+        ]
+        say("columns without meaning here, ignored: " + ", ".join(asked))
+    if not rows.contexts:
+        say(
+            "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
+            "to hold a response against. If the source is missing by mistake, begin a new study"
+        )
 
 
 def _say_ratings(table: TableFile, rows: RatingFile, added: RatingsAdded) -> None:
     say(
-        f"{table.path.name}: {added.added} ratings imported, {added.revised} revised an earlier one, "
-        f"{added.unchanged} were there already, {rows.missing} empty cells stay missing"
+        f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
+        f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "
+        f"{'stays' if rows.missing == 1 else 'stay'} missing"
     )
     if not (added.added or added.revised):
         say("nothing changed")

@@ -79,7 +79,10 @@ def test_an_absent_response_id_is_made_the_same_each_time(engine: Engine, write:
         ("i3,,c,p,,r31,m,x\n", r"row 6, column benchmark"),
         ("i3,visits,,,,r31,m,x\n", r"row 6, column context"),
         ("i3,visits,c,p,,r11,m,x\n", r"row 6, column response_id: 'r11': already used in row 2"),
-        ("i1,visits,other,p,,r31,m,x\n", r"row 6, column context: 'other': instance i1 of visits"),
+        (
+            "i1,visits,other,p,,r31,m,x\n",
+            r"row 6, column context: in response r31: instance i1 of visits",
+        ),
     ],
 )
 def test_one_bad_row_imports_nothing_and_is_named(

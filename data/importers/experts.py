@@ -43,7 +43,7 @@ class ExpertFile:
             raise table.wrong(
                 f"column {absent!r} is missing (expert scores have response_id, then criterion and "
                 "score or a column a criterion, and optionally why; "
-                f"this file has {', '.join(table.columns) or 'none'})"
+                f"{table.header})"
             )
 
     def __iter__(self) -> Iterator[ExpertRow]:

@@ -38,7 +38,7 @@ class RatingFile:
             raise table.wrong(
                 f"column {absent[0] if absent else 'criterion'!r} is missing (ratings have "
                 "response_id, rater, kind and then criterion, score or a column a criterion; "
-                f"this file has {', '.join(table.columns) or 'none'})"
+                f"{table.header})"
             )
 
     def __iter__(self) -> Iterator[RatingRow]:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 
-from data.importers.rows import Origin, ResponseRow
+from data.importers.rows import Origin, ResponseRow, meant
 from data.importers.table import Cells, TableFile
 
 REQUIRED = ("instance_id", "model", "response")
@@ -25,6 +25,10 @@ class ResponseFile:
     ----------
     ignored
         Columns of the file that mean nothing here.
+    meant
+        Ignored column -> the absent one that it is probably meant to be.
+    contexts
+        Rows read so far that have a context.
 
     Raises
     ------
@@ -37,6 +41,10 @@ class ResponseFile:
     def __init__(self, table: TableFile, benchmark: str | None = None) -> None:
         self.table, self.benchmark = table, benchmark
         self.ignored = tuple(name for name in table.columns if name not in COLUMNS)
+        self.contexts = 0
+        absent = [name for name in COLUMNS if name not in table.columns]
+        near = {name: meant(name, absent) for name in self.ignored}
+        self.meant = {name: known for name, known in near.items() if known}
         missing = [name for name in REQUIRED if name not in table.columns]
         if not {"context", "prompt"} & set(table.columns):
             missing.append("context")
@@ -44,14 +52,16 @@ class ResponseFile:
             raise table.wrong(
                 f"column {missing[0]!r} is missing (a file of responses has "
                 f"instance_id, benchmark, context, prompt, reference, response_id, model, response; "
-                f"this one has {', '.join(table.columns) or 'none'})"
+                f"{table.header})"
             )
         if benchmark is None and "benchmark" not in table.columns:
             raise table.wrong("column 'benchmark' is missing; add it or give --benchmark NAME")
 
     def __iter__(self) -> Iterator[ResponseRow]:
         for origin, cells in self.table:
-            yield self._row(origin, cells)
+            row = self._row(origin, cells)
+            self.contexts += bool(row.context.strip())
+            yield row
 
     def _row(self, origin: Origin, cells: Cells) -> ResponseRow:
         for column in ("instance_id", "model"):

@@ -1,13 +1,20 @@
 """Rows as every importer yields them, whatever the format they came in."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from difflib import get_close_matches
 
 from data.errors import BadRow
 from data.schema import Kind
 
 Tick = Callable[[int], None]
+QUOTED = {
+    *("instance_id", "benchmark", "response_id", "model", "rater", "kind", "criterion", "score"),
+    *("rated_at", "pass", "replicate"),
+}
+LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +28,22 @@ class Origin:
         return f"{self.file} row {self.row}"
 
     def wrong(self, column: str, value: object, allowed: str) -> BadRow:
-        """Return the error that says which value of this row is wrong and what is allowed."""
-        shown = repr(value) if len(repr(value)) <= 80 else repr(value)[:77] + "..."
-        return BadRow(f"{self}, column {column}: {shown}: {allowed}; nothing was imported")
+        """Return the error that says which value of this row is wrong and what is allowed.
+
+        The value is quoted only in columns of names and numbers, and only where it is short: a
+        text may be a patient's, and so may whatever slipped into another column by a shift.
+        """
+        shown = repr(value)
+        quoted = (
+            f": {shown}" if (column in QUOTED or not value) and len(shown) <= LONGEST_QUOTED else ""
+        )
+        return BadRow(f"{self}, column {column}{quoted}: {allowed}; nothing was imported")
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the known column that a name is probably meant to be; "" where none is close."""
+    plain = re.sub(r"[\W_]+", "_", name.strip().lower())
+    return next(iter(get_close_matches(plain, list(known), n=1)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -31,6 +32,7 @@ BINARY = {
     b"SQLite format 3": "a database",
 }
 CHUNK = 1 << 20
+NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
 csv.field_size_limit(1 << 30)
 
 
@@ -78,6 +80,15 @@ class TableFile:
         if empty:
             raise self.wrong("the file has a header and no rows")
 
+    @property
+    def header(self) -> str:
+        """Return the columns' names for a message, unless they look like a row of texts."""
+        if not any(self.columns):
+            return "this file has none"
+        if not all(map(_is_name, self.columns)):
+            return "the first row of this file is no header"
+        return f"this file has {', '.join(self.columns)}"
+
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
         return BadFile(f"{self.path}: {why}; nothing was imported")
@@ -101,7 +112,8 @@ class TableFile:
             raise self.wrong(f"not a CSV file ({error})") from error
         repeated = sorted({name for name in columns if columns.count(name) > 1})
         if repeated:
-            raise self.wrong(f"column {repeated[0]!r} stands twice in the header")
+            shown = repr(repeated[0]) if _is_name(repeated[0]) else "(not quoted: it is no name)"
+            raise self.wrong(f"column {shown} stands twice in the header")
         return columns
 
     def _csv(self, lines: io.TextIOWrapper) -> Iterator[tuple[Origin, Cells]]:
@@ -137,6 +149,11 @@ class TableFile:
         if not isinstance(found, dict):
             raise self.wrong(f"row {number} is {type(found).__name__}, not a JSON object")
         return list(found.items())
+
+
+def _is_name(column: str) -> bool:
+    """Whether this looks like a column's name; a file without a header has a patient's text there."""
+    return column == "" or NAME.fullmatch(column) is not None
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:

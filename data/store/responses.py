@@ -176,8 +176,8 @@ def _refuse_change(row: ResponseRow, stored: Instance) -> None:
             raise row.origin.wrong(
                 column,
                 getattr(row, column),
-                f"instance {row.instance_id} of {row.benchmark} already has another {column}; "
-                "use another instance_id for another text",
+                f"in response {row.response_id}: instance {row.instance_id} of {row.benchmark} "
+                f"already has another {column}; use another instance_id for another text",
             )
 
 

@@ -1,0 +1,149 @@
+"""What an import says: no patient's text in an error, and what may be wrong with a file that is taken."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small import RESPONSES, Run
+
+from data.errors import BadInput, BadRubric
+from data.importers.ratings import RatingFile
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubrics import shipped
+from data.rubrics.complaints import KEYS, unasked
+from medjury.study import rubric_for
+
+Write = Callable[[str, str], Path]
+SECRET = "Patient Zylberquist, born 1951, has a rash"
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+
+
+@pytest.mark.parametrize("place", [2, 3, 4])
+def test_an_error_about_a_text_names_its_place_and_never_quotes_it(
+    run: Run, write: Write, place: int
+) -> None:
+    run("import", str(write("a.csv", HEAD + "i1,visits,c,p,ref,r1,m,said\n")))
+    cells = ["i1", "visits", "c", "p", "ref", "r2", "m", "said"]
+    cells[place] = f'"{SECRET}"'
+    code, out, err = run("import", str(write("b.csv", HEAD + ",".join(cells) + "\n")))
+    assert code == 2
+    assert "row 2" in err
+    assert "response r2: instance i1" in err
+    assert "Zylberquist" not in out + err
+
+
+def test_a_file_without_a_header_is_refused_without_its_first_row(write: Write) -> None:
+    row = f'i1,visits,"{SECRET}",p,,r1,m,"{SECRET}"\n'
+    for text in (row, f'"{SECRET}",a\n1,2\n'):
+        for reader in (ResponseFile, RatingFile):
+            with pytest.raises(BadInput) as refused:
+                reader(TableFile(write("r.csv", text)))
+            assert "Zylberquist" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "row", ["r11,dr,clinician,clarity,{0}", "r11,dr,clinician,{0},3", "r11,dr,{0},clarity,3"]
+)
+def test_a_text_in_a_column_of_names_or_numbers_is_not_quoted(
+    run: Run, write: Write, row: str
+) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    text = "response_id,rater,kind,criterion,score\n" + row.format(SECRET.replace(",", "")) + "\n"
+    code, _, err = run("ratings", str(write("ratings.csv", text)))
+    assert code == 2
+    assert "row 2" in err
+    assert "Zylberquist" not in err
+
+
+def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loudly(
+    run: Run, write: Write
+) -> None:
+    text = "instance_id,benchmark,ctx,prompt,model,response,ward\ni1,visits,c,p,m,said,A\n"
+    code, out, _ = run("import", str(write("r.csv", text)))
+    assert code == 0
+    assert "1 response to 1 new instance imported" in out
+    assert "ctx (did you mean context?), ward" in out
+    assert "WARNING: no row has a context" in out
+    assert "WARNING" not in run("import", str(write("s.csv", RESPONSES)))[1]
+
+
+def test_one_empty_cell_is_counted_in_the_singular(run: Run, write: Write) -> None:
+    run("import", str(write("responses.csv", RESPONSES)))
+    text = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr,clinician,,1,1\n"
+    assert "1 empty cell stays missing" in run("ratings", str(write("ratings.csv", text)))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "rubric"),
+    [
+        ("MTSamples", "mtsamples_replicate"),
+        ("MTSamples Procedures", "mtsamples_procedures"),
+        ("PatientInstruct", "starr_patient_instructions"),
+        ("NoteExtract", "chw_care_plan"),
+        ("MEDIQA", "medi_qa"),
+        ("ACI-Bench", "aci_bench"),
+        ("MIMIC-RRS", "mimic_rrs"),
+        ("MIMIC-BHC", "mimic_bhc"),
+        ("MIMIC-IV-BHC", "mimic_bhc"),
+        ("MedDialog", "med_dialog"),
+        ("MedicationQA", "medication_qa"),
+        ("MentalHealth", "mental_health"),
+        ("DischargeMe", "dischargeme"),
+        ("MedAlign", "medalign"),
+        ("ward round", "generic"),
+    ],
+)
+def test_a_benchmark_finds_its_rubric_by_the_papers_name(name: str, rubric: str) -> None:
+    assert rubric_for(name) == read_rubric(rubric)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("audience =", "audiance =", "audiance: unknown key; did you mean audience?"),
+        ("max =", "maxx =", "scale.maxx: unknown key; did you mean max?"),
+        ("question =", "qestion =", "criterion.0.qestion: unknown key; did you mean question?"),
+        ("name = ", "zzzz = 1\nname = ", "zzzz: unknown key; the keys here are name"),
+    ],
+)
+def test_an_unknown_key_of_a_rubric_is_named_before_what_is_missing(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    text = (
+        'name = "own"\nversion = 1\naudience = "all"\ngold = "always"\n[scale]\nmin = 0\nmax = 1\n'
+        '[[criterion]]\nname = "ok"\nquestion = "Is it?"\nanchors = {"0" = "no", "1" = "yes"}\n'
+    )
+    (tmp_path / "rubric.toml").write_text(text.replace(old, new, 1))
+    (tmp_path / "prompt.txt").write_text("{{response}}")
+    with pytest.raises(BadRubric) as refused:
+        read_rubric(tmp_path)
+    assert said in str(refused.value)
+
+
+def test_the_keys_a_rubric_may_have_are_the_models() -> None:
+    assert set(KEYS[""]) == set(Rubric.model_fields) - {"prompt"}
+    assert set(KEYS["scale"]) == set(Scale.model_fields)
+    assert set(KEYS["criterion"]) == set(Criterion.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("Rate {{response}}", "{{criteria}} is missing, and kindness, use_of_words stand nowhere"),
+        ("Rate kindness. JSON. {{response}}", "use_of_words stands nowhere"),
+        ("{{response}} {{criteria}}", "{{schema}} is missing"),
+        ("{{response}} {{criteria}} {{schema}}", ""),
+        ("Rate Kindness and Use of Words of {{response}} in JSON", ""),
+    ],
+)
+def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt: str, said: str) -> None:
+    found = unasked(prompt, ("kindness", "use_of_words"))
+    assert said in found
+    assert bool(found) == bool(said)
+
+
+def test_no_shipped_prompt_leaves_a_juror_unasked() -> None:
+    rubrics = [read_rubric(name) for name in shipped()]
+    assert not any(unasked(one.prompt, one.criteria) for one in rubrics)
