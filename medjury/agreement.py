@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.queries import benchmarks, simulated_raters
+from data.queries.attempts import missing_verdicts
 from data.queries.frames import ratings_frame, responses_frame
 from medjury.agreement_details import print_details
 from medjury.agreement_ledger import Looked, known_of
@@ -84,11 +85,15 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
 
     take = sound_only if asked.references == "sound" else all_instances
     kept: Kept = take(engine, scores_of(engine))
-    jury = asked.jurors or _all_jurors(kept.scores)
+    jury, silent = asked.jurors or _all_jurors(kept.scores), _silent(engine, kept.scores)
     if jury:
         say(f"jury: {', '.join(jury)}", json_to)
+    if silent:
+        seat = "without a score from them" if asked.jurors else "not in this jury"
+        say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
+    scores = _seated(kept.scores, silent) if asked.jurors else kept.scores
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        table, body, found = _computed(engine, asked, kept.scores, jury)
+        table, body, found = _computed(engine, asked, scores, jury)
     print_table(table, asked.method, json_to)
     for line in (*kept.told, *steered(engine)):
         say(line, json_to)
@@ -169,6 +174,23 @@ def _all_jurors(scores: "Scores") -> list[str]:
     everybody = scores.raters("juror")
     real = [name for name in everybody if name not in scores.simulated]
     return real or list(everybody)
+
+
+def _silent(engine: Engine, scores: "Scores") -> list[str]:
+    """Return the jurors who were asked and have no rating at all, simulated ones left out."""
+    asked = {one.juror for one in missing_verdicts(engine)}
+    return sorted(asked - {*scores.raters("juror"), *scores.simulated})
+
+
+def _seated(scores: "Scores", silent: list[str]) -> "Scores":
+    """Return the scores with places for jurors who gave none, so that a jury can count them."""
+    from calibration.scores import Scores
+
+    class Seated(Scores):
+        def raters(self, kind: str) -> tuple[str, ...]:
+            return tuple(sorted({*super().raters(kind), *(silent if kind == "juror" else ())}))
+
+    return Seated(scores.ratings, scores.responses, scores.rubrics, scores.simulated)
 
 
 def _jurors(panel: str | None, jurors: str | None) -> list[str] | None:
