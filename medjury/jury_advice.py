@@ -9,7 +9,7 @@ from jury.lane import NO_SUCH_MODEL, REFUSES_TEMPERATURE
 from jury.tally import RunResult
 
 AGAIN = "run the same command again: only what is missing is asked for"
-BY_STATUS = {
+BY_STATUS: dict[str, str] = {
     Status.AUTH: "the key was refused: put a valid one in the variable that the panel's "
     "api_key_env names, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",

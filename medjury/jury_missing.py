@@ -1,10 +1,12 @@
 """`medjury jury missing`: which juror has not rated which response, why, and what all has cost."""
 
+from pathlib import Path
+
 import typer
 
 from data.queries.attempts import by_juror, missing_verdicts, spending
 from medjury.options import Db, Json, study_of
-from medjury.output import check_json, counted, say, show, write_json
+from medjury.output import check_json, counted, room, say, show, width, write_json
 
 COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 
@@ -25,7 +27,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
             ]
             for one in rows
         ]
-        show("Missing verdicts", COLUMNS, cells, json_to)
+        _table(cells, json_to)
     totals = by_juror(rows)
     for juror, counts in totals.items():
         each = ", ".join(f"{number} {status}" for status, number in counts.items())
@@ -46,3 +48,12 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "usd_unknown": spent.unknown,
     }
     write_json(body, json_to)
+
+
+def _table(cells: list[list[str]], json_to: Path | None) -> None:
+    """Show the verdicts as a table or, where the screen is too narrow for it, a line each."""
+    if width(COLUMNS, cells) <= room(json_to):
+        show("Missing verdicts", COLUMNS, cells, json_to)
+        return
+    for juror, response, status, calls, reason in cells:
+        say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)

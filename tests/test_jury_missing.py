@@ -109,6 +109,14 @@ def test_a_failure_that_may_pass_is_advised_to_be_asked_again(ask: Ask) -> None:
     assert (code, AGAIN in out) == (1, True)
 
 
+def test_a_narrow_screen_gets_a_line_for_each_missing_verdict(run: Run, ask: Ask) -> None:
+    ask(lambda _: Do(refusal="No."))
+    assert "Missing verdicts" in run("jury", "missing")[1]
+    ask(leaky)
+    _, out, _ = run("jury", "missing")
+    assert "a, r11: out_of_range, 3 calls: accuracy: score (no number) is not" in out
+
+
 @pytest.mark.parametrize("score", ['"4/5"', "7", "4.5", "true"])
 def test_a_number_in_a_reason_stays(score: str) -> None:
     said = f"clarity: score {score} is not a whole number on the scale 1-5"
