@@ -1,6 +1,7 @@
 """Names of language models and their makers, and the shapes in which texts write them."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -138,6 +139,54 @@ def doubtful_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 NEVER = {"gpt", "ai", "llm", "model"}  # glutamate-pyruvate transaminase, and no names at all
+
+
+# Cyrillic and Greek letters that are drawn like Latin ones.
+LOOKALIKES = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0408\u0405"
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
+    "ABEKMHOPCTXIJSaeopcyxijsdABEZHIKMNOPTXo",
+)
+BETWEEN = r"[-\u2010-\u2015_./\s\u00ad\u200b-\u200d\u2060\ufeff]"
+LEAST_LETTERS = 8  # of a study's name that is sure however its letters are set apart
+
+
+def folded(text: str) -> str:
+    """Return a text of the same length with look-alike letters as the Latin ones they resemble."""
+    if text.isascii():
+        return text
+    signs = (unicodedata.normalize("NFKC", one) for one in text)
+    return "".join(
+        new if len(new) == 1 else old for old, new in zip(text, signs, strict=True)
+    ).translate(LOOKALIKES)
+
+
+@lru_cache(maxsize=64)
+def own_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
+    """Return what finds a study's own compound names, whatever stands between their letters."""
+    own = [one for name in names if _compound(one := name.strip().rsplit("/", 1)[-1])]
+    spread = [
+        f"{BETWEEN}{{0,4}}".join(
+            f"{BETWEEN}?".join(map(re.escape, token)) for token in _tokens(one)
+        )
+        for one in sorted(own, key=len, reverse=True)
+    ]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(spread)})(?!\w)", re.IGNORECASE) if spread else None
+
+
+def _compound(name: str) -> bool:
+    """Whether a name is long, of parts, and has what ordinary words have not.
+
+    That is a digit, a capital inside a word, or, in three parts or more, a family's name or a
+    word in capitals: `progress-note-writer` stays a name that may mean something else.
+    """
+    tokens = _tokens(name)
+    odd = re.search(r"\d|[^\W\d_A-Z][A-Z]", name) is not None
+    if len(tokens) > 2 and not odd:
+        family = {one.casefold() for one in AMBIGUOUS} & set(tokens)
+        odd = bool(family) or re.search(r"[A-Z]{4}", name) is not None
+    return len(tokens) > 1 and odd and sum(map(len, tokens)) >= LEAST_LETTERS
 
 
 def vendors() -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from annotate import clues
-from annotate.authors import default_names
+from annotate.authors import default_names, folded
 
 __all__ = ["MARK", "Found", "Masked", "default_names", "find_self_naming", "mask", "unmask"]
 
@@ -46,7 +46,8 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
     names
         The study's models, families and makers. Ids with a number (`gpt-4o`) are sure in any
         spelling of their separators; plain words (`nova`) are possible, and sure only where
-        the text introduces itself by them.
+        the text introduces itself by them. Long names of several parts (`house-mistral-x`) are
+        sure with anything between their letters, and look-alike letters count as Latin ones.
 
     Returns
     -------
@@ -55,15 +56,16 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
         "as an AI language model". `possible`: a name that people or things bear too, or one
         that the text says someone else used. Laboratory GPT is neither.
     """
-    known = tuple(sorted(set(names)))
+    known, read = tuple(sorted(set(names))), folded(text)
     sure = _merged(
         [
-            *clues.self_descriptions(text),
-            *clues.plain_names(text, known),
-            *clues.introductions(text, known),
+            *clues.self_descriptions(read),
+            *clues.own_names(read, known),
+            *clues.plain_names(read, known),
+            *clues.introductions(read, known),
         ]
     )
-    doubtful = [one for one in _merged([*clues.doubtful_names(text, known)]) if _free(one, sure)]
+    doubtful = [one for one in _merged([*clues.doubtful_names(read, known)]) if _free(one, sure)]
     found = [Found(*span, text[slice(*span)], "sure") for span in sure]
     found += [Found(*span, text[slice(*span)], "possible") for span in doubtful]
     return sorted(found, key=lambda one: one.start)

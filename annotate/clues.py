@@ -7,7 +7,7 @@ read from its sentence: a title, a surname, a patient's words, a laboratory valu
 import re
 from collections.abc import Iterator
 
-from annotate.authors import doubtful_pattern, is_measurement, plain_pattern, vendors
+from annotate.authors import doubtful_pattern, is_measurement, own_pattern, plain_pattern, vendors
 
 Span = tuple[int, int]
 
@@ -55,6 +55,14 @@ def plain_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
     for match in plain_pattern(names).finditer(text):
         if _is_name(text, match) and not _THIRD_PARTY.search(_before(text, match.start())):
+            yield match.span()
+
+
+def own_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
+    """Find a study's own compound names, with anything or nothing between their letters."""
+    pattern = own_pattern(names)
+    for match in pattern.finditer(text) if pattern else ():
+        if not is_measurement(text, *match.span()):
             yield match.span()
 
 
