@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from calibration import notes
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.f_interval import UNDEFINED, Interval, absolute_interval, spearman_brown
 from calibration.icc import mean_squares
+from calibration.ranks import rank_correlations
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Integers
 from calibration.zscore import FLAT
@@ -37,7 +37,7 @@ def intra_rater_row(scope: Scope) -> Row:
         n_instances=found["instance_id"].nunique(),
         n_clinicians=found["rater"].nunique(),
         n_missing=len(scope.repeats.unpaired),
-        spearman=float(stats.spearmanr(*pairs.T).statistic) if varied else NAN,
+        spearman=rank_correlations(*pairs.T).spearman if varied else NAN,
         note=notes.joined([*_notes(scope, pairs), notes.undefined_resamples(drawn)]),
     )
 

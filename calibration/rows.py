@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-from scipy import stats
 
 from calibration import notes
 from calibration.agreement import (
@@ -20,6 +19,7 @@ from calibration.intra_rater import intra_rater_row
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.mixed import clinicians_mixed_model
 from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
+from calibration.ranks import rank_correlations
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Flags
 
@@ -52,7 +52,7 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
     clinicians = _contributing(scope, both)
     resamples = "" if reason else notes.undefined_resamples(drawn)
     corrected = _jury_bca(scope, drawn) if scorer == "jury" and np.isfinite(boot.low) else ""
-    spearman = NAN if reason else float(stats.spearmanr(x, y).statistic)
+    spearman = NAN if reason else rank_correlations(x, y).spearman
     high = boot.high if np.isfinite(boot.high) else exact.high
     return Row(
         benchmark=scope.name,
