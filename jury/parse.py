@@ -164,7 +164,7 @@ def _explanation(one: dict[str, Any]) -> str:
 def _quote(value: object) -> str:
     """Return a value as it was given, cut short."""
     try:
-        shown = str(value) if isinstance(value, Decimal) else json.dumps(value)
+        shown = str(value) if isinstance(value, Decimal) else json.dumps(value, default=str)
     except (ValueError, RecursionError):
         shown = type(value).__name__
     return shown if len(shown) <= QUOTED else shown[:QUOTED] + "..."

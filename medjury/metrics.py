@@ -14,7 +14,7 @@ from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import RatingsAdded, import_ratings
 from medjury.options import Db, study_of
-from medjury.output import progress, say
+from medjury.output import counted, progress, say
 
 METRICS = ("rouge-l", "bertscore")
 BATCH = 64
@@ -150,6 +150,6 @@ def _say(name: str, cut: list[str], counts: tuple[int, int], added: RatingsAdded
     say(
         f"{name}: scored {scored} of {total} responses"
         + (f", {total - scored} have no reference" if scored < total else "")
-        + (f", {len(cut)} pairs {IN_PART}: {first}" if cut else "")
+        + (f", {counted(len(cut), 'pair')} {IN_PART}: {first}" if cut else "")
         + (f"; {added.unchanged} were there already" if added.unchanged else "")
     )

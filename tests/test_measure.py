@@ -28,7 +28,7 @@ def test_texts_that_are_cut_are_named_and_in_windows_none_is(
     )
     assert run("import", str(path))[0] == 0
     code, out, _ = run("measure", "bertscore")
-    assert (code, "1 pairs read only in part (512 word pieces): long" in out) == (0, True)
+    assert (code, "1 pair read only in part (512 word pieces): long" in out) == (0, True)
     code, out, _ = run("measure", "bertscore", "--long-texts", "windows")
     assert (code, "in part" in out) == (0, False)
     said = comments(url)
