@@ -22,6 +22,7 @@ from jury.rates import gates
 from jury.tally import Progress, RunResult, Tally
 from jury.writer import Writer
 
+OPENING_SECONDS = 0.2
 Watch = Callable[[Progress], None]
 
 
@@ -112,12 +113,13 @@ async def _run(
 ) -> None:
     """Let every juror's workers take that juror's jobs, all sharing the same places."""
     stopping = asyncio.Event()
-    places = asyncio.Semaphore(limits.concurrency)
+    places = asyncio.Semaphore(1)
     budget = Budget(limits.max_usd)
     desk = Desk(budget, Writer(engine), places, stopping, limits.patience, tally.called)
     with stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
+                group.create_task(_open_up(places, limits.concurrency))
                 queues = [jobs(engine, order, lane.rater, _count(tally, lane)) for lane in lanes]
                 # In turn, so that all jurors are heard at once and none holds all the places.
                 for _ in range(limits.concurrency):
@@ -128,6 +130,13 @@ async def _run(
         finally:
             for lane in lanes:
                 await lane.provider.close()
+
+
+async def _open_up(places: asyncio.Semaphore, concurrency: int) -> None:
+    """Open the places one after another: requests sent at once come back at once, and queue."""
+    for _ in range(concurrency - 1):
+        await asyncio.sleep(OPENING_SECONDS / concurrency)
+        places.release()
 
 
 async def _work(desk: Desk, lane: Lane, jobs: Iterator[Job], tally: Tally) -> None:
