@@ -31,6 +31,7 @@ from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_table
 
 T = TypeVar("T")
+R = shutil.which("Rscript")
 REPS = 10_000
 PINGOUIN_REPS = 60
 CRITERIA = ("accuracy", "completeness", "clarity")
@@ -74,7 +75,7 @@ def bootstrap() -> None:
         end="",
     )
     print(f"largest difference over {PINGOUIN_REPS} replicates {gap:.1e}")
-    if shutil.which("Rscript"):
+    if R:
         seconds = _r(grid, icc)
         print(f"  R boot, closed form: {1000 * seconds:.0f} ms ({seconds / ours:.0f} x)")
     else:
@@ -147,7 +148,7 @@ def _r(grid: Grid, icc: float) -> float:
         pd.DataFrame(grid.composites).to_csv(data, index=False)
         script = Path(folder) / "boot.R"
         script.write_text(R_SCRIPT % (data, icc, REPS))
-        ran = subprocess.run(["Rscript", str(script)], capture_output=True, text=True, check=True)
+        ran = subprocess.run([R, str(script)], capture_output=True, text=True, check=True)
     return float(ran.stdout)
 
 

@@ -12,6 +12,7 @@ from calibration.scores import Array
 
 LEAST_CLUSTERS = 2  # every resample of one cluster is that cluster: they say nothing of chance
 CELLS = 2**18  # drawn responses held at a time: what fits a processor's cache, not its memory
+MOST_AT_ONCE = 1024
 
 Counts = Array
 """Shape (B, clusters): how often each cluster was drawn in each of B resamples."""
@@ -40,7 +41,7 @@ def draw_counts(
     rows : responses in all the clusters, which bounds the resamples yielded at a time
     """
     random = np.random.default_rng(seed)
-    at_once = max(1, CELLS // max(rows or clusters, 1))
+    at_once = max(1, min(MOST_AT_ONCE, CELLS // max(rows or clusters, 1)))
     for start in range(0, reps, at_once):
         size = min(at_once, reps - start)
         drawn = random.integers(0, clusters, size=(size, clusters))

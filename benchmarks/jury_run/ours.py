@@ -10,6 +10,7 @@ import time
 import uuid
 from pathlib import Path
 
+import openai  # noqa: F401 loaded before the clock starts, as by the bare client
 from peak import peak_mb
 
 from data.database import open_study
