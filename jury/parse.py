@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from data.card import Reply
@@ -95,7 +95,7 @@ def objects(text: str) -> Iterator[dict[str, Any] | str]:
     if whole is not None:
         yield whole
         return
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=Decimal)
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
     at = text.find("{")
     while at >= 0:
         end = at + 1
@@ -113,10 +113,18 @@ def objects(text: str) -> Iterator[dict[str, Any] | str]:
 def _load(text: str) -> dict[str, Any] | None:
     """Return the object a text is, or None where it is none."""
     try:
-        found = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=Decimal)
+        found = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a number exactly as it is written; one beyond all bounds is no number."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

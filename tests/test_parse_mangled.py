@@ -220,6 +220,11 @@ def _all(token: str) -> str:
     return "{" + ", ".join(rows) + "}"
 
 
+def test_a_score_with_an_exponent_beyond_all_bounds_is_no_score() -> None:
+    assert read(_all("1E99999999999999999999")).reply is None
+    assert read(_all("1E-99999999999999999999")).reply is None
+
+
 def test_a_score_just_below_a_point_is_not_rounded_up_to_it() -> None:
     assert read(_all("4.99999999999999999999")).reply is None
 
