@@ -6,14 +6,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from plain_scope import scope_of
 from statsmodels.formula.api import mixedlm
 
-from calibration.agreement import Panel
 from calibration.bootstrap import draw_counts
 from calibration.grid import Grid
 from calibration.mixed import MixedModel
-from calibration.repeats import Repeats
-from calibration.scope import Asked, Scope
 from calibration.severity import (
     crossed_model,
     distances,
@@ -24,30 +22,6 @@ from calibration.severity import (
 )
 
 NAN = math.nan
-
-
-def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simulated=()):
-    """Return a scope of composites (n, raters): clinicians first, then jurors."""
-    table = np.asarray(table, dtype=float)
-    n, jurors = len(table), table.shape[1] - clinicians
-    names = [f"dr{i}" for i in range(clinicians)] + [f"j{i}" for i in range(jurors)]
-    kinds = ("clinician",) * clinicians + ("juror",) * jurors
-    ids = tuple(f"r{i}" for i in range(n))
-    members = tuple(names[clinicians:])
-    return Scope(
-        name="aci",
-        grid=Grid(table, ids, np.arange(n) // per, tuple(names), kinds),
-        given=pd.DataFrame(),
-        in_study=n,
-        incomplete={},
-        repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
-        jury=Panel(members, len(members)) if members else None,
-        jurors=members,
-        metrics=(),
-        simulated=frozenset(simulated),
-        asked=Asked(method, None, reps, seed),
-        tick=lambda resamples: None,
-    )
 
 
 def simulate(n=60, clinicians=4, jurors=3, seed=0, severities=None):
