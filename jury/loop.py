@@ -35,3 +35,9 @@ def stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGINT)
+
+
+def first_cause(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first cause in a group of failures."""
+    first = failures.exceptions[0]
+    return first_cause(first) if isinstance(first, BaseExceptionGroup) else first

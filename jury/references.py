@@ -18,13 +18,14 @@ from jury.alone import alone
 from jury.call import Provider
 from jury.cost import Budget, refuse_unpriced
 from jury.lane import Lane, Patience
-from jury.loop import run_loop, stopped_by_interrupt
+from jury.loop import first_cause, run_loop, stopped_by_interrupt
 from jury.order import refuse_changed
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.rates import gates
 from jury.reference_question import SimulatedReader
-from jury.reference_talk import Desk, ask
+from jury.reference_talk import ReferenceTalk
+from jury.talk import Desk
 from jury.tally import Progress, RunResult, Tally
 
 Watch = Callable[[Progress], None]
@@ -124,28 +125,25 @@ async def _run(
     """Let every juror's workers take that juror's references, all sharing the same places."""
     concurrency, max_usd, patience = limits
     stopping, places = asyncio.Event(), asyncio.Semaphore(concurrency)
-    desk = Desk(engine, Budget(max_usd), places, stopping, patience, tally)
+    desk = Desk(Budget(max_usd), places, stopping, patience, tally.called)
     with stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
                 for _ in range(concurrency):
                     for lane, queue in zip(lanes, queues, strict=True):
-                        group.create_task(_work(desk, lane, queue))
+                        group.create_task(_work(desk, engine, lane, queue, tally))
         except* BaseException as failures:
-            raise _first(failures) from None
+            raise first_cause(failures) from None
         finally:
             for lane in lanes:
                 await lane.provider.close()
 
 
-async def _work(desk: Desk, lane: Lane, cards: Iterator[ReferenceCard]) -> None:
+async def _work(
+    desk: Desk, engine: Engine, lane: Lane, cards: Iterator[ReferenceCard], tally: Tally
+) -> None:
     """Take one juror's references, one after another, until none is left."""
     for card in cards:
-        status = None if desk.stopping.is_set() else await ask(desk, lane, card)
-        desk.tally.ended(lane.juror.name, status)
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first cause in a group of failures."""
-    first = failures.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+        stopped = desk.stopping.is_set()
+        status = None if stopped else await ReferenceTalk(engine, lane, card).hold(desk)
+        tally.ended(lane.juror.name, status)

@@ -10,15 +10,16 @@ from data.errors import BadInput
 from data.schema import Status, now
 from data.store.attempts import add_jurors, known_jurors
 from jury.alone import alone
-from jury.ask import Desk, Job, ask
+from jury.ask import Job, ask
 from jury.call import Provider
 from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.lane import Lane, Patience
-from jury.loop import run_loop, stopped_by_interrupt
+from jury.loop import first_cause, run_loop, stopped_by_interrupt
 from jury.order import Order, jobs, record_of, refuse_changed, tasks_of
 from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.rates import gates
+from jury.talk import Desk
 from jury.tally import Progress, RunResult, Tally
 from jury.writer import Writer
 
@@ -115,7 +116,8 @@ async def _run(
     stopping = asyncio.Event()
     places = asyncio.Semaphore(1)
     budget = Budget(limits.max_usd)
-    desk = Desk(budget, Writer(engine), places, stopping, limits.patience, tally.called)
+    desk = Desk(budget, places, stopping, limits.patience, tally.called)
+    writer = Writer(engine)
     with stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
@@ -124,9 +126,9 @@ async def _run(
                 # In turn, so that all jurors are heard at once and none holds all the places.
                 for _ in range(limits.concurrency):
                     for lane, queue in zip(lanes, queues, strict=True):
-                        group.create_task(_work(desk, lane, queue, tally))
+                        group.create_task(_work(desk, writer, lane, queue, tally))
         except* BaseException as failures:
-            raise _first(failures) from None
+            raise first_cause(failures) from None
         finally:
             for lane in lanes:
                 await lane.provider.close()
@@ -139,10 +141,10 @@ async def _open_up(places: asyncio.Semaphore, concurrency: int) -> None:
         places.release()
 
 
-async def _work(desk: Desk, lane: Lane, jobs: Iterator[Job], tally: Tally) -> None:
+async def _work(desk: Desk, writer: Writer, lane: Lane, jobs: Iterator[Job], tally: Tally) -> None:
     """Take one juror's jobs, one after another, until none is left."""
     for job in jobs:
-        status = None if desk.stopping.is_set() else await ask(desk, lane, job)
+        status = None if desk.stopping.is_set() else await ask(desk, writer, lane, job)
         tally.ended(lane.juror.name, status)
 
 
@@ -168,9 +170,3 @@ def _refuse(
 def _count(tally: Tally, lane: Lane) -> Callable[[Status], None]:
     """Return what counts a lane's verdict that stands already."""
     return lambda status: tally.ended(lane.juror.name, status)
-
-
-def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first cause in a group of failures."""
-    first = failures.exceptions[0]
-    return _first(first) if isinstance(first, BaseExceptionGroup) else first
