@@ -19,7 +19,7 @@ from calibration.bootstrap import Statistic, percentile_interval
 from calibration.f_interval import UNDEFINED
 from calibration.grid import Grid, analysed_grid
 from calibration.holm import holm
-from calibration.scope import NAN, Scope
+from calibration.scope import NAN, Scope, compared_names
 from calibration.scores import Array, Flags, Method
 
 ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
@@ -102,9 +102,9 @@ def compared(scope: Scope, others: Mapping[str, Panel] = {}) -> list[tuple[str, 
 
     A juror that is the whole jury is no comparison and left out.
     """
-    metrics = [(f"metric:{name}", one(name)) for name in scope.metrics]
-    jurors = [(f"juror:{name}", one(name)) for name in scope.jurors if len(scope.jurors) > 1]
-    return [*metrics, *jurors, *((f"jury:{name}", panel) for name, panel in others.items())]
+    names = compared_names(scope.jurors, scope.metrics)
+    alone = [(name, one(name.partition(":")[2])) for name in names]
+    return [*alone, *((f"jury:{name}", panel) for name, panel in others.items())]
 
 
 def shifted_p(difference: float, drawn: Array) -> float:

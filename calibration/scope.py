@@ -1,6 +1,6 @@
 """What one row of the agreement table holds, and what it is asked of."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -109,3 +109,9 @@ class Scope:
         grid = self.grid
         how = Resampling(grid.n_clusters, len(grid.responses), self.asked.reps, self.asked.seed)
         return replicates(statistic, how, self.tick)
+
+
+def compared_names(jurors: Sequence[str], metrics: Sequence[str]) -> list[str]:
+    """Return the names of the single scorers that a jury of these jurors is compared with."""
+    of_jurors = [f"juror:{name}" for name in jurors if len(jurors) > 1]
+    return [*(f"metric:{name}" for name in metrics), *of_jurors]

@@ -48,6 +48,8 @@ class Scores:
         The rubric's shape for every benchmark. Metrics are not on the rubric.
     simulated : frozenset
         Handles of raters that are no real clinician, juror or metric.
+    silent : frozenset
+        Jurors who were asked and gave no score; they have their seat in a jury all the same.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class Scores:
     responses: pd.DataFrame
     rubrics: Mapping[str, RubricShape]
     simulated: frozenset[str] = frozenset()
+    silent: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")
@@ -77,7 +80,8 @@ class Scores:
 
     def raters(self, kind: str) -> tuple[str, ...]:
         """Return the handles of one kind of rater, in alphabetical order."""
-        return tuple(sorted(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique()))
+        rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
+        return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
 
 def _check_columns(table: pd.DataFrame, needed: set[str], name: str) -> None:

@@ -1,7 +1,6 @@
 """`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -84,16 +83,17 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
     from threadpoolctl import threadpool_limits
 
     take = sound_only if asked.references == "sound" else all_instances
-    kept: Kept = take(engine, scores_of(engine))
+    everything = scores_of(engine)
+    kept: Kept = take(engine, everything)
     jury, silent = asked.jurors or _all_jurors(kept.scores), _silent(engine, kept.scores)
     if jury:
         say(f"jury: {', '.join(jury)}", json_to)
     if silent:
         seat = "without a score from them" if asked.jurors else "not in this jury"
         say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
-    scores = _seated(kept.scores, silent) if asked.jurors else kept.scores
+    scores = replace(kept.scores, silent=frozenset(silent)) if asked.jurors else kept.scores
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        table, body, found = _computed(engine, asked, scores, jury)
+        table, body, found = _computed(engine, asked, scores, jury, everything.ratings)
     print_table(table, asked.method, json_to)
     for line in (*kept.told, *steered(engine)):
         say(line, json_to)
@@ -104,11 +104,12 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
 
 
 def _computed(
-    engine: Engine, asked: Asked, scores: "Scores", jury: list[str]
+    engine: Engine, asked: Asked, scores: "Scores", jury: list[str], ratings: "pd.DataFrame"
 ) -> tuple["pd.DataFrame", dict[str, Any], dict[str, list[dict[str, Any]]]]:
     """Return the table, its JSON, and the details where asked; the ledger is told of the jury."""
     from calibration.details import details
     from calibration.scope import Asked as Options
+    from calibration.scope import compared_names
     from calibration.scopes import Sitting
     from calibration.table import agreement_table, to_json
 
@@ -131,20 +132,12 @@ def _computed(
         )
         body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
         if jury:  # before the details, whose p values count every comparison ever made
-            others = _compared(body) if asked.details else []
-            looked.remember(engine, body["rows"], others)  # type: ignore[arg-type] # they are rows
+            others = compared_names(jury, scores.raters("metric")) if asked.details else []
+            looked.remember(engine, body["rows"], others, ratings)  # type: ignore[arg-type] # they are rows
         if asked.details:
             sitting = Sitting(jury or None, asked.min_jurors)
             found = details(scores, sitting, options, known_of(engine, looked))
     return table, body, found
-
-
-def _compared(body: Mapping[str, Any]) -> list[str]:
-    """Return with whom the details compare the jury: every metric, and every juror of several."""
-    names = list(dict.fromkeys(row["scorer"] for row in body["rows"]))
-    jurors = [one for one in names if one.startswith("juror:")]
-    metrics = [one for one in names if one.startswith("metric:")]
-    return metrics + (jurors if len(jurors) > 1 else [])
 
 
 def _instances(asked: Asked) -> str:
@@ -180,17 +173,6 @@ def _silent(engine: Engine, scores: "Scores") -> list[str]:
     """Return the jurors who were asked and have no rating at all, simulated ones left out."""
     asked = {one.juror for one in missing_verdicts(engine)}
     return sorted(asked - {*scores.raters("juror"), *scores.simulated})
-
-
-def _seated(scores: "Scores", silent: list[str]) -> "Scores":
-    """Return the scores with places for jurors who gave none, so that a jury can count them."""
-    from calibration.scores import Scores
-
-    class Seated(Scores):
-        def raters(self, kind: str) -> tuple[str, ...]:
-            return tuple(sorted({*super().raters(kind), *(silent if kind == "juror" else ())}))
-
-    return Seated(scores.ratings, scores.responses, scores.rubrics, scores.simulated)
 
 
 def _jurors(panel: str | None, jurors: str | None) -> list[str] | None:

@@ -9,11 +9,12 @@ from sqlalchemy import Engine
 
 from data.errors import NoStudy
 from data.queries.evidence import evidence
-from data.queries.frames import ratings_frame
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from calibration.details import Known
     from calibration.scope import Scope
 
@@ -52,9 +53,15 @@ class Looked:
             known, {self.entry(scope.name).key: [name for name, _ in compared(scope)]}
         )
 
-    def remember(self, engine: Engine, rows: Sequence[Row], compared: Sequence[str]) -> None:
+    def remember(
+        self,
+        engine: Engine,
+        rows: Sequence[Row],
+        compared: Sequence[str],
+        ratings: "pd.DataFrame",
+    ) -> None:
         """Note in the study that this jury was held against the clinicians; say if it cannot be."""
-        data = fingerprint(ratings_frame(engine))
+        data = fingerprint(ratings)
         entries = [
             replace(
                 self.entry(row["benchmark"]),
