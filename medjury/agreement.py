@@ -7,10 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadInput
-from data.queries import benchmarks, simulated_raters
-from data.queries.attempts import missing_verdicts
-from data.queries.frames import ratings_frame, responses_frame
 from medjury.agreement_details import print_details
 from medjury.agreement_ledger import Looked, known_of
 from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
@@ -18,6 +14,7 @@ from medjury.agreement_table import print_table
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import check_json, progress, say, write_json
 from medjury.record import steered
+from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +55,7 @@ def calibrate(
         raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
     check_json(json_to)
     engine = study_of(context, db)
-    chosen = _jurors(panel, jurors)
+    chosen = named_jurors(panel, jurors)
     asked = Asked(chosen, method, criterion, reps, seed, min_shared, min_jurors, kept, more)
     print_agreement(engine, asked, json_to)
 
@@ -85,7 +82,7 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
     take = sound_only if asked.references == "sound" else all_instances
     everything = scores_of(engine)
     kept: Kept = take(engine, everything)
-    jury, silent = asked.jurors or _all_jurors(kept.scores), _silent(engine, kept.scores)
+    jury, silent = asked.jurors or all_jurors(kept.scores), silent_jurors(engine, kept.scores)
     if jury:
         say(f"jury: {', '.join(jury)}", json_to)
     if silent:
@@ -143,44 +140,3 @@ def _computed(
 def _instances(asked: Asked) -> str:
     """Return what the ledger calls the instances that were kept."""
     return "" if asked.references == "all" else f"{asked.references} references"
-
-
-def scores_of(engine: Engine) -> "Scores":
-    """Return the study's ratings as the statistics take them."""
-    from calibration.scores import RubricShape, Scores
-
-    shapes = {
-        one.name: RubricShape(one.rubric.criteria, one.rubric.scale.min, one.rubric.scale.max)
-        for one in benchmarks(engine)
-    }
-    ratings, responses = ratings_frame(engine), responses_frame(engine)
-    if not (ratings["kind"] == "clinician").any():
-        raise BadInput(
-            "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
-            "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
-        )
-    return Scores(ratings, responses, shapes, simulated_raters(engine))
-
-
-def _all_jurors(scores: "Scores") -> list[str]:
-    """Return the jurors who sit where none are named: real ones never sit with simulated ones."""
-    everybody = scores.raters("juror")
-    real = [name for name in everybody if name not in scores.simulated]
-    return real or list(everybody)
-
-
-def _silent(engine: Engine, scores: "Scores") -> list[str]:
-    """Return the jurors who were asked and have no rating at all, simulated ones left out."""
-    asked = {one.juror for one in missing_verdicts(engine)}
-    return sorted(asked - {*scores.raters("juror"), *scores.simulated})
-
-
-def _jurors(panel: str | None, jurors: str | None) -> list[str] | None:
-    """Return the jurors the user names, one way or the other; None means all."""
-    if panel and jurors:
-        raise typer.BadParameter("give --panel or --jurors, not both")
-    if panel:
-        from jury.panel import read_panel
-
-        return [one.name for one in read_panel(panel).juror]
-    return [name.strip() for name in jurors.split(",") if name.strip()] if jurors else None
