@@ -1,7 +1,7 @@
 """How far a scorer (a jury, one juror or a metric) agrees with the clinicians' mean."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,16 +10,16 @@ from calibration.grid import Grid
 from calibration.icc import icc_consistency
 from calibration.quadratic import PairOfPanels, pair_of_panels
 from calibration.resample import (
+    Moments,
     Prepared,
     Scale,
     icc_of_moments,
     moments,
     moments_of_raters,
-    panel_column,
     prepare,
-    scale,
 )
 from calibration.scores import Array, Flags, Integers, Method
+from calibration.stack import Part, Stack, together
 from calibration.zscore import FLAT, mean_of_given, without_variance, z_within_raters
 
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
@@ -141,16 +141,39 @@ class ScorerReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every scorer in every resample; NaN where undefined."""
-        by = scale(self.prepared, counts)
+        return together(self.prepared, [self])(counts)
+
+    @property
+    def few(self) -> list[PairOfPanels]:
+        """Return how the columns are summed where the raters are few; none where they are many."""
         few = [one for one in self.pairs if one is not None]
-        if not few or len(few) < len(self.pairs):
-            return self._by_response(counts, by)
+        return few if len(few) == len(self.pairs) else []
+
+    def sums(self, part: Part) -> Array:
+        """Return the sums of every scorer's column with the clinicians', (6, B, scorers)."""
+        if self.few:
+            return np.zeros(())
+        data, clinical = part.prepared, part.column(self.clinicians)
+        weights = part.weights * (clinical.count > 0)
+        alone = moments_of_raters(weights, clinical.mean, data, self.singles).stacked
+        if not len(self.jury):
+            return alone
+        jury = part.column(self.jury)
+        shared = weights * self.jury_present[part.rows] * (jury.count > 0)
+        whole = moments(shared, jury.mean, clinical.mean).stacked
+        return np.concatenate([whole[:, :, None], alone], axis=2)
+
+    def value(self, sums: Array, stack: Stack) -> Array:
+        """Return the ICCs from the sums over all responses."""
+        few = self.few
+        if not few:
+            return self._icc(sums, stack.by)
         members = np.unique(np.concatenate([one.members for one in few]))
-        whole: Flags = np.all(by.defined[:, members] > 0, axis=1)
-        found = np.empty((len(counts), len(few)))
-        found[whole] = self._by_products(counts[whole], by.of(whole), few)
+        whole: Flags = np.all(stack.by.defined[:, members] > 0, axis=1)
+        found = np.empty((len(stack.counts), len(few)))
+        found[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
         if not whole.all():
-            found[~whole] = self._by_response(counts[~whole], by.of(~whole))
+            found[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
         return found
 
     def _by_products(self, counts: Counts, by: Scale, few: list[PairOfPanels]) -> Array:
@@ -160,24 +183,13 @@ class ScorerReplicates:
             [icc_of_moments(one.moments(counts, by), restandardise=again) for one in few]
         )
 
-    def _by_response(self, counts: Counts, by: Scale) -> Array:
-        """Return the ICCs whatever the raters, response by response."""
-        data = self.prepared
-        clinical = panel_column(data, by, self.clinicians)
-        weights = counts[:, data.clusters] * (clinical.count > 0)
-        restandardise = data.method == "published"
-        sums = moments_of_raters(weights, clinical.mean, data, self.singles)
+    def _icc(self, sums: Array, by: Scale) -> Array:
         # A rater without variance in a resample has factor 0, and so no ICC.
-        factor = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
-        alone = icc_of_moments(sums, factor, restandardise=restandardise)
-        if not len(self.jury):
-            return alone
-        jury = panel_column(data, by, self.jury)
-        shared = weights * self.jury_present * (jury.count > 0)
-        together = icc_of_moments(
-            moments(shared, jury.mean, clinical.mean), restandardise=restandardise
-        )
-        return np.column_stack([together, alone])
+        alone = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
+        scaled = np.ones((len(alone), int(len(self.jury) > 0)))  # the jury's column is z already
+        factor = np.hstack([scaled, alone])
+        again = self.prepared.method == "published"
+        return icc_of_moments(Moments(*sums), factor, restandardise=again)
 
 
 def scorer_replicates(

@@ -7,16 +7,9 @@ import numpy as np
 from calibration.agreement import Panel, column_icc, why_undefined
 from calibration.bootstrap import Counts
 from calibration.grid import Grid
-from calibration.resample import (
-    Prepared,
-    Scale,
-    icc_of_moments,
-    moments_of_two,
-    panel_column,
-    prepare,
-    scale,
-)
+from calibration.resample import Moments, Prepared, icc_of_moments, moments_of_two, prepare
 from calibration.scores import Array, Integers, Method
+from calibration.stack import Part, Stack, together
 from calibration.zscore import mean_of_given, z_within_raters
 
 
@@ -112,28 +105,35 @@ class HeldReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the mean over the clinicians; NaN where none is defined."""
-        by = scale(self.prepared, counts)
-        everyone = panel_column(self.prepared, by, self.clinicians)
-        jury = panel_column(self.prepared, by, self.jury)
-        weights = counts[:, self.prepared.clusters] * self.jury_present * (jury.count > 0)
-        # Each clinician takes some of the responses: quick where a response is a row.
-        laid = [everyone.total, everyone.count, jury.mean, weights]
-        by_response = [np.ascontiguousarray(one.T) for one in laid]
-        gaps = [self._gap(by, by_response, *held) for held in self.held]
-        return mean_of_given(np.column_stack(gaps))
+        return together(self.prepared, [self])(counts)[:, 0]
 
-    def _gap(self, by: Scale, laid: list[Array], own: int, rows: Integers) -> Array:
-        """Return one clinician's difference from (n, B): sum, count, the jury's mean, weights."""
+    def sums(self, part: Part) -> Array:
+        """Return both columns' sums with the others', (2, 6, B, clinicians)."""
+        everyone, jury = part.column(self.clinicians), part.column(self.jury)
+        weights = part.weights * self.jury_present[part.rows] * (jury.count > 0)
+        count = np.broadcast_to(everyone.count, weights.shape)
+        # Each clinician takes some of the responses: quick where a response is a row.
+        laid = [everyone.total, count, jury.mean, weights]
+        by_response = [np.ascontiguousarray(one.T) for one in laid]
+        return np.stack([self._both(part, by_response, *held) for held in self.held], axis=-1)
+
+    def _both(self, part: Part, laid: list[Array], own: int, rows: Integers) -> Array:
+        """Return one clinician's sums from (n, B): sum, count, the jury's mean, weights."""
+        start, end = np.searchsorted(rows, [part.rows.start, part.rows.stop])
+        rows, by = rows[start:end] - part.rows.start, part.by
         total, count, jurors, weights = (one.take(rows, axis=0) for one in laid)
-        z = by.factor[:, own] * (self.prepared.values[rows, own][:, None] - by.mean[:, own])
+        z = by.factor[:, own] * (part.prepared.values[rows, own][:, None] - by.mean[:, own])
         defined = by.defined[:, own]
         count -= defined
         rest = (total - z) / np.maximum(count, 1.0)
         shared = weights * ((count > 0) * defined)
-        of_jury, of_own = moments_of_two(shared, (jurors, z), rest)
-        again = self.prepared.method == "published"
-        icc = icc_of_moments(of_jury, restandardise=again)
-        return icc - icc_of_moments(of_own, restandardise=again)
+        return np.stack([one.stacked for one in moments_of_two(shared, (jurors, z), rest)])
+
+    def value(self, sums: Array, stack: Stack) -> Array:
+        """Return the mean difference from the sums over all responses."""
+        again = stack.prepared.method == "published"
+        jury, own = (icc_of_moments(Moments(*one), restandardise=again) for one in sums)
+        return mean_of_given(jury - own)
 
 
 def held_replicates(

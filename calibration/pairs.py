@@ -11,6 +11,7 @@ from calibration.bootstrap import Counts
 from calibration.grid import Grid
 from calibration.resample import Moments, Prepared, icc_of_moments, prepare, scale
 from calibration.scores import Array, Flags, Integers
+from calibration.stack import Part, Stack
 from calibration.zscore import mean_of_given, without_variance, z_within_raters
 
 FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
@@ -129,9 +130,17 @@ class PairReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the mean over pairs; NaN where no pair is defined."""
-        by = scale(self.prepared, counts)
-        sums = np.asarray(self.features @ counts.T).T
-        of_pairs = Moments(*np.hsplit(sums, 6))
+        return self.value(np.zeros(()), Stack(self.prepared, counts))
+
+    def sums(self, part: Part) -> Array:
+        """Return nothing: the sums of pairs are kept by cluster."""
+        return np.zeros(())
+
+    def value(self, sums: Array, stack: Stack) -> Array:
+        """Return the mean over pairs from the clusters drawn."""
+        own = stack.prepared.method == self.prepared.method
+        by = stack.by if own else scale(self.prepared, stack.counts)
+        of_pairs = Moments(*np.hsplit(np.asarray(self.features @ stack.counts.T).T, 6))
         x, y = by.factor[:, self.left], by.factor[:, self.right]
         with np.errstate(divide="ignore", invalid="ignore"):
             # Both z are straight lines of the values: scale x by its factor relative to y's.

@@ -5,7 +5,7 @@ needs are weighted sums, which matrix products give for many resamples at a time
 axis B is always the resample.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
@@ -40,6 +40,11 @@ class Prepared:
     sums: Array
     method: Method
 
+    def of(self, rows: slice) -> "Prepared":
+        """Return some of the responses."""
+        values, given, clusters = self.values[rows], self.given[rows], self.clusters[rows]
+        return replace(self, values=values, given=given, clusters=clusters)
+
 
 @dataclass(frozen=True, eq=False)
 class Scale:
@@ -59,7 +64,10 @@ class Scale:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Sum over a panel's raters of each response, and how many of them gave one, (B, n)."""
+    """Sum over a panel's raters of each response, and how many of them gave one, (B, n).
+
+    The count has shape (1, n) where it is the same in every resample.
+    """
 
     total: Array
     count: Array
@@ -81,6 +89,11 @@ class Moments:
     xx: Array
     yy: Array
     xy: Array
+
+    @property
+    def stacked(self) -> Array:
+        """Return the six sums one after another, shape (6, ...)."""
+        return np.stack([self.n, self.x, self.y, self.xx, self.yy, self.xy])
 
 
 def prepare(grid: Grid, method: Method) -> Prepared:
@@ -135,6 +148,8 @@ def panel_column(prepared: Prepared, by: Scale, members: Integers) -> Column:
     factor, defined = by.factor[:, members], by.defined[:, members]
     given = prepared.given[:, members].T
     total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ given
+    if defined.all():
+        return Column(total, given.sum(axis=0)[None, :])
     return Column(total, defined @ given)
 
 

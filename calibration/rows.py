@@ -1,6 +1,7 @@
 """The rows of the agreement table for one grid: scorers, clinicians, like for like, repeats."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,24 +21,54 @@ from calibration.like_for_like import LikeForLike, held_replicates, like_for_lik
 from calibration.mixed import clinicians_mixed_model
 from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.ranks import rank_correlations
+from calibration.resample import prepare
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Flags
+from calibration.stack import MOST_ROWS, Summed, together
 
 MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 
 
 def scope_rows(scope: Scope) -> Iterator[Row]:
     """Yield the rows of a scope, in the order of the contract."""
-    singles = (*scope.jurors, *scope.metrics)
-    statistic = scorer_replicates(scope.grid, scope.jury, singles, scope.asked.method)
-    drawn = scope.resample(statistic) if scope.scorers else np.empty((0, 0))
+    pairs = clinician_pairs(scope.grid, scope.asked.min_shared)
+    held = like_for_like(scope.grid, scope.jury, scope.asked.method) if scope.jury else None
+    drawn = _drawn(scope, pairs, held)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
-        yield _scorer_row(scope, scorer, panel, drawn[:, place])
-    yield _clinicians_row(scope)
-    if scope.jury:
-        yield _like_for_like_row(scope, scope.jury)
+        yield _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
+    yield _clinicians_row(scope, pairs, drawn.pairs)
+    if scope.jury and held:
+        yield _like_for_like_row(scope, scope.jury, held, drawn.held)
     if scope.repeats:
         yield intra_rater_row(scope)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Replicates of all that a scope's rows resample; empty where something is undefined."""
+
+    scorers: Array
+    pairs: Array
+    held: Array
+
+
+def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
+    """Return the replicates of scorers, pairs and like for like, on the same resamples."""
+    grid, method = scope.grid, scope.asked.method
+    statistics: list[Summed] = []
+    if scope.scorers:
+        singles = (*scope.jurors, *scope.metrics)
+        statistics.append(scorer_replicates(grid, scope.jury, singles, method))
+    if pairs.defined:
+        statistics.append(pair_replicates(grid, pairs))
+    if scope.jury and held and held.defined:
+        statistics.append(held_replicates(grid, scope.jury, held, method))
+    if not statistics:
+        return _Drawn(np.empty((0, 0)), np.empty(0), np.empty(0))
+    found = scope.resample(together(prepare(grid, method), statistics), most_rows=MOST_ROWS)
+    first = len(scope.scorers)
+    last = found[:, first + bool(pairs.defined) :].ravel()
+    return _Drawn(found[:, :first], found[:, first] if pairs.defined else np.empty(0), last)
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
@@ -135,10 +166,8 @@ def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
 
 
-def _clinicians_row(scope: Scope) -> Row:
+def _clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
     grid = scope.grid
-    found = clinician_pairs(grid, scope.asked.min_shared)
-    drawn = scope.resample(pair_replicates(grid, found)) if found.defined else np.empty(0)
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
     boot = _interval(drawn, grid.instances(rows))
     return Row(
@@ -174,11 +203,8 @@ def _pair_notes(scope: Scope, found: Pairs) -> Iterator[str]:
     yield notes.mixed_model(clinicians_mixed_model(scope.grid))
 
 
-def _like_for_like_row(scope: Scope, jury: Panel) -> Row:
+def _like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Array) -> Row:
     grid = scope.grid
-    found = like_for_like(grid, jury, scope.asked.method)
-    statistic = held_replicates(grid, jury, found, scope.asked.method)
-    drawn = scope.resample(statistic) if found.defined else np.empty(0)
     rows = np.isin(np.arange(len(grid.responses)), found.rows)
     boot = _interval(drawn, grid.instances(rows))
     return Row(

@@ -104,10 +104,14 @@ class Scope:
         """Return how many responses in scope are analysed, unless all are."""
         return notes.analysed(len(self.grid.responses), self.in_study)
 
-    def resample(self, statistic: Statistic) -> Array:
-        """Return the replicates of a statistic over the scope's instances."""
+    def resample(self, statistic: Statistic, most_rows: int | None = None) -> Array:
+        """Return the replicates of a statistic over the scope's instances.
+
+        `most_rows` is how many responses it holds at a time; None: all of them.
+        """
         grid = self.grid
-        how = Resampling(grid.n_clusters, len(grid.responses), self.asked.reps, self.asked.seed)
+        rows = min(len(grid.responses), most_rows or len(grid.responses))
+        how = Resampling(grid.n_clusters, rows, self.asked.reps, self.asked.seed)
         return replicates(statistic, how, self.tick)
 
 

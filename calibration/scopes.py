@@ -11,8 +11,6 @@ from calibration.scope import Asked, Scope
 from calibration.scores import COMBINED, Scores
 from data.errors import BadInput, TooFew, Unknown
 
-LOOPS = 3  # scorers, pairs and like for like are resampled one after another
-
 
 @dataclass(frozen=True)
 class Sitting:
@@ -42,7 +40,7 @@ def scopes(
     if not (found.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
     names, again = _scope_names(scores), repeats(scores, asked.criterion)
-    loops, told = LOOPS + bool(again), report or _silent
+    loops, told = 1 + bool(again), report or _silent
     for place, name in enumerate(names):
         advance = _Progress(told, place, len(names), loops * asked.reps)
         yield _scope(scores, (found, again), name, jury, asked, advance)
