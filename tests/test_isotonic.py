@@ -1,0 +1,112 @@
+"""The isotonic map: values by hand, scikit-learn and the max-min formula, what changes nothing."""
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from calibration.isotonic import isotonic_map
+from data.errors import TooFew
+
+
+def simulate(n=60, seed=0):
+    """Means of three whole scores and of two: many responses share a jury composite."""
+    random = np.random.default_rng(seed)
+    quality = 3 + random.normal(size=n)
+    jury = np.clip(np.round(3 * (quality + 0.5 * random.normal(size=n))) / 3, 1, 5)
+    return jury, np.clip(np.round(2 * (quality + 0.5 * random.normal(size=n))) / 2, 1, 5)
+
+
+def test_violators_are_pooled_as_by_hand():
+    # 3 then 2 becomes 2.5 twice, 4 then 3.5 becomes 3.75 twice; the rest stays.
+    found = isotonic_map(np.arange(1.0, 6), np.array([1, 3, 2, 4, 3.5]))
+
+    assert found.values == pytest.approx([1, 2.5, 2.5, 3.75, 3.75])
+
+
+def test_responses_with_one_jury_composite_are_one_knot_with_their_number_as_weight():
+    # 4 (twice, mean 3) above 5 (once, 1.5): pooled to (3 + 3 + 1.5) / 3.
+    found = isotonic_map(np.array([4.0, 5, 4, 1]), np.array([2.0, 1.5, 4, 1]))
+
+    assert found.knots.tolist() == [1, 4, 5]
+    assert found.values == pytest.approx([1, 2.5, 2.5])
+
+
+def test_the_same_three_scores_added_in_another_order_are_one_knot():
+    thirds = np.array([(0.1 + 0.2) + 0.3, 0.1 + (0.2 + 0.3), 2.0])
+
+    assert len(np.unique(thirds)) == 3
+    assert len(isotonic_map(thirds, np.array([1.0, 2, 3])).knots) == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_map_and_interpolation_are_scikit_learns(seed):
+    jury, clinicians = simulate(seed=seed)
+    theirs = IsotonicRegression(out_of_bounds="clip").fit(jury, clinicians)
+    asked = np.linspace(0.5, 5.5, 101)
+
+    found = isotonic_map(jury, clinicians)
+
+    assert found(asked) == pytest.approx(theirs.predict(asked), abs=1e-8)
+
+
+def test_values_are_those_of_the_max_min_formula():
+    jury, clinicians = simulate(n=40, seed=7)
+    knots = np.unique(jury)
+    groups = [clinicians[jury == knot] for knot in knots]
+
+    def mean(first, last):
+        return np.concatenate(groups[first : last + 1]).mean()
+
+    k = len(knots)
+    expected = [max(min(mean(a, b) for b in range(i, k)) for a in range(i + 1)) for i in range(k)]
+
+    assert isotonic_map(jury, clinicians).values == pytest.approx(expected)
+
+
+def test_between_knots_is_a_straight_line_and_beyond_them_a_constant_that_is_flagged():
+    found = isotonic_map(np.array([2.0, 3, 4]), np.array([1.0, 3, 4]))
+    asked = np.array([1.0, 2, 2.5, 4, 4.5, np.nan])
+
+    assert found(asked) == pytest.approx([1, 1, 2, 4, 4, np.nan], nan_ok=True)
+    assert found.outside(asked).tolist() == [True, False, False, False, True, False]
+
+
+def test_a_jury_that_ranks_against_the_clinicians_gives_everyone_their_mean():
+    found = isotonic_map(np.arange(1.0, 6), np.array([5.0, 4, 3, 3, 1]))
+
+    assert found.flat
+    assert found.values == pytest.approx(np.full(5, 3.2))
+
+
+def test_values_never_fall_and_stay_within_what_clinicians_gave():
+    jury, clinicians = simulate(n=200, seed=3)
+
+    values = isotonic_map(jury, clinicians).values
+
+    assert (np.diff(values) >= 0).all()
+    assert clinicians.min() <= values.min() <= values.max() <= clinicians.max()
+
+
+def test_two_responses_are_too_few():
+    with pytest.raises(TooFew, match="3 are needed"):
+        isotonic_map(np.array([1.0, 2]), np.array([1.0, 2]))
+
+
+@pytest.mark.parametrize(
+    ("change", "back"),
+    [
+        (lambda jury, own: (jury, own + 2), lambda value: value - 2),
+        (lambda jury, own: (jury, own * 3), lambda value: value / 3),
+        (lambda jury, own: (jury[::-1], own[::-1]), lambda value: value),
+        (lambda jury, own: (np.tile(jury, 2), np.tile(own, 2)), lambda value: value),
+        (lambda jury, own: (jury**2, own), lambda value: value),
+    ],
+    ids=["shift", "scale", "permutation", "everything twice", "a rising change of the jury"],
+)
+def test_values_follow_the_clinicians_and_only_the_jurys_order(change, back):
+    jury, clinicians = simulate()
+    before = isotonic_map(jury, clinicians)
+
+    after = isotonic_map(*change(jury, clinicians))
+
+    assert back(after.values) == pytest.approx(before.values)
