@@ -1,0 +1,139 @@
+"""Win rates: how often a model beats the others, as HELM and the paper's Table 1 count it."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.scores import Array, Flags, Integers
+
+ROUNDING = 1e-9  # means that are closer are one mean, summed in another order
+NAN = float("nan")
+
+
+def benchmark_win_rates(means: Array) -> Array:
+    """Return the share of the other models that each model beats, on each benchmark.
+
+    Parameters
+    ----------
+    means : shape (..., models, benchmarks)
+        Mean scores, higher is better; NaN where a model has none. Leading axes are
+        independent tables, such as resamples.
+
+    Returns
+    -------
+    shape (..., models, benchmarks)
+        In [0, 1], over the other models that have a mean on that benchmark; a tie is half
+        a win. NaN where the model has no mean or no other model has one.
+
+    References
+    ----------
+    Liang et al. (2023), HELM, mean win rate; `compute_aggregate_row_win_rates` of
+    stanford-crfm/helm, whose ties are half a win too (in versions since 2025).
+    """
+    wins = np.zeros_like(means)
+    others = np.zeros_like(means)
+    for model in range(means.shape[-2]):
+        other = means[..., model : model + 1, :]
+        wins += _won(means, other)
+        others += ~np.isnan(other)
+    defined = ~np.isnan(means) & (others > 1)
+    # Each model was held against itself, too: half a win against one other.
+    return np.where(defined, (wins - 0.5) / np.maximum(others - 1, 1), np.nan)
+
+
+def win_rates(means: Array) -> Array:
+    """Return the mean of `benchmark_win_rates` over benchmarks, shape (..., models).
+
+    Benchmarks where a model has no win rate are left out of its mean, as in HELM; NaN where
+    it has none at all.
+    """
+    return mean_of_defined(benchmark_win_rates(means))
+
+
+def win_rate_sd(means: Array) -> Array:
+    """Return the SD of a model's win rates against each single other model.
+
+    This is the "Win SD" of the paper's Table 1: not over benchmarks but over opponents.
+    Against one opponent the win rate is the share of benchmarks won, of those that both have.
+
+    Parameters
+    ----------
+    means : shape (models, benchmarks), NaN where missing
+
+    Returns
+    -------
+    shape (models,)
+        Divided by the number of opponents (ddof 0), as there. NaN without an opponent that
+        shares a benchmark; 0 with one opponent.
+
+    References
+    ----------
+    `tables/1_win_rate_table.py` of som-shahlab/medhelm; there a tie is no win, here half a
+    one, as in the win rate itself. Without ties or gaps the two are the same.
+    """
+    models = len(means)
+    against = np.full((models, models), np.nan)
+    for model in range(models):
+        for other in range(models):
+            both = ~np.isnan(means[model]) & ~np.isnan(means[other])
+            if model != other and both.any():
+                against[model, other] = _won(means[model, both], means[other, both]).mean()
+    return np.array([_sd(row[~np.isnan(row)]) for row in against])
+
+
+@dataclass(frozen=True, eq=False)
+class PairedWins:
+    """Win rates on common instances, shape (models,); `pairs` counts what they rest on.
+
+    `rates` is NaN where a model shares no instance with another.
+    """
+
+    rates: Array
+    pairs: Integers
+
+
+def paired_wins(scores: Array) -> PairedWins:
+    """Return how often each model beats the others on the same instance of one benchmark.
+
+    Parameters
+    ----------
+    scores : shape (models, instances)
+        Higher is better; NaN where a model has no score on an instance.
+
+    Returns
+    -------
+    PairedWins
+        Against each opponent the share of common instances won, a tie half a win; then the
+        mean over opponents that share any. `pairs` counts (instance, opponent).
+    """
+    models = len(scores)
+    rates, pairs = np.full(models, np.nan), np.zeros(models, dtype=np.int64)
+    for model in range(models):
+        both: Flags = ~np.isnan(scores) & ~np.isnan(scores[model])
+        both[model] = False
+        common = both.sum(axis=1)
+        won = np.where(both, _won(scores[model], scores), 0.0).sum(axis=1)
+        pairs[model] = common.sum()
+        if pairs[model]:
+            rates[model] = float(np.mean(won[common > 0] / common[common > 0]))
+    return PairedWins(rates, pairs)
+
+
+def mean_of_defined(values: Array) -> Array:
+    """Return the mean over the last axis of what is not NaN; NaN where all is."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        mean: Array = np.nanmean(values, axis=-1)
+    return mean
+
+
+def _won(own: Array, other: Array) -> Array:
+    """Return 1 for a win, half for a tie, 0 for a loss or where one has no score."""
+    apart = own - other
+    won: Array = (apart > ROUNDING) + 0.5 * (np.abs(apart) <= ROUNDING)
+    return won
+
+
+def _sd(rates: Array) -> float:
+    return float(np.std(rates)) if len(rates) else NAN
