@@ -1,14 +1,14 @@
 """What calibration is handed: the ratings of one study and the shape of its rubrics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from data.errors import BadInput, OffScale
+from data.errors import BadInput, OffScale, Unknown
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -82,6 +82,21 @@ class Scores:
         """Return the handles of one kind of rater, in alphabetical order."""
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
+
+    def of(self, benchmark: str) -> "Scores":
+        """Return what concerns one benchmark alone.
+
+        Raises
+        ------
+        Unknown
+            If the study has no response of it.
+        """
+        if benchmark not in self.benchmarks:
+            known = ", ".join(self.benchmarks)
+            raise Unknown(f"this study has no benchmark {benchmark}: it has {known}")
+        parts = (table[table["benchmark"] == benchmark] for table in (self.ratings, self.responses))
+        ratings, responses = (part.reset_index(drop=True) for part in parts)
+        return replace(self, ratings=ratings, responses=responses)
 
 
 def _check_columns(table: pd.DataFrame, needed: set[str], name: str) -> None:

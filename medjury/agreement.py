@@ -30,6 +30,7 @@ def calibrate(
     panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
     jurors: Names = None,
     method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
+    benchmark: Annotated[str | None, typer.Option(help="Only this one, not all of them.")] = None,
     criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
     reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
     seed: Seed = 0,
@@ -56,7 +57,9 @@ def calibrate(
     check_json(json_to)
     engine = study_of(context, db)
     chosen = named_jurors(panel, jurors)
-    asked = Asked(chosen, method, criterion, reps, seed, min_shared, min_jurors, kept, more)
+    asked = Asked(
+        chosen, benchmark, method, criterion, reps, seed, min_shared, min_jurors, kept, more
+    )
     print_agreement(engine, asked, json_to)
 
 
@@ -65,6 +68,7 @@ class Asked:
     """What agreement is asked for, as the command's options say."""
 
     jurors: list[str] | None = None
+    benchmark: str | None = None
     method: str = "paper"
     criterion: str | None = None
     reps: int = 2000
@@ -81,7 +85,8 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
 
     take = sound_only if asked.references == "sound" else all_instances
     everything = scores_of(engine)
-    kept: Kept = take(engine, everything)
+    chosen = everything.of(asked.benchmark) if asked.benchmark else everything
+    kept: Kept = take(engine, chosen)
     jury, silent = asked.jurors or all_jurors(kept.scores), silent_jurors(engine, kept.scores)
     if jury:
         say(f"jury: {', '.join(jury)}", json_to)
@@ -96,6 +101,8 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
         say(line, json_to)
     if asked.details:
         print_details(found, json_to)
+        if len(scores.benchmarks) > 1:
+            say("--benchmark NAME shows the same of one benchmark; --json has all of them", json_to)
         body |= {"details": found}
     write_json(body | kept.to_json(), json_to)
 

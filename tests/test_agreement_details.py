@@ -53,6 +53,43 @@ def test_without_the_option_nothing_of_it_is_written(run: Run, tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("rated")
+def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
+    run: Run, tmp_path: Path
+) -> None:
+    """A benchmark's own figures do not depend on what else the study holds."""
+    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows += [f"i{n},letters,Pain.,Write.,,l{n},m,Word {n}" for n in range(6)]
+    scores = ["response_id,rater,kind,criterion,score"]
+    for n in range(6):
+        for place, name in enumerate((*RATERS, *JURORS)):
+            kind = "clinician" if name in RATERS else "juror"
+            scores += [f"l{n},{name},{kind},{one},{1 + (n + place) % 5}" for one in CRITERIA]
+    to = tmp_path / "d.json"
+    asked = ("calibrate", "--details", "--reps", "50", "--json", str(to))
+    assert run(*asked)[0] == 0
+    alone = json.loads(to.read_text())
+    for name, lines, command in (("r2.csv", rows, "import"), ("s2.csv", scores, "ratings")):
+        (tmp_path / name).write_text("\n".join(lines))
+        assert run(command, str(tmp_path / name))[0] == 0
+
+    code, out, _ = run(*asked, "--benchmark", "visits")
+
+    assert code == 0
+    found = json.loads(to.read_text())
+    assert found["rows"] == alone["rows"]
+    for section in set(SECTIONS) - {"differences"}:  # Holm counts what was tried before
+        assert found["details"][section] == alone["details"][section], section
+    assert "letters" not in out
+
+
+@pytest.mark.usefixtures("rated")
+def test_a_benchmark_that_the_study_lacks_is_named(run: Run) -> None:
+    code, _, error = run("calibrate", "--benchmark", "letters")
+    assert code == 2
+    assert "no benchmark letters: it has visits" in error
+
+
+@pytest.mark.usefixtures("rated")
 def test_every_jury_looked_at_stands_in_the_ledger_and_raises_the_corrected_p(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
