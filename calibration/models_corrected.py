@@ -1,0 +1,100 @@
+"""How each way of scoring gives a model its mean on a benchmark: clinicians, jury, or both."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from calibration.bootstrap import Counts
+from calibration.models_cells import Cells, cells
+from calibration.models_scores import Table
+from calibration.prediction_powered import Sample, prediction_powered_mean
+from calibration.scores import Array, Integers
+
+CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"
+LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Means of models on benchmarks by one way of scoring; each is the sum of its terms.
+
+    Attributes
+    ----------
+    by : "clinicians", "jury" or "corrected"
+    terms : Cells
+    counted : shape (responses,), True where a response's score enters
+    instances : shape (models, benchmarks), instances with a score; of "corrected" those
+        that clinicians rated, on which its certainty rests
+    """
+
+    by: str
+    terms: tuple[Cells, ...]
+    counted: pd.Series
+    instances: Integers
+
+    def means(self) -> Array:
+        """Return shape (models, benchmarks); NaN where there is none."""
+        means: Array = self.drawn([np.ones((1, len(one))) for one in self.terms[0].sums])[0]
+        return means
+
+    def drawn(self, counts: Sequence[Counts]) -> Array:
+        """Return the means of resamples, shape (B, models, benchmarks)."""
+        total: Array = np.sum([term.drawn(counts) for term in self.terms], axis=0)
+        return total
+
+
+def estimate(table: Table, by: str) -> Estimate:
+    """Return a model's mean on a benchmark as clinicians, the jury, or both together give it.
+
+    "clinicians" and "jury" are the means over the responses that have such a score.
+    "corrected" is the prediction-powered mean of the model's own responses to the
+    benchmark (`prediction_powered.prediction_powered_mean`): the jury on the responses
+    nobody rated, moved by what clinicians and jury differ by on those that both rated. A
+    jury that favours one model is so corrected for that model. NaN with fewer than 5 rated
+    instances. In resamples its weight stays as it is: how the weight varies changes the
+    mean's variance in the second order only (Angelopoulos et al. 2023, section 6).
+    """
+    if by == CORRECTED:
+        return _corrected(table)
+    values = table.frame[by]
+    own = cells(table, values)
+    return Estimate(by, (own,), values.notna(), _instances(own))
+
+
+def _corrected(table: Table) -> Estimate:
+    frame = table.frame
+    rated = frame["clinicians"].notna() & frame["jury"].notna()
+    far = frame["clinicians"].isna() & frame["jury"].notna()
+    near, beyond = pd.Series(np.nan, frame.index), pd.Series(np.nan, frame.index)
+    plain: list[tuple[int, int]] = []
+    for _, own in frame.groupby(["benchmark", "model"]):
+        here, there = own[rated[own.index]], own[far[own.index]]
+        if here["instance"].nunique() < LEAST_RATED:
+            continue
+        weight = prediction_powered_mean(_sample(here, there)).weight
+        near[here.index] = here["clinicians"] - weight * here["jury"]
+        beyond[there.index] = weight * there["jury"]
+        if not weight:
+            place = table.layout.benchmarks.index(own["benchmark"].iloc[0])
+            plain.append((place, int(own["model"].iloc[0])))
+    first, second = cells(table, near), cells(table, beyond)
+    for place, model in plain:  # nothing to add, whatever is drawn: 0 / 1, never 0 / 0
+        second.sums[place][:, model], second.numbers[place][:, model] = 0.0, 1.0
+    counted = near.notna() | beyond.notna()
+    return Estimate(CORRECTED, (first, second), counted, _instances(first))
+
+
+def _sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> Sample:
+    return Sample(
+        clinicians=rated["clinicians"].to_numpy(),
+        jury=rated["jury"].to_numpy(),
+        instances=rated["instance"].to_numpy(),
+        unrated_jury=unrated["jury"].to_numpy(),
+        unrated_instances=unrated["instance"].to_numpy(),
+    )
+
+
+def _instances(own: Cells) -> Integers:
+    return np.stack([(one > 0).sum(axis=0) for one in own.numbers], axis=-1).astype(np.int64)

@@ -1,0 +1,149 @@
+"""What clinicians and a jury gave each model's responses, on a scale from 0 to 1."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from calibration.composite import composites, required_criteria
+from calibration.macro_average import unit_scale
+from calibration.scores import Array, Scores
+from data.errors import BadInput, TooFew, Unknown
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which models and benchmarks there are, and how many instances each benchmark has."""
+
+    models: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Every response of the study with its model and what it was given.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        response_id, benchmark, instance (numbered from 0 within its benchmark), model
+        (its number in `layout.models`), clinicians and jury: means of composites from 0,
+        the worst, to 1, the best; NaN where there is none.
+    layout : Layout
+    simulated : column -> simulated raters whose scores are in it
+    """
+
+    frame: pd.DataFrame
+    layout: Layout
+    simulated: Mapping[str, frozenset[str]]
+
+    def of(self, benchmark: str) -> pd.DataFrame:
+        """Return the responses to one benchmark."""
+        return self.frame[self.frame["benchmark"] == benchmark]
+
+    def by_instance(self, benchmark: str, column: str) -> Array:
+        """Return the mean over a model's responses to an instance, shape (models, instances)."""
+        own, place = self.of(benchmark), self.layout.benchmarks.index(benchmark)
+        means = own.dropna(subset=[column]).groupby(["model", "instance"])[column].mean()
+        found = np.full((len(self.layout.models), self.layout.sizes[place]), np.nan)
+        where = np.array(list(means.index), dtype=np.int64).reshape(-1, 2)
+        found[where[:, 0], where[:, 1]] = means.to_numpy()
+        return found
+
+
+def model_table(
+    scores: Scores,
+    authors: Mapping[str, str],
+    jurors: Sequence[str],
+    criterion: str | None = None,
+) -> Table:
+    """Return every response with its model, the clinicians' mean and the jury's.
+
+    Raw composites, no z: a z within rater would take away what is asked for. The jury has a
+    score only where all its jurors have a composite. Both are put on 0 to 1 by the ends of
+    the benchmark's scale (`macro_average.unit_scale`).
+
+    Parameters
+    ----------
+    scores : Scores
+    authors : response_id -> model, of every response
+    jurors : the jury; empty for none
+    criterion : one criterion instead of the composite; benchmarks without it are left out
+
+    Raises
+    ------
+    Unknown
+        If a juror or the criterion is not in the study.
+    BadInput
+        If a response has no author.
+    TooFew
+        If the study has no responses.
+    """
+    _check(scores, jurors, criterion)
+    names = required_criteria(scores.rubrics, criterion)
+    responses = scores.responses[scores.responses["benchmark"].isin(list(names))]
+    if not len(responses):
+        raise TooFew("the study has no responses to compare models by")
+    if lost := [name for name in responses["response_id"] if name not in authors]:
+        raise BadInput(f"{len(lost)} responses, {lost[0]} first, have no author in the study")
+    values = composites(scores, criterion).values
+    given = values[values["kind"].isin(["clinician", "juror"])]
+    clinical, jury = _clinicians(given), _jury(given, jurors)
+    frame = responses.assign(
+        clinicians=_scaled(scores, responses, clinical),
+        jury=_scaled(scores, responses, jury),
+        author=responses["response_id"].map(dict(authors)),
+    )
+    doctors = frozenset(given.loc[given["kind"] == "clinician", "rater"])
+    simulated = {
+        "clinicians": doctors & scores.simulated,
+        "jury": frozenset(jurors) & scores.simulated,
+    }
+    return _numbered(frame, simulated)
+
+
+def _check(scores: Scores, jurors: Sequence[str], criterion: str | None) -> None:
+    known = scores.raters("juror")
+    if lost := [name for name in jurors if name not in known]:
+        has = f"it has {', '.join(known)}" if known else "it has none"
+        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
+    criteria = dict.fromkeys(name for one in scores.rubrics.values() for name in one.criteria)
+    if criterion is not None and criterion not in criteria:
+        raise Unknown(f"no rubric has the criterion {criterion}: they have {', '.join(criteria)}")
+
+
+def _clinicians(given: pd.DataFrame) -> pd.Series:
+    own = given[given["kind"] == "clinician"]
+    return own.groupby("response_id")["composite"].mean()
+
+
+def _jury(given: pd.DataFrame, jurors: Sequence[str]) -> pd.Series:
+    own = given[(given["kind"] == "juror") & given["rater"].isin(list(jurors))]
+    found = own.groupby("response_id")["composite"].agg(["mean", "count"])
+    return found.loc[found["count"] == len(set(jurors)), "mean"]
+
+
+def _scaled(scores: Scores, responses: pd.DataFrame, points: pd.Series) -> Array:
+    """Return scores of the responses in their order, from 0 to 1; NaN where there is none."""
+    shapes = [scores.rubrics[name] for name in responses["benchmark"]]
+    low = np.array([one.low for one in shapes], dtype=np.float64)
+    high = np.array([one.high for one in shapes], dtype=np.float64)
+    own = points.reindex(responses["response_id"]).to_numpy(dtype=np.float64)
+    return unit_scale(own, low, high)
+
+
+def _numbered(frame: pd.DataFrame, simulated: Mapping[str, frozenset[str]]) -> Table:
+    """Return the table with models and instances by number."""
+    benchmarks = tuple(sorted(frame["benchmark"].unique()))
+    models, model = np.unique(frame["author"].to_numpy(dtype=str), return_inverse=True)
+    codes = [
+        frame.loc[frame["benchmark"] == name, "instance_id"].astype("category").cat.codes
+        for name in benchmarks
+    ]
+    sizes = tuple(int(own.max()) + 1 for own in codes)
+    numbered = frame.assign(model=model, instance=pd.concat(codes).astype(np.int64))
+    columns = ["response_id", "benchmark", "instance", "model", "clinicians", "jury"]
+    layout = Layout(tuple(map(str, models)), benchmarks, sizes)
+    return Table(numbered[columns].reset_index(drop=True), layout, simulated)

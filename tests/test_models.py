@@ -1,0 +1,233 @@
+"""Models compared: known answers by hand, and simulated studies whose truth is known."""
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_study import QUALITY, by_hand, model_study
+
+from calibration.models import Wanted, compare_models
+from calibration.models_scores import model_table
+from calibration.prediction_powered import Sample, prediction_powered_mean
+from calibration.scores import Scores
+from data.errors import BadInput, Unknown
+
+
+def compared(scores, authors, categories=None, **wanted):
+    wanted = {"jurors": ["gpt", "llama"], "reps": 200} | wanted
+    return compare_models(scores, authors, categories or {}, Wanted(**wanted))
+
+
+def by_model(found, by):
+    return {row.model: row for row in found.rows if row.by == by}
+
+
+def test_a_study_small_enough_to_work_by_hand():
+    scores, authors = by_hand()
+    found = compared(scores, authors, jurors=["gpt"], by=["clinicians", "jury"])
+    # Clinicians: means 4.5, 4, 2 points are 7/8, 3/4, 1/4; a beats two, b one, c none.
+    rows = by_model(found, "clinicians")
+    assert list(rows) == ["a", "b", "c"]
+    assert [row.macro_average for row in rows.values()] == pytest.approx([7 / 8, 3 / 4, 1 / 4])
+    assert [row.win_rate for row in rows.values()] == [1.0, 0.5, 0.0]
+    # By instance a and b win one each and both beat c twice: (1/2 + 1)/2 each.
+    assert [row.win_rate_by_instance for row in rows.values()] == [0.75, 0.75, 0.0]
+    assert [row.n_paired for row in rows.values()] == [4, 4, 4]
+    assert [row.rank for row in rows.values()] == [1, 2, 3]
+    # The jury has it the other way round, and one response of c without a score.
+    rows = by_model(found, "jury")
+    assert list(rows) == ["c", "b", "a"]
+    assert [row.macro_average for row in rows.values()] == pytest.approx([1 / 2, 1 / 4, 0])
+    assert (rows["c"].n_responses, rows["c"].n_missing) == (1, 1)
+    assert "scored 1 of 2" in rows["c"].note
+    assert "1 of its 2 scored instances have scores for all models" in rows["b"].note
+    assert np.isnan([rows["c"].low, rows["c"].high, rows["c"].rank_low]).all()
+
+
+def test_too_few_rated_instances_have_no_correction_and_say_so():
+    scores, authors = by_hand()
+    for row in compared(scores, authors, jurors=["gpt"], by=["corrected"]).rows:
+        assert np.isnan([row.win_rate, row.macro_average, row.rank, row.low]).all()
+        assert (row.n_benchmarks, row.n_responses, row.n_missing) == (0, 0, 2)
+        assert "undefined: fewer than 5 instances" in row.note
+
+
+def test_a_corrected_mean_is_the_prediction_powered_mean():
+    scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, benchmarks=("notes",))
+    rows = by_model(compared(scores, authors), "corrected")
+    frame = model_table(scores, authors, ["gpt", "llama"]).frame
+    for number, name in enumerate(sorted(QUALITY)):
+        own = frame[frame["model"] == number]
+        rated, rest = own.dropna(), own[own["clinicians"].isna()]
+        sample = Sample(
+            rated["clinicians"].to_numpy(),
+            rated["jury"].to_numpy(),
+            rated["instance"].to_numpy(),
+            rest["jury"].to_numpy(),
+            rest["instance"].to_numpy(),
+        )
+        expected = prediction_powered_mean(sample).corrected
+        assert rows[name].macro_average == pytest.approx(expected.mean)
+        # Its interval is a bootstrap's: about as wide as that by formula.
+        low, high = expected.interval(0.95)
+        assert rows[name].high - rows[name].low == pytest.approx(high - low, rel=0.25)
+        assert "scored 60 of 60, 25 of them by clinicians too" in rows[name].note
+
+
+def test_where_clinicians_rated_everything_the_correction_is_their_mean():
+    scores, authors = model_study(QUALITY, n=20, rated=20, bias={"gamma": 1.0})
+    found = compared(scores, authors)
+    clinical, corrected = by_model(found, "clinicians"), by_model(found, "corrected")
+    for name in QUALITY:
+        for field in ("win_rate", "macro_average", "macro_average_sd", "low", "high", "rank"):
+            assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
+
+
+def test_an_interval_is_what_resampling_rows_of_a_table_gives():
+    # One benchmark: draw instances, average their responses, no counts and no cells.
+    scores, authors = model_study(QUALITY, n=30, rated=30, benchmarks=("notes",))
+    row = by_model(compared(scores, authors, by=["clinicians"], reps=4000), "clinicians")["beta"]
+    given = model_table(scores, authors, []).by_instance("notes", "clinicians")
+    random = np.random.default_rng(5)
+    drawn = [given[:, random.integers(0, 30, 30)].mean(axis=1) for _ in range(4000)]
+    low, high = np.quantile([one[1] for one in drawn], [0.025, 0.975])
+    assert (row.low, row.high) == pytest.approx((low, high), abs=0.004)
+    ranks = [1 + (one > one[1]).sum() for one in drawn]
+    assert (row.rank_low, row.rank_high) == tuple(np.quantile(ranks, [0.025, 0.975]))
+
+
+def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
+    scores, authors = model_study(QUALITY)
+    absent = scores.responses["response_id"].str.fullmatch(r"letters-\d+-gamma")
+    gone = set(scores.responses.loc[absent, "response_id"])
+    left = Scores(
+        scores.ratings[~scores.ratings["response_id"].isin(gone)],
+        scores.responses[~absent],
+        scores.rubrics,
+    )
+    rows = by_model(compared(left, authors), "jury")
+    assert rows["gamma"].n_benchmarks == 1
+    assert "no score on letters: not comparable" in rows["gamma"].note
+    assert "gamma" not in rows["alpha"].note
+    alone = by_model(compared(scores, authors), "jury")
+    assert rows["alpha"].macro_average == alone["alpha"].macro_average
+
+
+def test_a_single_model_has_means_but_nobody_to_win_against():
+    scores, authors = model_study({"alpha": 3.0}, n=25, rated=25)
+    for row in compared(scores, authors).rows:
+        assert np.isnan([row.win_rate, row.win_rate_low, row.win_rate_sd, row.rank]).all()
+        assert row.low < row.macro_average < row.high
+        assert "win rate undefined: no other model" in row.note
+    (first, *_) = compared(scores, authors).detectable
+    assert first.note.startswith("undefined")
+
+
+def test_models_that_say_the_same_tie_and_cannot_be_told_apart():
+    scores, authors = model_study({"alpha": 3.0}, n=30, rated=30)
+    twin = {"response_id": lambda t: t["response_id"].str.replace("alpha", "twin")}
+    both = Scores(
+        pd.concat([scores.ratings, scores.ratings.assign(**twin)], ignore_index=True),
+        pd.concat([scores.responses, scores.responses.assign(**twin)], ignore_index=True),
+        scores.rubrics,
+    )
+    authors |= {name.replace("alpha", "twin"): "twin" for name in authors}
+    found = compared(both, authors, by=["clinicians"])
+    for row in found.rows:
+        assert (row.win_rate, row.win_rate_low, row.win_rate_high) == (0.5, 0.5, 0.5)
+        assert (row.rank, row.rank_low, row.rank_high) == (1, 1, 2)
+        assert row.win_rate_by_instance == 0.5
+
+
+def test_categories_are_means_over_their_benchmarks():
+    names = ("letters", "notes", "visits")
+    scores, authors = model_study(QUALITY, benchmarks=names)
+    kinds = {"letters": "Writing", "notes": "Writing"}
+    found = compared(scores, authors, kinds, by=["jury"])
+    mean = model_table(scores, authors, ["gpt", "llama"]).frame.groupby(["model", "benchmark"])
+    jury = mean["jury"].mean()
+    rows = {(row.category, row.model): row for row in found.categories}
+    assert list(rows) == [(kind, name) for kind in ("", "Writing") for name in sorted(QUALITY)]
+    assert rows["Writing", "beta"].mean == pytest.approx(
+        (jury[1, "letters"] + jury[1, "notes"]) / 2
+    )
+    assert rows["Writing", "beta"].n == 120
+    assert rows["", "beta"].mean == pytest.approx(jury[1, "visits"])
+    assert rows["", "beta"].low < rows["", "beta"].mean < rows["", "beta"].high
+
+
+def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
+    scores, authors = model_study(QUALITY)
+    mixed = Scores(
+        scores.ratings.sample(frac=1, random_state=1),
+        scores.responses.sample(frac=1, random_state=2),
+        scores.rubrics,
+    )
+    for ours, theirs in zip(
+        compared(scores, authors).rows, compared(mixed, authors).rows, strict=True
+    ):
+        ours, theirs = dataclasses.asdict(ours), dataclasses.asdict(theirs)
+        assert ours == pytest.approx(theirs, nan_ok=True)
+    other = compared(scores, authors, seed=1).rows
+    assert other[0].low != compared(scores, authors).rows[0].low
+
+
+def test_figures_of_simulated_raters_are_marked():
+    scores, authors = model_study(QUALITY, simulated=["gpt", "dr_a"])
+    notes = {row.by: row.note for row in compared(scores, authors).rows}
+    assert notes["clinicians"].endswith("simulated raters: dr_a")
+    assert notes["jury"].endswith("simulated raters: gpt")
+    assert notes["corrected"].endswith("simulated raters: dr_a, gpt")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "error", "words"),
+    [
+        ({"jurors": ["gpt", "nobody"]}, Unknown, "no ratings by a juror nobody"),
+        ({"criterion": "wit"}, Unknown, "no rubric has the criterion wit"),
+        ({"jurors": []}, BadInput, "there is no jury"),
+        ({"reps": 0}, BadInput, "reps=0"),
+        ({"seed": -1}, BadInput, "seed=-1"),
+        ({"by": ["experts"]}, BadInput, "by=experts"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(wanted, error, words):
+    with pytest.raises(error, match=words):
+        compared(*by_hand(), **({"jurors": ["gpt"]} | wanted))
+
+
+def test_a_response_without_an_author_is_refused():
+    scores, authors = by_hand()
+    with pytest.raises(BadInput, match="1 responses, a0 first, have no author"):
+        compared(
+            scores, {name: one for name, one in authors.items() if name != "a0"}, jurors=["gpt"]
+        )
+
+
+def test_a_jury_that_favours_a_model_ranks_wrongly_and_its_correction_does_not():
+    scores, authors = model_study(QUALITY, bias={"gamma": 0.9})
+    found = compared(scores, authors)
+    assert list(by_model(found, "jury")) == ["gamma", "alpha", "beta"]
+    assert list(by_model(found, "corrected")) == ["alpha", "beta", "gamma"]
+
+
+@pytest.mark.slow
+def test_corrected_intervals_hold_the_truth_where_the_jurys_do_not():
+    held = {"jury": [], "corrected": [], "clinicians": []}
+    width = {by: [] for by in held}
+    wrong = dict.fromkeys(held, 0)
+    for seed in range(120):
+        scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, n=100, rated=30, seed=seed)
+        found = compared(scores, authors, reps=400)
+        for by in held:
+            rows = by_model(found, by)
+            wrong[by] += list(rows) != ["alpha", "beta", "gamma"]
+            for name, row in rows.items():
+                held[by].append(row.low <= (QUALITY[name] - 1) / 4 <= row.high)
+                width[by].append(row.high - row.low)
+    assert wrong["jury"] == 120
+    assert wrong["corrected"] <= 2
+    assert np.mean(held["corrected"]) >= 0.91
+    assert np.mean(held["jury"]) < 0.7
+    assert np.mean(width["corrected"]) < 0.85 * np.mean(width["clinicians"])
