@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.queries.ledger import ledger_findings
+from data.queries.reports import report_findings
 from data.queries.training_record import training_findings
 from data.schema import (
     Authorship,
@@ -71,6 +72,7 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
         _check_masks(session, chain.masks, findings)
     findings += training_findings(engine)
     findings += ledger_findings(engine)
+    findings += report_findings(engine)
     return Verified(len(chain.hashes), chain.head, rows, tuple(findings))
 
 

@@ -1,0 +1,80 @@
+"""Frozen reports: kept as they were, under the audit chain."""
+
+import pytest
+from sqlalchemy import Engine, text
+
+from data.errors import Unknown
+from data.queries.record import acts, verify
+from data.queries.reports import report, report_findings, reports
+from data.store.record import lock
+from data.store.reports import FROZEN, freeze, report_sha256
+
+MARK = "f" * 64
+BODY = {"name": "first", "rows": [{"scorer": "jury", "icc": 1 / 3, "f_low": None}], "n": 5}
+
+
+def behind(engine: Engine, change: str) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(text(change))
+
+
+def test_a_report_is_kept_to_the_last_digit_with_its_time_and_number(engine: Engine) -> None:
+    assert [freeze(engine, MARK, BODY), freeze(engine, "e" * 64, {})] == [1, 2]
+    first, second = reports(engine)
+    assert (first.id, first.fingerprint, first.body) == (1, MARK, BODY)
+    assert first.at < second.at
+    assert first.at.utcoffset() is not None
+    assert report(engine, 2) == second
+
+
+def test_a_report_that_is_not_there_is_named_with_those_that_are(engine: Engine) -> None:
+    with pytest.raises(Unknown, match=r"no report 3 in this study: it has none; `medjury"):
+        report(engine, 3)
+    freeze(engine, MARK, BODY)
+    with pytest.raises(Unknown, match="it has 1;"):
+        report(engine, 3)
+
+
+def test_each_report_leaves_an_event_with_its_digest(engine: Engine) -> None:
+    freeze(engine, MARK, BODY)
+    (told,) = acts(engine, FROZEN)
+    one = report(engine, 1)
+    assert told.detail == {"report": 1, "sha256": report_sha256(one.at, MARK, BODY)}
+    assert verify(engine).findings == ()
+
+
+def test_what_is_not_json_is_refused_and_nothing_is_kept(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        freeze(engine, MARK, {"icc": float("nan")})
+    assert reports(engine) == []
+
+
+def test_a_locked_study_takes_reports(engine: Engine) -> None:
+    head = lock(engine, "coordinator")
+    freeze(engine, MARK, BODY)
+    assert verify(engine, head).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("DELETE FROM report WHERE id = 1", "report 1: it was frozen, and is gone"),
+        ("DELETE FROM report WHERE id = 2", "report 2: it was frozen, and is gone"),
+        ("UPDATE report SET body = '{}' WHERE id = 1", "report 1: not as it was frozen"),
+        ("UPDATE report SET fingerprint = 'x' WHERE id = 2", "report 2: not as it was frozen"),
+        ("UPDATE report SET at = '2020-01-01 00:00:00' WHERE id = 1", "report 1: not as it was"),
+        ("UPDATE report SET id = 9 WHERE id = 2", "report 9: no event vouches for it"),
+        (
+            "INSERT INTO report (at, fingerprint, body) VALUES ('2020-01-01', 'x', '{}')",
+            "report 3: no event vouches for it",
+        ),
+    ],
+)
+def test_a_report_changed_behind_the_records_back_is_found(
+    engine: Engine, change: str, said: str
+) -> None:
+    freeze(engine, MARK, BODY)
+    freeze(engine, MARK, BODY)
+    assert report_findings(engine) == []
+    behind(engine, change)
+    assert said in " ".join(verify(engine).findings)
