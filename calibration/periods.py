@@ -1,0 +1,250 @@
+"""Agreement by calendar period: a jury against the clinicians who rated in it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+
+from calibration import notes
+from calibration.agreement import Columns, Panel, column_icc, columns, unscaled, why_undefined
+from calibration.bootstrap import (
+    LEAST_CLUSTERS,
+    Counts,
+    Resampling,
+    percentile_interval,
+    replicates,
+)
+from calibration.calendar import Every, Period, periods
+from calibration.f_interval import UNDEFINED
+from calibration.fisher import fisher_z, jackknife_se
+from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
+from calibration.scope import NAN, Scope
+from calibration.scores import Array, Flags, Integers
+
+LEAST_INSTANCES = 20  # with fewer, an ICC says next to nothing and its interval is too narrow
+
+
+class Days(NamedTuple):
+    """From the first day to the last."""
+
+    first: date
+    last: date
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What is asked of the calendar.
+
+    Attributes
+    ----------
+    rated : response_id -> days on which its clinicians rated it; it belongs to the last
+    scored : response_id -> days from the first to the last score of the jury
+    today : whose period is not over
+    every, least : the calendar period, and the instances it needs
+    since : responses before this day are shown in no period; z is over all all the same
+    """
+
+    rated: Mapping[str, Days]
+    today: date
+    every: Every = "month"
+    least: int = LEAST_INSTANCES
+    since: date | None = None
+    scored: Mapping[str, Days] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PeriodRow:
+    """A jury's agreement with the clinicians in one period.
+
+    Attributes
+    ----------
+    period, start, end : label, first and last day
+    joined : calendar periods it is made of
+    over : False while ratings may still be added to it
+    too_few : fewer instances with both columns than are needed: no part of a CUSUM
+    unfilled : clinicians have not yet rated as many instances; only the last can be that
+    icc, boot_low, boot_high : ICC(C,2) with its percentile 95 % interval over instances
+    fisher_z, se : Fisher's z of the ICC, and its standard error over instances
+    n_responses, n_instances, n_clinicians : on whom the ICC rests
+    n_missing : responses of the period that the jury has no score for
+    jury_first, jury_last : days on which the jury scored these responses, where known
+    """
+
+    benchmark: str
+    period: str
+    start: date
+    end: date
+    joined: int
+    over: bool
+    too_few: bool
+    unfilled: bool
+    icc: float
+    boot_low: float
+    boot_high: float
+    fisher_z: float
+    se: float
+    n_responses: int
+    n_instances: int
+    n_clinicians: int
+    n_missing: int
+    jury_first: date | None
+    jury_last: date | None
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodIcc:
+    """The ICC of a period's responses, with its instances drawn anew and all others once.
+
+    Every mean, sd and z is recomputed in each resample. Called with counts (B, m) over the
+    period's m instances it returns shape (B,), NaN where undefined.
+    """
+
+    every: Prepared
+    own: Prepared
+    clusters: Integers
+    clinicians: Integers
+    jury: Integers
+    present: Array
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the ICC of every resample."""
+        whole = np.ones((len(counts), len(self.every.sums)))
+        whole[:, self.clusters] = counts
+        by = scale(self.every, whole)
+        clinical = panel_column(self.own, by, self.clinicians)
+        jury = panel_column(self.own, by, self.jury)
+        weights = whole[:, self.own.clusters] * (clinical.count > 0) * (jury.count > 0)
+        sums = moments(weights * self.present, jury.mean, clinical.mean)
+        return icc_of_moments(sums, restandardise=self.every.method == "published")
+
+
+def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
+    """Return the resampled ICC of a jury on some responses, shape (n,) of the scope's grid."""
+    grid = scope.grid
+    every = prepare(grid, scope.asked.method)
+    values, given, clusters = every.values[rows], every.given[rows], every.clusters[rows]
+    return PeriodIcc(
+        every=every,
+        own=replace(every, values=values, given=given, clusters=clusters),
+        clusters=np.unique(clusters),
+        clinicians=grid.of_kind("clinician"),
+        jury=grid.columns(jury.members),
+        present=jury.present(grid)[rows].astype(np.float64),
+    )
+
+
+def period_rows(scope: Scope, jury: Panel, asking: Asking) -> list[PeriodRow]:
+    """Return the jury's agreement in each calendar period, in the order of time.
+
+    Parameters
+    ----------
+    scope : Scope
+        One benchmark, or all combined.
+    jury : Panel
+        Whose members have columns in the scope's grid.
+    asking : Asking
+        `rated` must have every response of the analysed set.
+
+    Returns
+    -------
+    list of PeriodRow
+        Under "paper" z is within each rater over the whole analysed set, not within the
+        period: with the two or three ratings that one clinician gives in a week z is noise.
+        Fewer than `least` instances are joined with the next period; what is left at the end
+        is marked too few. NaN where undefined, with the reason in the note.
+    """
+    pair = columns(scope.grid, jury, scope.asked.method)
+    return [_row(scope, jury, pair, asking, one) for one in periods_of(scope, asking)]
+
+
+def periods_of(scope: Scope, asking: Asking) -> list[Period]:
+    """Return the periods of a scope, their rows as in its grid."""
+    grid = scope.grid
+    days = [asking.rated[name].last for name in grid.responses]
+    since = asking.since or date.min
+    kept = np.flatnonzero([day >= since for day in days])
+    found = periods([days[i] for i in kept], grid.clusters[kept], asking.every, asking.least)
+    return [replace(one, rows=_spread(kept[one.rows], len(days))) for one in found]
+
+
+def _spread(places: Integers, n: int) -> Flags:
+    rows = np.zeros(n, dtype=np.bool_)
+    rows[places] = True
+    return rows
+
+
+def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Period) -> PeriodRow:
+    grid, both = scope.grid, period.rows & pair.both
+    x, y = pair.clinicians[both], pair.scorer[both]
+    reason, instances = why_undefined(x, y), grid.instances(both)
+    statistic = period_icc(scope, jury, period.rows)
+    drawn = np.empty(0) if reason else _drawn(scope, statistic)
+    boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
+    icc = column_icc(x, y, scope.asked.method)
+    clinicians = _clinicians(scope, both)
+    scored = [asking.scored[name] for name in _names(scope, both) if name in asking.scored]
+    return PeriodRow(
+        benchmark=scope.name,
+        period=period.label,
+        start=period.start,
+        end=date.fromordinal(period.end.toordinal() - 1),
+        joined=period.joined,
+        over=period.end <= asking.today,
+        too_few=instances < asking.least,
+        unfilled=period.n_instances < asking.least,
+        icc=icc,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        fisher_z=float(fisher_z(icc)),
+        se=NAN if reason else jackknife_se(statistic, len(statistic.clusters)),
+        n_responses=len(x),
+        n_instances=instances,
+        n_clinicians=len(clinicians),
+        n_missing=int((period.rows & ~jury.present(grid)).sum()),
+        jury_first=min((one.first for one in scored), default=None),
+        jury_last=max((one.last for one in scored), default=None),
+        note=notes.joined(
+            [
+                *_notes(period, asking, instances, int(period.rows.sum()), len(x)),
+                reason,
+                _flat(scope, (*clinicians, *jury.members)),
+                notes.undefined_resamples(drawn),
+                notes.simulated(scope.simulated & {*jury.members, *clinicians}),
+            ]
+        ),
+    )
+
+
+def _clinicians(scope: Scope, rows: Flags) -> list[str]:
+    own = scope.grid.composites[:, scope.grid.of_kind("clinician")][rows]
+    heard = np.flatnonzero((~np.isnan(own)).any(axis=0))
+    return [scope.clinicians[place] for place in heard]
+
+
+def _drawn(scope: Scope, statistic: PeriodIcc) -> Array:
+    asked, rows = scope.asked, len(scope.grid.responses)
+    how = Resampling(len(statistic.clusters), rows, asked.reps, asked.seed)
+    return replicates(statistic, how, scope.tick)
+
+
+def _flat(scope: Scope, raters: Sequence[str]) -> str:
+    return notes.no_variance(unscaled(scope.grid, raters)) if scope.asked.method == "paper" else ""
+
+
+def _names(scope: Scope, rows: Flags) -> list[str]:
+    return [scope.grid.responses[place] for place in np.flatnonzero(rows)]
+
+
+def _notes(
+    period: Period, asking: Asking, instances: int, analysed: int, scored: int
+) -> Iterator[str]:
+    yield f"scored {scored} of {analysed}"
+    if period.joined > 1:
+        yield f"{period.joined} {asking.every}s joined: fewer than {asking.least} instances apart"
+    if instances < asking.least:
+        yield f"too few: {notes.counted(instances, 'instance')}, and {asking.least} are needed"
+    if period.end > asking.today:
+        yield "not over: ratings may still be added"
