@@ -1,0 +1,224 @@
+"""Agreement by period: the calendar, joining, and the ICC that `calibrate` would give."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+from little_study import study, without
+from plain_scope import scope_of
+
+from calibration.agreement import column_icc, columns
+from calibration.calendar import label_of, next_start, periods, start_of
+from calibration.periods import Asking, Days, period_icc, period_rows
+from calibration.scope import Asked
+from calibration.scopes import Sitting, scopes
+from calibration.table import agreement_table
+from calibration.watch import Normal, spread, watch
+
+TODAY = date(2026, 1, 1)
+
+
+def scope(scores, method="paper", reps=200):
+    return list(scopes(scores, Sitting(), Asked(method=method, reps=reps)))[-1]
+
+
+def rated(names, day):
+    """Return the days of responses: day(place) of each."""
+    return {name: Days(day(place), day(place)) for place, name in enumerate(names)}
+
+
+def monthly(names, a_month):
+    """Return days that give each month so many responses, from January 2025 on."""
+
+    def day(place):
+        month = place // a_month
+        return date(2025 + month // 12, month % 12 + 1, 15)
+
+    return rated(names, day)
+
+
+@pytest.mark.parametrize(
+    ("every", "day", "start", "after", "label"),
+    [
+        ("week", date(2027, 1, 3), date(2026, 12, 28), date(2027, 1, 4), "2026-W53"),
+        ("month", date(2024, 12, 31), date(2024, 12, 1), date(2025, 1, 1), "2024-12"),
+        ("quarter", date(2024, 12, 31), date(2024, 10, 1), date(2025, 1, 1), "2024-Q4"),
+        ("quarter", date(2024, 3, 31), date(2024, 1, 1), date(2024, 4, 1), "2024-Q1"),
+    ],
+)
+def test_a_day_belongs_to_its_calendar_period(every, day, start, after, label):
+    assert start_of(day, every) == start
+    assert next_start(start, every) == after
+    assert label_of(start, every) == label
+
+
+def test_periods_with_too_few_are_joined_with_the_next_and_none_is_lost():
+    days = [date(2025, 1, 3)] * 2 + [date(2025, 2, 1)] * 3 + [date(2025, 4, 2)] * 4
+    days += [date(2025, 5, 1)]
+    found = periods(days, np.arange(10), "month", 4)
+
+    assert [(one.label, one.joined, one.n_instances) for one in found] == [
+        ("2025-01 to 2025-02", 2, 5),
+        ("2025-03 to 2025-04", 2, 4),
+        ("2025-05", 1, 1),
+    ]
+    assert np.sum([one.rows for one in found], axis=0).tolist() == [1] * 10
+
+
+def test_instances_are_counted_not_responses():
+    found = periods([date(2025, 1, 1)] * 6, np.arange(6) // 3, "month", 3)
+    assert [one.n_instances for one in found] == [2]
+
+
+def test_the_order_of_the_responses_makes_no_difference():
+    random = np.random.default_rng(0)
+    days = [date(2025, 1, 1) + timedelta(days=int(d)) for d in random.integers(0, 300, 60)]
+    order = random.permutation(60)
+    first = periods(days, np.arange(60), "week", 5)
+    again = periods([days[i] for i in order], np.arange(60)[order], "week", 5)
+    assert [one.label for one in first] == [one.label for one in again]
+    assert all((a.rows[order] == b.rows).all() for a, b in zip(first, again, strict=True))
+
+
+@pytest.mark.parametrize("method", ["paper", "published"])
+@pytest.mark.parametrize("per", [1, 2])
+def test_one_period_of_all_is_the_jurys_row_of_calibrate_to_the_last_digit(method, per):
+    scores = study(n=30, per=per)
+    own = scope(scores, method)
+    (found,) = period_rows(own, own.jury, Asking(rated(own.grid.responses, lambda _: TODAY), TODAY))
+    table = agreement_table(scores, method=method, reps=200).set_index("scorer").loc["jury"]
+
+    assert found.icc == pytest.approx(table["icc"])
+    assert (found.boot_low, found.boot_high) == pytest.approx(
+        (table["boot_low"], table["boot_high"])
+    )
+    assert (found.n_responses, found.n_instances) == (table["n_responses"], table["n_instances"])
+    assert found.n_clinicians == table["n_clinicians"]
+
+
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_a_periods_icc_is_that_of_its_rows_with_z_over_everything(method):
+    own = scope(study(n=80), method)
+    asking = Asking(monthly(own.grid.responses, 40), TODAY)
+    pair = columns(own.grid, own.jury, method)
+
+    found = period_rows(own, own.jury, asking)
+
+    for place, one in enumerate(found):
+        rows = np.zeros(80, dtype=bool)
+        rows[place * 40 : place * 40 + 40] = True
+        x, y = pair.clinicians[rows], pair.scorer[rows]
+        assert one.icc == pytest.approx(column_icc(x, y, method))
+        drawn = period_icc(own, own.jury, rows)(np.ones((1, 40)))
+        assert drawn[0] == pytest.approx(one.icc)
+
+
+def test_z_is_computed_anew_when_a_periods_instances_are_drawn():
+    own = scope(study(n=40))
+    rows = np.arange(40) < 20
+    counts = np.ones((1, 20))
+    counts[0, :2] = [0, 2]  # the instances of the period in the order of their numbers
+    own_clusters = np.unique(own.grid.clusters[rows])
+    drawn = np.concatenate(
+        [np.flatnonzero(own.grid.clusters == c) for c in [own_clusters[1], *own_clusters[1:]]]
+    )
+    whole = np.concatenate([drawn, np.flatnonzero(~rows)])
+    table = own.grid.composites[whole]
+    by_hand = scope_of(table, len(own.clinicians))
+    # metrics follow the jurors in the grid of the study and are no jurors
+    pair = columns(by_hand.grid, type(own.jury)(("j0", "j1", "j2"), 3), "paper")
+
+    expected = column_icc(pair.clinicians[:20], pair.scorer[:20], "paper")
+    assert period_icc(own, own.jury, rows)(counts)[0] == pytest.approx(expected)
+
+
+def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined():
+    scores = study(n=40)
+    names = scope(scores).grid.responses
+    unscored = scores.ratings["response_id"].isin(names[20:]) & (scores.ratings["kind"] == "juror")
+    own = scope(without(scores, unscored))
+    first, second = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), TODAY))
+    assert (first.n_missing, first.too_few) == (0, False)
+    assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
+    assert not second.unfilled
+    assert np.isnan(second.icc)
+    assert "undefined: no response has the scores" in second.note
+
+
+def test_the_last_period_is_marked_while_it_may_still_grow():
+    own = scope(study(n=50))
+    found = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), date(2025, 3, 20)))
+    assert [(one.period, one.over, one.too_few) for one in found] == [
+        ("2025-01", True, False),
+        ("2025-02", True, False),
+        ("2025-03", False, True),
+    ]
+    assert "too few: 10 instances, and 20 are needed; not over" in found[2].note
+    assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
+
+
+def test_since_leaves_out_periods_and_changes_no_other():
+    own = scope(study(n=60))
+    asking = Asking(monthly(own.grid.responses, 20), TODAY)
+    later = Asking(asking.rated, TODAY, since=date(2025, 2, 1))
+    assert period_rows(own, own.jury, later) == period_rows(own, own.jury, asking)[1:]
+
+
+def test_the_days_on_which_the_jury_scored_stand_beside_the_period():
+    own = scope(study(n=20))
+    one = Days(date(2025, 6, 1), date(2025, 6, 3))
+    asking = Asking(monthly(own.grid.responses, 20), TODAY, scored={own.grid.responses[3]: one})
+    (found,) = period_rows(own, own.jury, asking)
+    assert (found.jury_first, found.jury_last) == one
+
+
+def test_simulated_raters_are_named():
+    own = scope(study(n=20, simulated=("gpt", "dr0")))
+    (found,) = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), TODAY))
+    assert "simulated raters: dr0, gpt" in found.note
+
+
+def falling(seed, drop, months=40, n=20):
+    """Return the rows of a study of one clinician mean and one juror, worse from month 6 on."""
+    random = np.random.default_rng(seed)
+    r = np.where(np.arange(months * n) < 6 * n, 0.6 / 1.4, drop / (2 - drop))
+    quality = np.sqrt(r) * random.normal(size=months * n)
+    table = quality[:, None] + np.sqrt(1 - r)[:, None] * random.normal(size=(months * n, 2))
+    own = scope_of(table, 1, reps=0)
+    return period_rows(own, own.jury, Asking(monthly(own.grid.responses, n), date(2030, 1, 1)))
+
+
+@pytest.mark.slow
+def test_a_planted_fall_from_60_to_40_is_found_in_about_a_year_of_months():
+    found = []
+    for seed in range(60):
+        rows = falling(seed, 0.4)
+        alarm = watch(rows[6:], Normal(None, 0.6, None, "given")).alarm
+        found.append([one.period for one in rows[6:]].index(alarm) + 1 if alarm else 35)
+    assert 8 <= np.mean(found) <= 16
+    assert 7 <= np.median(found) <= 13
+
+
+@pytest.mark.slow
+def test_while_nothing_falls_hardly_any_study_is_alarmed_in_three_years():
+    alarms = [
+        bool(watch(falling(seed, 0.6), Normal(None, 0.6, None, "given")).alarm)
+        for seed in range(60)
+    ]
+    assert np.mean(alarms) < 0.15
+
+
+@pytest.mark.slow
+def test_the_interval_of_a_period_holds_the_truth_about_as_often_as_it_says():
+    held, true = [], 0.6
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        r = true / (2 - true)
+        table = np.sqrt(r) * random.normal(size=(120, 1)) + np.sqrt(1 - r) * random.normal(
+            size=(120, 2)
+        )
+        own = scope_of(table, 1, reps=400)
+        row = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 40), TODAY))[1]
+        held.append(row.boot_low <= true <= row.boot_high)
+        assert spread(row) > 0
+    assert 0.88 <= np.mean(held) <= 0.98
