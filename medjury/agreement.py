@@ -14,11 +14,24 @@ from medjury.agreement_table import print_table
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import check_json, progress, say, write_json
 from medjury.record import steered
+from medjury.reporting import (
+    NOWHERE,
+    Beyond,
+    Csv,
+    Html,
+    Latex,
+    Markdown,
+    Places,
+    Told,
+    look_beyond,
+    write_reports,
+)
 from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calibration.scope import Asked as Options
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
@@ -44,6 +57,10 @@ def calibrate(
     more: Annotated[
         bool, typer.Option("--details", help="Differences, influence, jurors one by one, and more.")
     ] = False,
+    html: Html = None,
+    markdown: Markdown = None,
+    csv: Csv = None,
+    latex: Latex = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -55,12 +72,24 @@ def calibrate(
     if kept not in REFERENCES:
         raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
     check_json(json_to)
+    places = Places(html, markdown, csv, latex)
+    places.check(json_to)
     engine = study_of(context, db)
     chosen = named_jurors(panel, jurors)
     asked = Asked(
-        chosen, benchmark, method, criterion, reps, seed, min_shared, min_jurors, kept, more
+        chosen,
+        benchmark,
+        method,
+        criterion,
+        reps,
+        seed,
+        min_shared,
+        min_jurors,
+        kept,
+        more,
+        html is not None,
     )
-    print_agreement(engine, asked, json_to)
+    print_agreement(engine, asked, json_to, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +106,28 @@ class Asked:
     min_jurors: int | None = None
     references: str = "all"
     details: bool = False
+    page: bool = False
 
 
-def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None = None) -> None:
-    """Compute the agreement table, print it, and write it as JSON where asked."""
+@dataclass(frozen=True, eq=False)
+class Computed:
+    """The table, its JSON, the details, and what only a page shows; empty where not asked for."""
+
+    table: "pd.DataFrame"
+    body: dict[str, Any]
+    found: dict[str, list[dict[str, Any]]]
+    beyond: Beyond
+    looked: Looked
+    options: "Options"
+
+
+def print_agreement(
+    engine: Engine,
+    asked: Asked = Asked(),
+    json_to: Path | None = None,
+    places: Places = NOWHERE,
+) -> None:
+    """Compute the agreement table, print it, and write it as JSON and reports where asked."""
     from threadpoolctl import threadpool_limits
 
     take = sound_only if asked.references == "sound" else all_instances
@@ -95,22 +142,26 @@ def print_agreement(engine: Engine, asked: Asked = Asked(), json_to: Path | None
         say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
     scores = replace(kept.scores, silent=frozenset(silent)) if asked.jurors else kept.scores
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        table, body, found = _computed(engine, asked, scores, jury, everything.ratings)
-    print_table(table, asked.method, json_to)
-    for line in (*kept.told, *steered(engine)):
+        seen = _computed(engine, asked, scores, jury, everything.ratings)
+    body, found = seen.body, seen.found
+    print_table(seen.table, asked.method, json_to)
+    lines = (*kept.told, *steered(engine))
+    for line in lines:
         say(line, json_to)
     if asked.details:
         print_details(found, json_to)
         if len(scores.benchmarks) > 1:
             say("--benchmark NAME shows the same of one benchmark; --json has all of them", json_to)
         body |= {"details": found}
+    told = Told(seen.looked, seen.options, scores, body, found, seen.beyond, silent, lines)
+    write_reports(engine, places, told, json_to)
     write_json(body | kept.to_json(), json_to)
 
 
 def _computed(
     engine: Engine, asked: Asked, scores: "Scores", jury: list[str], ratings: "pd.DataFrame"
-) -> tuple["pd.DataFrame", dict[str, Any], dict[str, list[dict[str, Any]]]]:
-    """Return the table, its JSON, and the details where asked; the ledger is told of the jury."""
+) -> Computed:
+    """Return all that is asked for; the ledger is told of the jury."""
     from calibration.details import details
     from calibration.scope import Asked as Options
     from calibration.scope import compared_names
@@ -122,6 +173,11 @@ def _computed(
     needed = asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", method, _instances(asked))
     found: dict[str, list[dict[str, Any]]] = {}
+    more, beyond, sitting = (
+        asked.details or asked.page,
+        Beyond(),
+        Sitting(jury or None, asked.min_jurors),
+    )
     with progress("resampling", 1.0) as at:
         table = agreement_table(
             scores,
@@ -136,12 +192,13 @@ def _computed(
         )
         body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
         if jury:  # before the details, whose p values count every comparison ever made
-            others = compared_names(jury, scores.raters("metric")) if asked.details else []
+            others = compared_names(jury, scores.raters("metric")) if more else []
             looked.remember(engine, body["rows"], others, ratings)  # type: ignore[arg-type] # they are rows
-        if asked.details:
-            sitting = Sitting(jury or None, asked.min_jurors)
+        if jury and asked.page:
+            beyond = look_beyond(engine, looked, scores, sitting, options)
+        if more:
             found = details(scores, sitting, options, known_of(engine, looked))
-    return table, body, found
+    return Computed(table, body, found, beyond, looked, options)
 
 
 def _instances(asked: Asked) -> str:

@@ -1,0 +1,130 @@
+"""What a report is made from: figures that are computed elsewhere, and facts about the study."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from calibration.report.evidence import Paired
+from calibration.scores import COMBINED
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Juror:
+    """Who sat on the jury: name, what answered, and the hash of all that decides its answers."""
+
+    name: str
+    model: str = ""
+    provider: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class UsedRubric:
+    """The rubric of one benchmark."""
+
+    benchmark: str
+    name: str
+    version: str
+    criteria: tuple[str, ...]
+    scale: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One entry of the ledger: a jury that was held against the clinicians."""
+
+    jurors: tuple[str, ...]
+    needed: int
+    benchmark: str
+    criterion: str
+    method: str
+    instances: str
+    icc: float | None
+    n_responses: int
+    times: int
+    last: str
+    simulated: bool
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What calls to jurors have cost over the whole study; `unknown` of the calls have no price.
+
+    `rated` counts responses that any juror of the study has rated.
+    """
+
+    usd: float = 0.0
+    calls: int = 0
+    unknown: int = 0
+    rated: int = 0
+
+
+@dataclass(frozen=True)
+class Study:
+    """Facts about the study and the options. Nothing here names a response's author.
+
+    `told` are sentences that every report owes its reader, such as when the blind was lifted;
+    `silent` jurors were asked and gave no rating; `versions` is software -> version.
+    """
+
+    made: str
+    method: str = "paper"
+    criterion: str | None = None
+    reps: int = 2000
+    seed: int = 0
+    min_shared: int = 2
+    needed: int = 0
+    references: str = "all"
+    fingerprint: str = ""
+    jurors: Sequence[Juror] = ()
+    silent: Sequence[str] = ()
+    rubrics: Sequence[UsedRubric] = ()
+    tried: Sequence[Tried] = ()
+    costs: Costs = Costs()
+    told: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Content:
+    """All that a report shows.
+
+    Attributes
+    ----------
+    rows : the agreement table, as in `calibrate --json`
+    details : section -> rows, as in `calibrate --details --json`
+    criteria : rows of `evidence.criterion_rows` as mappings
+    paired : means of clinicians and jury, by benchmark
+    study : Study
+    """
+
+    rows: Sequence[Row]
+    details: Mapping[str, Sequence[Row]]
+    criteria: Sequence[Row]
+    paired: Mapping[str, Paired]
+    study: Study
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Return the benchmarks in the table's order, `combined` last."""
+        return list(dict.fromkeys(str(row["benchmark"]) for row in self.rows))
+
+    @property
+    def shown(self) -> list[str]:
+        """Return whose details are shown: all combined, or each benchmark where that is undefined."""
+        analysed = {row["benchmark"] for row in self.details.get("distributions", ())}
+        if COMBINED in analysed or len(self.benchmarks) == 1:
+            return self.benchmarks[-1:]
+        return [name for name in self.benchmarks if name in analysed]
+
+    def of(self, section: str, *benchmarks: str) -> list[Row]:
+        """Return the rows of a section of the details, of some benchmarks."""
+        return [row for row in self.details.get(section, ()) if row["benchmark"] in benchmarks]
+
+    def about(self, scorer: str, *benchmarks: str) -> list[Row]:
+        """Return a scorer's rows of the agreement table, of some benchmarks."""
+        wanted = benchmarks or tuple(self.benchmarks)
+        return [row for row in self.rows if row["scorer"] == scorer and row["benchmark"] in wanted]

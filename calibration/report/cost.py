@@ -1,0 +1,29 @@
+"""What the jury's ratings have cost, in words."""
+
+from calibration.report.content import Costs
+from calibration.report.numbers import money, whole
+
+
+def cost_words(costs: Costs) -> str:
+    """Return what the jury's ratings have cost, as far as it is known."""
+    if not costs.calls:
+        return (
+            "No call to a juror is stored in this study: what the jury's ratings cost is unknown."
+        )
+    known_calls = costs.calls - costs.unknown
+    each = f", {money(costs.usd / costs.rated)} a response" if costs.rated else ""
+    spent = (
+        f"{money(costs.usd)}{each}: all {whole(costs.calls)} calls to jurors ever made in this study, "
+        f"in this jury or not, failed ones included, over {whole(costs.rated)} rated responses."
+    )
+    gaps = (
+        f" Of the calls, {whole(costs.unknown)} have no known price: at least this much was spent."
+    )
+    bound = (
+        " The upper bound by the MedHELM paper's formula takes the panel's file: "
+        "`medjury jury run PANEL --estimate`."
+    )
+    if not known_calls:
+        spent = f"Unknown: none of the {whole(costs.calls)} calls to jurors has a known price."
+        gaps = ""
+    return spent + (gaps if costs.unknown else "") + bound

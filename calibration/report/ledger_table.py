@@ -1,0 +1,64 @@
+"""The ledger on a page: how many juries were ever held against the clinicians."""
+
+from calibration.report.content import Study, Tried
+from calibration.report.numbers import fixed, whole
+from calibration.report.tables import Group, Table, place
+
+MOST = 25
+
+
+def ledger_words(study: Study) -> str:
+    """Say how many juries were tried, and what choosing among them does."""
+    if not study.tried:
+        return "No jury was held against the clinicians."
+    real = [one for one in study.tried if not one.simulated]
+    juries = {tuple(sorted(one.jurors)) for one in real}
+    of = f"{whole(len(juries))} different {'jury' if len(juries) == 1 else 'juries'}"
+    told = (
+        f"Ever held against these clinicians, by any command: {of} of real jurors, in "
+        f"{whole(len(real))} ways (benchmark, criterion, method, jurors needed)."
+    )
+    made_up = len(study.tried) - len(real)
+    more = f" {whole(made_up)} more ways with simulated jurors." if made_up else ""
+    luck = (
+        " Who tries many and shows the best shows luck too: the intervals of this page are not "
+        "corrected for choosing, the p by Holm are."
+        if len(juries) > 1
+        else ""
+    )
+    return told + more + luck
+
+
+def juries_tried(study: Study) -> int:
+    """Return how many different juries of real jurors were ever held against the clinicians."""
+    return len({tuple(sorted(one.jurors)) for one in study.tried if not one.simulated})
+
+
+def tried_table(study: Study) -> Table:
+    """Return the ledger, what was looked at last first."""
+    order = sorted(study.tried, key=lambda one: one.last, reverse=True)
+    left = len(order) - MOST
+    notes = (f"{left} earlier ones are not listed.",) if left > 0 else ()
+    return Table(
+        "The ledger of juries tried",
+        ("Jury", "Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last"),
+        (Group("", tuple(_cells(one) for one in order[:MOST])),),
+        notes,
+        frozenset(("Benchmark", "Criterion", "Method", "Last")),
+    )
+
+
+def _cells(one: Tried) -> tuple[str, ...]:
+    jurors = ", ".join(one.jurors) + (" (simulated)" if one.simulated else "")
+    enough = "" if one.needed == len(one.jurors) else f"; {one.needed} needed"
+    only = f"; {one.instances}" if one.instances else ""
+    return (
+        jurors + enough + only,
+        place(one.benchmark),
+        one.criterion or "composite",
+        one.method,
+        fixed(one.icc, 3),
+        whole(one.n_responses),
+        whole(one.times),
+        one.last,
+    )

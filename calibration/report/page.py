@@ -1,0 +1,75 @@
+"""The report as one HTML page that needs nothing but itself: no script, no font, no network."""
+
+import base64
+import hashlib
+import re
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup, escape
+
+from calibration.report.content import Content
+from calibration.report.figures import Figure
+from calibration.report.ledger_table import juries_tried
+from calibration.report.numbers import simulated_raters
+from calibration.report.sections import sections
+from calibration.report.tables import Table
+from calibration.report.verdict import Verdict, verdict
+
+HERE = "calibration.report"
+CODE = re.compile(r"`([^`]+)`")
+
+
+def page(content: Content) -> str:
+    """Return the report as an HTML document.
+
+    Everything that comes from the study is escaped; charts are inline SVG. Its content security
+    policy lets a browser load nothing at all and apply this style sheet alone.
+    """
+    style = files(HERE).joinpath("style.css").read_text("utf-8")
+    template = _environment().from_string(files(HERE).joinpath("template.html").read_text("utf-8"))
+    found = verdicts(content)
+    return template.render(
+        style=Markup(style),  # noqa: S704 # our own file
+        style_hash=_hash(style),
+        content=content,
+        study=content.study,
+        verdicts=found,
+        first=found[-1],
+        simulated=simulated_raters([*content.rows]),
+        tried=juries_tried(content.study),
+        sections=sections(content),
+    )
+
+
+def verdicts(content: Content) -> list[Verdict]:
+    """Return the verdict on each benchmark, in the table's order."""
+    return [
+        verdict([row for row in content.rows if row["benchmark"] == name])
+        for name in content.benchmarks
+    ]
+
+
+def _environment() -> Environment:
+    found = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    found.tests |= {
+        "table": lambda block: isinstance(block, Table),
+        "figure": lambda block: isinstance(block, Figure),
+    }
+    found.filters |= {"drawing": _drawing, "prose": _prose}
+    return found
+
+
+def _drawing(figure: Figure) -> Markup:
+    """Return a chart as it is: vl-convert has escaped every label in it."""
+    return Markup(figure.svg)  # noqa: S704
+
+
+def _prose(text: Any) -> Markup:
+    """Return words with what stands between backquotes as code."""
+    return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 # escaped before
+
+
+def _hash(style: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
