@@ -1,0 +1,182 @@
+"""What a jury says of responses that no clinician rated: their mean, and each of them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from calibration import notes
+from calibration.conformal import held_out_coverage, split_conformal
+from calibration.predicted_responses import (
+    composites_of_both,
+    predicted_responses,
+    rated_of,
+    sample_of,
+)
+from calibration.predicted_row import PredictedRow, lost, row_notes, simulated
+from calibration.prediction_powered import (
+    Mean,
+    PredictionPowered,
+    prediction_powered_mean,
+    standardised_difference,
+    stratified,
+)
+from calibration.scope import NAN, Asked, Scope
+from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scores import COMBINED, Scores
+from calibration.validated import Agreement, agreement
+from data.errors import BadInput, TooFew
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """A row a benchmark, and a table with a row a response: `predicted_responses.COLUMNS`."""
+
+    rows: list[PredictedRow]
+    responses: pd.DataFrame
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What was found of one benchmark."""
+
+    row: PredictedRow
+    means: PredictionPowered
+    responses: pd.DataFrame
+
+
+def predictions(
+    scores: Scores,
+    sitting: Sitting,
+    asked: Asked,
+    level: float = 0.9,
+    tick: Callable[[float], None] | None = None,
+) -> Predicted:
+    """Return the clinicians' mean over all responses, and their likely composite on each.
+
+    Parameters
+    ----------
+    scores : Scores
+    sitting : Sitting
+        The jury. Its composite on a response is the mean of its jurors', in points.
+    asked : Asked
+        Criterion and seed; method and reps of the ICC that says whether the jury is validated.
+    level : in (0, 1), of the intervals of single responses and of means; the ICC's is 95 %
+    tick : called with the share of the work done
+
+    Returns
+    -------
+    Predicted
+        A row for each benchmark, then "combined" if there are several: its means are the
+        benchmarks' weighted by their responses, whatever share of each was rated. A response
+        is predicted from its own benchmark's ratings alone.
+
+    Raises
+    ------
+    BadInput
+        If `level` or the seed is out of range; what `table.agreement_table` raises.
+    TooFew
+        If there are no jurors.
+    """
+    if not 0 < level < 1:
+        raise BadInput(f"level {level:g}: it is a share between 0 and 1, such as 0.9")
+    if asked.seed < 0:
+        raise BadInput(f"seed {asked.seed}: it is 0 or more")
+    parts: list[_Part] = []
+    rows: list[PredictedRow] = []
+    for scope in scopes(scores, sitting, asked, tick):
+        if scope.jury is None:
+            raise TooFew("no juror has rated anything: there is no jury to predict with")
+        if scope.name == COMBINED:
+            rows.append(_combined(scores, scope, parts, level))
+        else:
+            parts.append(_part(scores, scope, level))
+            rows.append(parts[-1].row)
+    return Predicted(rows, pd.concat([part.responses for part in parts], ignore_index=True))
+
+
+def _part(scores: Scores, scope: Scope, level: float) -> _Part:
+    every = composites_of_both(scores, scope)
+    heard = every[every["jury"].notna()].reset_index(drop=True)
+    sample, reason = sample_of(heard), why_undefined_scope(scores, scope)
+    fitted = split_conformal(rated_of(sample), level, scope.asked.seed)
+    checked = held_out_coverage(rated_of(sample), level, scope.asked.seed)
+    means, found = prediction_powered_mean(sample), agreement(scope)
+    row = replace(
+        _row(scope, means, found, level),
+        n_both=len(sample.clinicians),
+        n_fit=fitted.n_fit,
+        n_calibration=fitted.n_calibration,
+        q=fitted.radius,
+        n_predicted=len(heard) if fitted.map else 0,
+        n_rated=len(sample.clinicians),
+        n_unrated=len(sample.unrated_jury),
+        rated_unrated_difference=standardised_difference(sample.jury, sample.unrated_jury),
+        coverage=checked.share,
+        n_checked=checked.checked,
+    )
+    said = [reason] if reason else [*row_notes(scope, sample, row, fitted), lost(every)]
+    row = replace(row, note=notes.joined([*said, simulated(scope)]))
+    shape = scores.rubrics[scope.name]
+    return _Part(row, means, predicted_responses(scope, heard, fitted, shape, reason))
+
+
+def _row(scope: Scope, means: PredictionPowered, found: Agreement, level: float) -> PredictedRow:
+    alone, corrected = (one.interval(level) for one in (means.clinicians, means.corrected))
+    return PredictedRow(
+        benchmark=scope.name,
+        mean_clinicians=means.clinicians.mean,
+        clinicians_low=alone[0],
+        clinicians_high=alone[1],
+        mean_jury=means.jury,
+        mean_corrected=means.corrected.mean,
+        low=corrected[0],
+        high=corrected[1],
+        weight=means.weight,
+        gain=means.gain,
+        agreement=found,
+    )
+
+
+def _combined(scores: Scores, scope: Scope, parts: Sequence[_Part], level: float) -> PredictedRow:
+    reason, rows = why_undefined_scope(scores, scope), [part.row for part in parts]
+    known = [part for part in parts if part.row.n_rated and not reason]
+    found = agreement(scope)
+    checked = sum(row.n_checked for row in rows)
+    covered = sum(row.coverage * row.n_checked for row in rows if row.n_checked)
+    left = [row.benchmark for row in rows if not row.n_rated]
+    said = [reason] if reason else [found.warning, *_combined_notes(known, left)]
+    return replace(
+        _row(scope, _stratified(known), found, level),
+        n_both=sum(row.n_both for row in rows),
+        n_fit=sum(row.n_fit for row in rows),
+        n_calibration=sum(row.n_calibration for row in rows),
+        n_predicted=sum(row.n_predicted for row in rows),
+        n_rated=sum(part.row.n_rated for part in known),
+        n_unrated=sum(part.row.n_unrated for part in known),
+        coverage=covered / checked if checked else NAN,
+        n_checked=checked,
+        note=notes.joined([*said, simulated(scope)]),
+    )
+
+
+def _stratified(parts: Sequence[_Part]) -> PredictionPowered:
+    """Return the means of benchmarks together, each weighted by its responses."""
+    if not parts:
+        return PredictionPowered(Mean(), Mean(), NAN, NAN)
+    sizes = [part.row.n_rated + part.row.n_unrated for part in parts]
+    return PredictionPowered(
+        clinicians=stratified([part.means.clinicians for part in parts], sizes),
+        corrected=stratified([part.means.corrected for part in parts], sizes),
+        jury=float(np.average([part.means.jury for part in parts], weights=sizes)),
+        weight=NAN,
+    )
+
+
+def _combined_notes(known: Sequence[_Part], left: Sequence[str]) -> Iterator[str]:
+    yield "each benchmark weighs by its responses; q and lambda are each benchmark's own"
+    if left:
+        yield f"in no mean here, without a response that both rated: {', '.join(left)}"
+    if alone := [part.row.benchmark for part in known if np.isnan(part.means.clinicians.error)]:
+        yield f"no interval: too few rated instances of {', '.join(alone)}"

@@ -1,0 +1,94 @@
+"""Single responses: what the jury said, and what clinicians would probably have said."""
+
+import numpy as np
+import pandas as pd
+
+from calibration import notes
+from calibration.conformal import Conformal, Rated, within_scale
+from calibration.isotonic import DIGITS
+from calibration.prediction_powered import Sample
+from calibration.scope import Scope
+from calibration.scores import Array, RubricShape, Scores
+
+COLUMNS = (
+    *("response_id", "benchmark", "instance_id", "jury", "clinician_scale", "low", "high"),
+    *("rated_by_clinicians", "note"),
+)
+OUTSIDE = "outside what the map was fitted on"
+CUT = "cut at the scale"
+
+
+def composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
+    """Return the composites of jury and clinicians on every response of a benchmark.
+
+    Returns
+    -------
+    DataFrame
+        response_id, instance_id, benchmark, jury and clinicians: raw composites in points,
+        the mean over jurors and over clinicians, NaN where there is none; by response_id,
+        so that no seed depends on the order in which a study was imported.
+    """
+    own = scores.responses[scores.responses["benchmark"] == scope.name]
+    table = own.sort_values("response_id", ignore_index=True)
+    members, needed = (scope.jury.members, scope.jury.needed) if scope.jury else ((), 1)
+    of_jurors = scope.given["rater"].isin(members)
+    of_clinicians = scope.given["kind"] == "clinician"
+    jury, clinicians = _means(scope.given[of_jurors], needed), _means(scope.given[of_clinicians], 1)
+    ids = table["response_id"]
+    return table.assign(jury=ids.map(jury), clinicians=ids.map(clinicians))
+
+
+def _means(given: pd.DataFrame, needed: int) -> "pd.Series[float]":
+    found = given.groupby("response_id")["composite"].agg(["mean", "count"])
+    return found["mean"].where(found["count"] >= needed).astype(float)
+
+
+def sample_of(heard: pd.DataFrame) -> Sample:
+    """Return the responses that the jury rated as a sample that clinicians rated, and the rest."""
+    instances = np.unique(heard["instance_id"].to_numpy(dtype=str), return_inverse=True)[1]
+    jury, clinicians = _array(heard["jury"]), _array(heard["clinicians"])
+    rated = ~np.isnan(clinicians)
+    of_rated = (clinicians[rated], jury[rated], instances[rated])
+    return Sample(*of_rated, jury[~rated], instances[~rated])
+
+
+def rated_of(sample: Sample) -> Rated:
+    """Return the responses that both rated."""
+    return Rated(sample.jury, sample.clinicians, sample.instances)
+
+
+def predicted_responses(
+    scope: Scope, heard: pd.DataFrame, fitted: Conformal, shape: RubricShape, reason: str
+) -> pd.DataFrame:
+    """Return a row of `COLUMNS` for each response that the jury rated, in `heard`.
+
+    clinician_scale is the map's value, low and high the ends of the conformal interval within
+    the scale, all in points and NaN where undefined. `note` says why, and names what is
+    outside what the map was fitted on, cut at the ends of the scale, or of simulated raters.
+    `reason` is why the whole benchmark is undefined, or "".
+    """
+    jury = _array(heard["jury"])
+    value = fitted.map(jury) if fitted.map else np.full(len(jury), np.nan)
+    ends = fitted.interval(jury)
+    low, high = within_scale(ends, (shape.low, shape.high))
+    outside = fitted.map.outside(jury) if fitted.map else np.zeros(len(jury), dtype=np.bool_)
+    cut = (ends[0] < shape.low - 10**-DIGITS) | (ends[1] > shape.high + 10**-DIGITS)
+    raters = scope.simulated & {*scope.jurors, *scope.clinicians}
+    always = [reason or fitted.reason, "simulated raters" if raters else ""]
+    said = {
+        (beyond, short): notes.joined([OUTSIDE if beyond else "", CUT if short else "", *always])
+        for beyond in (False, True)
+        for short in (False, True)
+    }
+    found = heard.assign(
+        clinician_scale=value,
+        low=low,
+        high=high,
+        rated_by_clinicians=heard["clinicians"].notna(),
+        note=[said[pair] for pair in zip(outside.tolist(), cut.tolist(), strict=True)],
+    )
+    return found[list(COLUMNS)]
+
+
+def _array(column: "pd.Series[float]") -> Array:
+    return np.asarray(column, dtype=np.float64)
