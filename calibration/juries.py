@@ -1,0 +1,170 @@
+"""Every jury that the jurors heard can make up, ranked, with the luck of choosing taken out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration import notes
+from calibration.juries_median import median_pool
+from calibration.juries_resampled import resampled
+from calibration.juries_rows import (
+    Judged,
+    JuryRow,
+    PoolName,
+    Wanted,
+    Winner,
+    ranked,
+    ranking_notes,
+    winners,
+)
+from calibration.juries_sets import Pool, Sizes, common_grid, compositions, number_of_juries
+from calibration.juries_weighted import weighted_pool
+from calibration.jury_icc import mean_pool
+from calibration.scope import Scope
+from calibration.scores import Flags, Integers
+from calibration.zscore import without_variance
+from data.errors import BadInput, TooFew
+
+LARGEST = 5  # jurors of a jury, where no sizes are asked for
+MOST_CELLS = 2**26  # juries x resamples: half a gigabyte of replicates
+MOST_WEIGHTED = 10_000_000  # juries x resamples: half a minute
+MOST_MEDIANS = 2**32  # juries x resamples x responses: a minute or two
+
+POOLS: dict[PoolName, Callable[[Scope, Integers, Flags], Pool]] = {
+    "mean": mean_pool,
+    "median": median_pool,
+    "weighted": weighted_pool,
+}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All juries, the best first and those without an ICC last.
+
+    Attributes
+    ----------
+    pool : the jurors they are made of
+    sizes : of the juries
+    rows : one a jury
+    winner : the best of all; None if no jury has an ICC
+    by_size : the best of each size that has one with an ICC
+    n_responses : responses that a clinician scored and that may count
+    common : whether only responses that all jurors of the pool rated were kept
+    note : what must be known beside the whole
+    """
+
+    pool: tuple[str, ...]
+    sizes: Sizes
+    rows: tuple[JuryRow, ...]
+    winner: Winner | None
+    by_size: tuple[Winner, ...]
+    n_responses: int
+    common: bool
+    note: str
+
+
+def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
+    """Return every jury of the scope's jurors, ranked by its ICC(C,2) with the clinicians.
+
+    The ICC of a jury is that of `agreement.column_icc`, over the responses that all its
+    members and a clinician scored. The best of many looks better than it is, so in each
+    resample of instances the juries are ranked anew, and the one at each rank is judged on
+    the responses of instances not drawn, by the columns of the whole sample: there it was
+    not chosen for its luck. Sums of squares and products about the means are added up over
+    resamples and give one ICC a rank (`icc_honest`): a mean of the ICCs of such small parts
+    would be too low. It is the worth of a jury chosen on 63 % of the instances, so a little
+    low where juries truly differ.
+
+    Parameters
+    ----------
+    scope : Scope
+        Its jurors are the pool; its `asked` has method, replicates and seed.
+    wanted : Wanted
+
+    Returns
+    -------
+    Ranking
+        A juror without scores, or whose z is undefined, is left out and named.
+
+    Raises
+    ------
+    BadInput
+        If sizes do not fit the jurors, or juries x replicates are more than can be done.
+    TooFew
+        If no juror can be judged, or no response was rated by all (`common`, "weighted").
+
+    References
+    ----------
+    Out-of-bag estimates: Breiman (1996), Out-of-bag estimation, technical report, Berkeley.
+    """
+    common = wanted.common or wanted.pool == "weighted"
+    scope, own = _kept(scope, common=common)
+    sizes = _sizes(len(own), wanted.sizes)
+    every = range(1, sizes[-1] + 1) if wanted.pool == "weighted" else sizes
+    _check_work(scope, number_of_juries(len(own), every), wanted.pool)
+    pool = POOLS[wanted.pool](scope, own, compositions(len(own), every))
+    asked = np.flatnonzero(np.isin(pool.subsets.sum(axis=1), list(sizes)))
+    found = resampled(scope, pool, asked, wanted.top)
+    names = tuple(scope.grid.raters[column] for column in own)
+    judged = Judged(names, pool, asked.tolist(), found)
+    rows = ranked(scope, judged, wanted.usd)
+    known = rows[0].rank is not None
+    return Ranking(
+        pool=names,
+        sizes=sizes,
+        rows=tuple(rows),
+        winner=Winner(rows[0], len(rows), float(found.by_rank[0])) if known else None,
+        by_size=tuple(winners(rows, sizes, found)),
+        n_responses=int(pool.bench.heard.sum()),
+        common=common,
+        note=notes.joined(ranking_notes(scope, judged, rows, common=common)),
+    )
+
+
+def _kept(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
+    """Return the scope of the responses that count, and the columns of jurors who can sit."""
+    own = _judgeable(scope, scope.grid.columns(scope.jurors))
+    if common and len(own):
+        scope = replace(scope, grid=common_grid(scope.grid, own))
+        if not scope.grid.responses:
+            who = ", ".join(scope.grid.raters[column] for column in own)
+            raise TooFew(
+                f"{scope.name}: no response was rated by all of {who}; name fewer with --jurors"
+            )
+        own = _judgeable(scope, own)
+    if not len(own):
+        raise TooFew(f"{scope.name}: no juror has scores that vary, so there is no jury to rank")
+    return scope, own
+
+
+def _judgeable(scope: Scope, own: Integers) -> Integers:
+    """Return the columns of jurors who have a z, or for raw composites any score."""
+    table = scope.grid.composites[:, own]
+    if scope.asked.method == "published":
+        return own[(~np.isnan(table)).any(axis=0)]
+    return own[~without_variance(table)]
+
+
+def _sizes(k: int, sizes: Sizes | None) -> Sizes:
+    if sizes is None:
+        return range(1, min(LARGEST, k) + 1)
+    if not len(sizes) or sizes[0] < 1 or sizes[-1] > k:
+        given = f"{sizes[0]}-{sizes[-1]}" if len(sizes) else "none"
+        raise BadInput(
+            f"sizes {given}: there are {notes.counted(k, 'juror')} to choose from; "
+            f"give sizes within 1-{k}"
+        )
+    return sizes
+
+
+def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
+    """Refuse what would take many minutes, or more memory than a laptop has to spare."""
+    work = juries * scope.asked.reps
+    medians = work * len(scope.grid.responses) if pool == "median" else 0
+    weights = work if pool == "weighted" else 0
+    if work > MOST_CELLS or medians > MOST_MEDIANS or weights > MOST_WEIGHTED:
+        raise BadInput(
+            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for --pool {pool}: "
+            "limit --sizes, name fewer --jurors, or take fewer --reps"
+        )
