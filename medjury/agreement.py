@@ -11,6 +11,7 @@ from medjury.agreement_details import print_details
 from medjury.agreement_ledger import Looked, known_of
 from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.agreement_table import print_table
+from medjury.freezing import Freeze, Name, freeze_calibration, named
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import check_json, progress, say, write_json
 from medjury.record import steered
@@ -61,6 +62,8 @@ def calibrate(
     markdown: Markdown = None,
     csv: Csv = None,
     latex: Latex = None,
+    freeze: Freeze = False,
+    name: Name = "",
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -88,6 +91,7 @@ def calibrate(
         kept,
         more,
         html is not None,
+        named(freeze, name),
     )
     print_agreement(engine, asked, json_to, places)
 
@@ -107,6 +111,7 @@ class Asked:
     references: str = "all"
     details: bool = False
     page: bool = False
+    frozen: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +160,10 @@ def print_agreement(
         body |= {"details": found}
     told = Told(seen.looked, seen.options, scores, body, found, seen.beyond, silent, lines)
     write_reports(engine, places, told, json_to)
-    write_json(body | kept.to_json(), json_to)
+    body |= kept.to_json()
+    write_json(body, json_to)
+    for line in freeze_calibration(engine, asked, body, jury, everything.ratings):
+        say(line, json_to)
 
 
 def _computed(
