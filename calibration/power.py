@@ -1,0 +1,187 @@
+"""Power to tell two scorers' ICCs apart on the same responses, by simulation from assumptions."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.scores import Array
+from data.errors import BadInput
+
+POWER = 0.8
+CRITICAL = 1.959964  # standard errors, 5 % two-sided
+DRAWS = 20_000  # so that a power of 80 % is known to 0.3 points
+MOST_RESPONSES = 1_000_000
+CLOSE = 5e-4
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A jury and another scorer before the same clinicians, as assumed.
+
+    Attributes
+    ----------
+    jury : float
+        Its ICC(C,2) with the clinicians' mean, in (-1, 1).
+    difference : float
+        The jury's ICC(C,2) minus the other scorer's, 0 or more.
+    shared : float
+        Correlation of the two scorers' errors, in [-1, 1]: of what the clinicians' mean leaves
+        unexplained of each (their partial correlation). 0.5 is two juries of similar models;
+        near 0 a jury and a metric. The more is shared, the smaller a difference can be shown.
+
+    Raises
+    ------
+    BadInput
+        If one of them is outside its range.
+    """
+
+    jury: float
+    difference: float = 0.0
+    shared: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not -1 < self.jury < 1:
+            raise BadInput(f"an ICC(C,2) of {self.jury:g}: it is above -1 and below 1 here")
+        if not 0 <= self.difference < math.inf:
+            raise BadInput(f"a difference of {self.difference:g}: it is 0 or more")
+        if not -1 <= self.shared <= 1:
+            raise BadInput(f"shared error of {self.shared:g}: it is a correlation, -1 to 1")
+
+    @property
+    def correlations(self) -> Array:
+        """Return the matrix (3, 3) of clinicians' mean, jury, other scorer."""
+        a, b = (icc / (2 - icc) for icc in (self.jury, self.jury - self.difference))
+        c = a * b + self.shared * math.sqrt((1 - a * a) * (1 - b * b))
+        return np.array([[1, a, b], [a, 1, c], [b, c, 1]])
+
+
+@dataclass(frozen=True)
+class Power:
+    """What n responses can show.
+
+    `power`: share of simulated studies that show the difference; `mc_error` its standard
+    error from simulating; `sd`: of the difference of the two estimated ICCs.
+    """
+
+    power: float
+    mc_error: float
+    sd: float
+
+
+def power(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
+    """Return the power to show, at 5 % two-sided, that the jury's ICC is the larger one.
+
+    Clinicians' mean, jury and other scorer are jointly normal; a study is drawn as their
+    correlation matrix over n responses (Wishart). It shows the difference if that is more
+    than 1.96 of its standard errors above 0, estimated in the same study by the delta method,
+    as a bootstrap would. With difference 0 the power is the share of false findings, 2.5 %
+    or less on this side.
+
+    Parameters
+    ----------
+    contest : Contest
+    n : int
+        Responses, one an instance, at least 4.
+    seed, draws : of the simulation
+
+    Returns
+    -------
+    Power
+
+    Raises
+    ------
+    BadInput
+        If n is below 4.
+
+    References
+    ----------
+    Olkin & Siotani (1976) for the covariance of two correlations with one variable in common;
+    Odell & Feiveson (1966) for drawing a Wishart matrix by its triangular factor.
+    """
+    if n < 4:
+        raise BadInput(f"{n} responses: power is told for 4 or more")
+    return _power(contest, n, _factors(n, seed, draws))
+
+
+def detectable(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> float:
+    """Return the smallest difference that n responses show with 80 % power.
+
+    `contest.difference` is not read. The other scorer is the worse one, down to an ICC of 0.
+
+    Returns
+    -------
+    float
+        NaN where even a scorer with ICC 0 cannot be told from the jury with 80 % power.
+    """
+    factors = _factors(n, seed, draws)
+
+    def enough(gap: float) -> bool:
+        return _power(Contest(contest.jury, gap, contest.shared), n, factors).power >= POWER
+
+    if contest.jury <= 0 or not enough(contest.jury):
+        return math.nan
+    return _least(enough, 0.0, contest.jury)
+
+
+def responses_for(contest: Contest, seed: int = 0, draws: int = DRAWS) -> int | None:
+    """Return how many responses show the difference with 80 % power, or None above a million."""
+
+    def enough(log_n: float) -> bool:
+        return power(contest, round(math.exp(log_n)), seed, draws).power >= POWER
+
+    if contest.difference == 0 or not enough(math.log(MOST_RESPONSES)):
+        return None
+    return round(math.exp(_least(enough, math.log(4), math.log(MOST_RESPONSES))))
+
+
+def _factors(n: int, seed: int, draws: int) -> Array:
+    """Return lower triangles (draws, 3, 3) whose squares are Wishart with n - 1 degrees."""
+    random = np.random.default_rng(seed)
+    factors = np.zeros((draws, 3, 3))
+    for place in range(3):
+        factors[:, place, place] = np.sqrt(random.chisquare(n - 1 - place, draws))
+        factors[:, place, :place] = random.normal(size=(draws, place))
+    return factors
+
+
+def _power(contest: Contest, n: int, factors: Array) -> Power:
+    root = _root(contest.correlations)
+    drawn = root @ factors
+    moments = drawn @ drawn.transpose(0, 2, 1)
+    scale = np.sqrt(np.einsum("bii->bi", moments))
+    a = moments[:, 0, 1] / scale[:, 0] / scale[:, 1]
+    b = moments[:, 0, 2] / scale[:, 0] / scale[:, 2]
+    c = moments[:, 1, 2] / scale[:, 1] / scale[:, 2]
+    difference = 2 * a / (1 + a) - 2 * b / (1 + b)
+    shown = float(np.mean(difference > CRITICAL * standard_error(a, b, c, n)))
+    return Power(
+        shown, math.sqrt(shown * (1 - shown) / len(factors)), float(difference.std(ddof=1))
+    )
+
+
+def standard_error(a: Array, b: Array, c: Array, n: int) -> Array:
+    """Return the standard error of 2a/(1+a) - 2b/(1+b) for correlations over n responses.
+
+    a and b are those of two scorers with the clinicians, c that of the scorers.
+    """
+    both = c * (1 - a**2 - b**2) - a * b * (1 - a**2 - b**2 - c**2) / 2
+    of_a, of_b = 2 / (1 + a) ** 2, 2 / (1 + b) ** 2
+    square = (of_a * (1 - a**2)) ** 2 + (of_b * (1 - b**2)) ** 2 - 2 * of_a * of_b * both
+    return np.sqrt(np.maximum(square, 0.0) / n)
+
+
+def _root(correlations: Array) -> Array:
+    """Return a root of a correlation matrix that may be singular (all error shared)."""
+    values, vectors = np.linalg.eigh(correlations)
+    root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
+
+
+def _least(enough: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the least value that is enough, by halving; `high` is."""
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
