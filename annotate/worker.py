@@ -1,75 +1,76 @@
-"""Heavy figures are made in a process of their own: no rater waits, and none loads what they need.
+"""Figures for the screens: the command line makes them, in a process of its own.
 
-A question is a function of a module with plain arguments; its answer is kept as long as the
-study has not changed, so that a page opened again, by whomever, is there at once.
+No rater waits for them and the server loads nothing that they need. What a command answered is
+kept as long as the study has not changed: a page opened again, by whomever, is there at once.
 """
 
-import atexit
-import multiprocessing
+import json
+import os
+import subprocess
+import sys
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
 from typing import Any
 
 from sqlalchemy import Engine
 
+from annotate.study import VARIABLE
+from data.errors import BadInput, MedjuryError
 from data.queries.version import version
 
 KEPT = 64
-Key = tuple[Hashable, ...]
+AT_ONCE = 1  # the other processors are the raters'
+USER_ERROR = 2
+SPOKEN = "medjury: "
 
-_answers: OrderedDict[Key, "Future[Any]"] = OrderedDict()
+Figures = dict[str, Any]
+
+_answers: OrderedDict[tuple[object, ...], "Future[Figures]"] = OrderedDict()
 _lock = Lock()
+_pool = ThreadPoolExecutor(AT_ONCE, "figures")
 
 
-def ask(engine: Engine, question: Callable[..., Any], *arguments: Hashable) -> "Future[Any]":
-    """Return the answer to come of `question(url, *arguments)` about a study.
+def ask(engine: Engine, *arguments: str) -> "Future[Figures]":
+    """Return the figures to come of a command on a study: what its `--json` says.
 
     Parameters
     ----------
     engine
-        Of the study; its URL goes to the other process.
-    question
-        A function that a module holds by its name: it is found there, not sent.
+        Of the study.
     arguments
-        Plain values.
+        As typed: `"calibrate", "--details"`.
 
-    The same question about an unchanged study is worked on once, however many ask. One that
-    failed is forgotten, and so is one whose process died.
+    The same command on an unchanged study runs once, however many ask; one that failed is
+    forgotten. The future raises BadInput with the command's message where the command refuses.
     """
-    url = engine.url.render_as_string(hide_password=False)
-    key = (question.__module__, question.__qualname__, url, version(engine), arguments)
+    key = (engine.url, version(engine), arguments)
     with _lock:
         known = _answers.get(key)
         if known is None or (known.done() and known.exception() is not None):
-            known = _answers[key] = _submitted(question, url, *arguments)
+            known = _answers[key] = _pool.submit(_figures, engine, arguments)
         _answers.move_to_end(key)
         while len(_answers) > KEPT:
             _answers.popitem(last=False)
     return known
 
 
-def _submitted(question: Callable[..., Any], *arguments: object) -> "Future[Any]":
-    """Hand a question over; to a new process if the old one was killed."""
-    try:
-        return _pool().submit(question, *arguments)
-    except BrokenProcessPool:
-        _pool.cache_clear()
-        return _pool().submit(question, *arguments)
-
-
-@lru_cache(maxsize=1)
-def _pool() -> ProcessPoolExecutor:
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _one_thread)
-    atexit.register(pool.shutdown, wait=False, cancel_futures=True)
-    return pool
-
-
-def _one_thread() -> None:
-    """Keep to one processor: the others are the raters'."""
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(1)
+def _figures(engine: Engine, arguments: tuple[str, ...]) -> Figures:
+    """Run a command to its end. The study's URL may hold a password: it goes where no `ps` looks."""
+    url = engine.url.render_as_string(hide_password=False)
+    ran = subprocess.run(  # noqa: S603 our own command; its arguments are no shell words
+        [sys.executable, "-m", "medjury", *arguments, "--json", "-"],
+        env=os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [line for line in ran.stderr.splitlines() if line.startswith(SPOKEN)]
+    if ran.returncode == USER_ERROR:
+        raise BadInput("; ".join(line.removeprefix(SPOKEN) for line in said))
+    if not ran.stdout:
+        raise MedjuryError(
+            f"medjury {arguments[0]} ended without figures; the server's log says why"
+        )
+    figures: Figures = json.loads(ran.stdout)
+    return figures
