@@ -31,7 +31,9 @@ def cloud(x: Array, y: Array, on_x: alt.X, on_y: alt.Y) -> alt.Chart:
         "responses:Q",
         title="Responses",
         scale=alt.Scale(domain=[1, most], range=[22, 22 + 30 * min(most, 12)]),
-        legend=alt.Legend(values=sorted({1, (1 + most) // 2, most})) if most > 1 else None,
+        legend=alt.Legend(values=sorted({1, (1 + most) // 2, most}), format="d")
+        if most > 1
+        else None,
     )
     mark = of_rows(values).mark_circle(color=ACCENT, opacity=0.55, stroke=ACCENT, strokeWidth=0.6)
     found: alt.Chart = mark.encode(x=on_x, y=on_y, size=size)
@@ -50,7 +52,9 @@ def _cells(x: Array, y: Array, on_x: alt.X, on_y: alt.Y) -> alt.Chart:
         "responses:Q",
         title="Responses in a cell",
         scale=alt.Scale(domain=[0, most], range=[0.06, 1]),
-        legend=alt.Legend(values=sorted({1, (1 + most) // 2, most}), symbolType="square"),
+        legend=alt.Legend(
+            values=sorted({1, (1 + most) // 2, most}), symbolType="square", format="d"
+        ),
     )
     mark = of_rows(values).mark_rect(color=ACCENT)
     found: alt.Chart = mark.encode(x=on_x, x2="x2:Q", y=on_y, y2="y2:Q", opacity=shade)

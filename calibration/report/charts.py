@@ -72,7 +72,7 @@ def chart_scatter(clinicians: Array, jury: Array) -> alt.TopLevelMixin:
     equal = of_rows([{"a": end} for end in both]).mark_line(
         color=SOFT, strokeDash=[4, 3], strokeWidth=1
     )
-    line = equal.encode(x=alt.X("a:Q"), y=alt.Y("a:Q"))
+    line = equal.encode(x=alt.X("a:Q", scale=scale), y=alt.Y("a:Q", scale=scale))
     return styled(line + cloud(clinicians, jury, x, y)).properties(width=SIDE, height=SIDE)
 
 
@@ -98,7 +98,7 @@ def chart_bland_altman(
     )
     base = of_rows(lines)
     rules = base.mark_rule(color=INK, strokeDash=[5, 3]).encode(y="at:Q")
-    words = base.mark_text(align="right", baseline="bottom", dy=-2, color=INK, fontSize=10.5)
+    words = base.mark_text(align="left", baseline="middle", dx=5, color=INK, fontSize=10.5)
     at = alt.value(SIDE)
     drawn = zero("y") + cloud((jury + clinicians) / 2, gap, x, y) + rules
     return styled(drawn + words.encode(x=at, y="at:Q", text="name:N")).properties(

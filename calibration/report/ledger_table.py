@@ -35,30 +35,29 @@ def juries_tried(study: Study) -> int:
 
 
 def tried_table(study: Study) -> Table:
-    """Return the ledger, what was looked at last first."""
+    """Return the ledger jury by jury, what was looked at last first."""
     order = sorted(study.tried, key=lambda one: one.last, reverse=True)
     left = len(order) - MOST
     notes = (f"{left} earlier ones are not listed.",) if left > 0 else ()
+    listed: dict[str, list[tuple[str, ...]]] = {}
+    for one in order[:MOST]:
+        listed.setdefault(_jury(one), []).append(_cells(one))
     return Table(
         "The ledger of juries tried",
-        ("Jury", "Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last"),
-        (Group("", tuple(_cells(one) for one in order[:MOST])),),
+        ("Benchmark", "Criterion", "Method", "ICC(C,2)", "Responses", "Times", "Last, UTC"),
+        tuple(Group(jury, tuple(rows)) for jury, rows in listed.items()),
         notes,
-        frozenset(("Benchmark", "Criterion", "Method", "Last")),
+        frozenset(("Criterion", "Method")),
     )
+
+
+def _jury(one: Tried) -> str:
+    enough = "" if one.needed == len(one.jurors) else f"; {one.needed} needed"
+    only = f"; {one.instances}" if one.instances else ""
+    return ", ".join(one.jurors) + enough + only + (" (simulated)" if one.simulated else "")
 
 
 def _cells(one: Tried) -> tuple[str, ...]:
-    jurors = ", ".join(one.jurors) + (" (simulated)" if one.simulated else "")
-    enough = "" if one.needed == len(one.jurors) else f"; {one.needed} needed"
-    only = f"; {one.instances}" if one.instances else ""
-    return (
-        jurors + enough + only,
-        place(one.benchmark),
-        one.criterion or "composite",
-        one.method,
-        fixed(one.icc, 3),
-        whole(one.n_responses),
-        whole(one.times),
-        one.last,
-    )
+    criterion = one.criterion or "composite"
+    figures = (fixed(one.icc, 3), whole(one.n_responses), whole(one.times))
+    return (place(one.benchmark), criterion, one.method, *figures, one.last)

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 from calibration.report.content import Content
 from calibration.report.figures import Figure
 from calibration.report.ledger_table import juries_tried
-from calibration.report.numbers import simulated_raters
+from calibration.report.numbers import fixed, interval, known, simulated_raters
 from calibration.report.sections import sections
 from calibration.report.tables import Table
 from calibration.report.verdict import Verdict, verdict
@@ -37,6 +37,7 @@ def page(content: Content) -> str:
         study=content.study,
         verdicts=found,
         first=found[-1],
+        points=in_points(content, found[-1].benchmark),
         simulated=simulated_raters([*content.rows]),
         tried=juries_tried(content.study),
         sections=sections(content),
@@ -51,11 +52,27 @@ def verdicts(content: Content) -> list[Verdict]:
     ]
 
 
+def in_points(content: Content, benchmark: str) -> str:
+    """Return in a sentence how many points of the scale the jury is off, or ""."""
+    rows = [row for row in content.of("other_measures", benchmark) if row["scorer"] == "jury"]
+    if not rows or not known(rows[0]["bias"]):
+        return ""
+    row = rows[0]
+    way = "more generous" if row["bias"] > 0 else "stricter"
+    ends = interval(row["bias_low"], row["bias_high"])
+    bias = f"{fixed(abs(row['bias']))} points {way} than the clinicians"
+    sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
+    limits = interval(row["limits_low"], row["limits_high"])
+    far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
+    return f"In points of the scale, the jury is on average {bias}{sure}{far}."
+
+
 def _environment() -> Environment:
     found = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     found.tests |= {
         "table": lambda block: isinstance(block, Table),
         "figure": lambda block: isinstance(block, Figure),
+        "figures": lambda block: isinstance(block, tuple),
     }
     found.filters |= {"drawing": _drawing, "prose": _prose}
     return found

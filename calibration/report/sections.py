@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibration.report import agreement_tables as shapes
 from calibration.report import figures
 from calibration.report import juror_tables as jurors
-from calibration.report import tables as shapes
 from calibration.report.content import Content, Row
 from calibration.report.cost import cost_words
 from calibration.report.definitions import PLACES, Fact, definitions
@@ -21,6 +21,9 @@ from calibration.scores import COMBINED
 MOST_OUTLYING = 5
 HELD = re.compile(r"with the other clinicians: jury (\S+), a clinician (-?\d\.\d+)")
 
+BOTH = re.compile(r"(?:^|; )jury (-?\d+\.\d+), .+? (-?\d+\.\d+)(?:;|$)")
+POWER = re.compile(r"80 % power would find here, (\d+\.\d+)")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -29,7 +32,7 @@ class Section:
     number: str
     title: str
     lead: str
-    blocks: Sequence[Table | Figure | list[Fact]]
+    blocks: Sequence[Table | Figure | tuple[Figure, ...] | list[Fact]]
 
     @property
     def anchor(self) -> str:
@@ -65,7 +68,7 @@ def _points_lead() -> str:
     )
 
 
-def _agreement(content: Content) -> Iterator[Table | Figure]:
+def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...]]:
     rows: list[Row] = []
     for benchmark in content.benchmarks:
         far = {row["scorer"]: row for row in content.of("other_measures", benchmark)}.get("jury")
@@ -79,7 +82,8 @@ def _agreement(content: Content) -> Iterator[Table | Figure]:
         yield shapes.CRITERIA.table("The jury against the clinicians' mean", rows, grouped=several)
     for benchmark in content.shown:
         yield from figures.intervals(content, benchmark)
-        yield from figures.points(content, benchmark)
+        if pair := tuple(figures.points(content, benchmark)):
+            yield pair
 
 
 def _like_lead() -> str:
@@ -120,14 +124,24 @@ def _against(content: Content) -> str:
     return (
         "The jury's ICC minus another's on the same resamples of the same responses: two intervals "
         "that overlap say nothing about a difference, this one does. p by Holm is corrected for "
-        f"{whole(tried)} comparisons, all that were ever made on this study."
+        f"{whole(tried)} comparisons, all that were ever made on this study. Where a difference is "
+        "smaller than what 80 % power would find, none was shown and none was excluded."
     )
 
 
 def _baselines(content: Content) -> Iterator[Table]:
     rows = content.of("differences", *content.shown)
     if rows:
-        yield _of_shown(shapes.DIFFERENCES, "Paired differences", rows, content)
+        named = [{**row, **_two_iccs(row)} for row in rows]
+        yield _of_shown(shapes.DIFFERENCES, "Paired differences of ICC(C,2)", named, content)
+
+
+def _two_iccs(row: Row) -> dict[str, float | None]:
+    """Return both ICCs and the smallest difference to be found, as the row's note has them."""
+    told, power = BOTH.search(row["note"]), POWER.search(row["note"])
+    pair = (float(told[1]), float(told[2])) if told else (None, None)
+    least = float(power[1]) if power else None
+    return dict(zip(("first", "second", "detectable"), (*pair, least), strict=True))
 
 
 def _hang_lead() -> str:

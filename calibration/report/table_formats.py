@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from calibration.report.agreement_tables import AGREEMENT
 from calibration.report.numbers import MINUS, is_simulated, known
-from calibration.report.tables import AGREEMENT, EMPTY, Table
+from calibration.report.tables import EMPTY, Table
 
 Row = Mapping[str, Any]
 FORMULA = ("=", "+", "-", "@", "\t", "\r")

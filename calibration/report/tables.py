@@ -1,6 +1,7 @@
 """The tables of a report: captions, headings and cells as text, ready for any format."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -20,6 +21,7 @@ from calibration.scores import COMBINED
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
 SCORED = "scored "
+SEVERAL = re.compile(r"^\d+ responses from \d+ instances?: ")
 EMPTY = "\N{EN DASH}"
 
 
@@ -44,31 +46,46 @@ class Table:
 
 @dataclass(frozen=True)
 class Shape:
-    """How rows become a table: whom a row is about, and a cell for each heading."""
+    """How rows become a table: whom a row is about, and a cell for each heading.
+
+    Notes that begin like one of `in_columns` are left out: a column says the same.
+    """
 
     about: str
     first: str
     columns: Mapping[str, Cell]
     words: tuple[str, ...] = ()
+    in_columns: tuple[str, ...] = ()
 
     def table(self, caption: str, rows: Sequence[Row], grouped: bool = False) -> Table:
-        """Return the rows as a table, in groups by benchmark where they are of several."""
-        apart = groupby(rows, key=lambda row: str(row["benchmark"])) if grouped else [("", rows)]
-        groups = tuple(Group(place(name), self._cells(list(own))) for name, own in apart)
-        headings = (self.first, *self.columns)
-        named = [(self.named(row), row) for row in rows]
-        return Table(caption, headings, groups, tuple(told(named)), frozenset(self.words))
+        """Return the rows as a table, in groups by benchmark where they are of several.
 
-    def named(self, row: Row) -> str:
-        """Return whom a row is about; that it is simulated is part of the name."""
-        name = scorer(f"{row[self.about]}")
-        return f"{name} (simulated)" if is_simulated(row) else name
-
-    def _cells(self, rows: Sequence[Row]) -> tuple[tuple[str, ...], ...]:
-        return tuple(
-            (self.named(row), *(cell(row) or EMPTY for cell in self.columns.values()))
-            for row in rows
+        Where all rows rest on simulated raters the caption says so, else the rows that do.
+        """
+        every = all(map(is_simulated, rows))
+        names = [self._named(row, every) for row in rows]
+        heads = [place(str(row["benchmark"])) if grouped else "" for row in rows]
+        body = [
+            (head, (name, *(cell(row) or EMPTY for cell in self.columns.values())))
+            for head, name, row in zip(heads, names, rows, strict=True)
+        ]
+        groups = tuple(
+            Group(head, tuple(cells for _, cells in own))
+            for head, own in groupby(body, key=lambda one: one[0])
         )
+        said = [Said(*one) for one in zip(heads, names, map(self._notes, rows), strict=True)]
+        titled = f"{caption} (simulated)" if every else caption
+        columns = (self.first, *self.columns)
+        return Table(titled, columns, groups, tuple(told(said)), frozenset(self.words))
+
+    def _named(self, row: Row, every: bool) -> str:
+        name = scorer(f"{row[self.about]}")
+        return f"{name} (simulated)" if is_simulated(row) and not every else name
+
+    def _notes(self, row: Row) -> tuple[str, ...]:
+        left_out = (SIMULATED, SCORED, *self.in_columns)
+        notes = [one for one in row["note"].split("; ") if one and not one.startswith(left_out)]
+        return tuple(SEVERAL.sub("several responses of an instance: ", one) for one in notes)
 
 
 def place(benchmark: str) -> str:
@@ -76,17 +93,36 @@ def place(benchmark: str) -> str:
     return "All benchmarks combined" if benchmark == COMBINED else benchmark
 
 
-def told(named: Sequence[tuple[str, Row]]) -> Iterator[str]:
-    """Yield each note once, with whom it holds for; that raters are simulated their names say."""
-    holds: dict[str, dict[str, None]] = {}
-    for name, row in named:
-        for note in filter(None, row["note"].split("; ")):
-            if not note.startswith((SIMULATED, SCORED)):
-                holds.setdefault(note, {})[name] = None
-    everybody = {name for name, _ in named}
+@dataclass(frozen=True)
+class Said:
+    """What is noted of one row: its group's heading, its name and the notes."""
+
+    group: str
+    name: str
+    notes: tuple[str, ...]
+
+
+def told(rows: Sequence[Said]) -> Iterator[str]:
+    """Yield each note once, with the rows it holds for, or alone where it holds for all."""
+    holds: dict[str, dict[tuple[str, str], None]] = {}
+    for row in rows:
+        for note in row.notes:
+            holds.setdefault(note, {})[row.group, row.name] = None
+    everybody = dict.fromkeys((row.group, row.name) for row in rows)
     for note, who in holds.items():
-        all_of_them = who.keys() == everybody and len(everybody) > 1
-        yield note if all_of_them else f"{', '.join(who)}: {note}"
+        whole_table = who.keys() == everybody.keys() and len(everybody) > 1
+        yield note if whole_table else f"{_whom(who, everybody)}: {note}"
+
+
+def _whom(who: Iterable[tuple[str, str]], everybody: Iterable[tuple[str, str]]) -> str:
+    """Return rows by name, group by group; a group alone where all its rows are meant."""
+    parts = []
+    for group, own in groupby(who, key=lambda one: one[0]):
+        names = [name for _, name in own]
+        all_of_it = len(names) > 1 and len(names) == sum(one[0] == group for one in everybody)
+        listed = "" if group and all_of_it else ", ".join(names)
+        parts.append(", ".join(filter(None, (group, listed))))
+    return "; ".join(parts)
 
 
 def number(name: str, digits: int = 2) -> Cell:
@@ -120,105 +156,3 @@ def scored(row: Row) -> str:
         return f"{whole(row['n_responses'])} shared"
     total = row["n_responses"] + (row["n_missing"] if known(row["n_missing"]) else 0)
     return f"{whole(row['n_responses'])} of {whole(total)}"
-
-
-AGREEMENT = Shape(
-    "scorer",
-    "Scorer",
-    {
-        "ICC(C,2)": number("icc", 3),
-        "Bootstrap 95 %": between("boot_low", "boot_high"),
-        "F 95 %": between("f_low", "f_high"),
-        "Spearman": number("spearman"),
-        "Scored": scored,
-        "Instances": count("n_instances"),
-    },
-)
-CRITERIA = Shape(
-    "criterion",
-    "Jury on",
-    {
-        "ICC(C,2)": number("icc", 3),
-        "Bootstrap 95 %": between("boot_low", "boot_high"),
-        "F 95 %": between("f_low", "f_high"),
-        "Spearman": number("spearman"),
-        "Bias, points": number("bias"),
-        "Bias 95 %": between("bias_low", "bias_high"),
-        "Limits of agreement": between("limits_low", "limits_high"),
-        "Scored": scored,
-    },
-)
-HELD = Shape(
-    "benchmark",
-    "Benchmark",
-    {
-        "Jury": number("jury", 3),
-        "A clinician": number("clinician", 3),
-        "Difference": number("icc", 3),
-        "Bootstrap 95 %": between("boot_low", "boot_high"),
-        "Responses": scored,
-        "Instances": count("n_instances"),
-        "Clinicians": count("n_clinicians"),
-    },
-)
-AGAIN = Shape(
-    "benchmark",
-    "Benchmark",
-    {
-        "ICC(A,1)": number("icc", 3),
-        "Bootstrap 95 %": between("boot_low", "boot_high"),
-        "F 95 %": between("f_low", "f_high"),
-        "Repeats": count("n_responses"),
-        "Clinicians": count("n_clinicians"),
-    },
-)
-ALT_TEST = Shape(
-    "scorer",
-    "Scorer",
-    {
-        "Winning rate": number("winning_rate"),
-        "Advantage probability": number("advantage_probability"),
-        "Clinicians": count("n_clinicians"),
-        "Responses": count("n_responses"),
-    },
-)
-DIFFERENCES = Shape(
-    "b",
-    "Jury minus",
-    {
-        "Difference of ICC": number("difference", 3),
-        "Bootstrap 95 %": between("low", "high"),
-        "p": probability("p"),
-        "p, Holm": probability("p_holm"),
-        "Responses": count("n_responses"),
-    },
-)
-INFLUENCE = Shape(
-    "left_out",
-    "Left out",
-    {
-        "ICC with it": number("icc_all", 3),
-        "ICC without": number("icc_without", 3),
-        "Change": number("change", 3),
-    },
-)
-OUTLIERS = Shape(
-    "response",
-    "Response",
-    {
-        "Clinicians, points": number("clinicians"),
-        "Jury, points": number("jury"),
-        "Jury minus clinicians": number("gap"),
-    },
-)
-MISSING = Shape(
-    "scorer",
-    "Scorer",
-    {
-        "Scored": lambda row: f"{whole(row['n_scored'])} of {whole(row['n_responses'])}",
-        "No rating": count("n_no_rating"),
-        "Incomplete": count("n_incomplete"),
-        "ICC(C,2)": number("icc", 3),
-        "ICC if the missing were anything": between("icc_lowest", "icc_highest"),
-    },
-)
