@@ -1,0 +1,243 @@
+"""What a pilot says for the planning of a study: reliabilities, and how differences vary."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from calibration import notes
+from calibration.agreement import Panel, column_icc, columns, scorer_replicates, why_undefined
+from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
+from calibration.differences import compared
+from calibration.f_interval import UNDEFINED
+from calibration.grid import Grid
+from calibration.like_for_like import held_replicates, like_for_like
+from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.scope import NAN, Scope
+from calibration.scores import Array, Flags, Integers
+
+NORMAL = 3.92  # standard errors between the ends of a 95 % interval
+HEAVY = 1.25  # a standard deviation that much larger than its interval tells is of rare extremes
+FEW_COMPOSITES = 5  # a z over fewer composites says little
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """An ICC in the pilot, with its percentile 95 % interval over instances.
+
+    `scorer` is "clinicians": `icc` is then ICC(C,1), of single clinicians; or "jury": ICC(C,2)
+    of the jury and the clinicians' mean. NaN where undefined, with the reason in `note`.
+    """
+
+    scorer: str
+    icc: float = NAN
+    low: float = NAN
+    high: float = NAN
+    n_responses: int = 0
+    n_instances: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How much the jury's ICC minus another's varies from study to study of the pilot's size.
+
+    `b` is what the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for
+    a held-out clinician before the same others. `sd` is of the bootstrap over `n_instances`
+    with their `n_responses`.
+    """
+
+    b: str
+    sd: float = NAN
+    n_responses: int = 0
+    n_instances: int = 0
+    note: str = ""
+
+    def at(self, n: int) -> float:
+        """Return the standard deviation expected with n responses: it falls as 1 / sqrt(n).
+
+        For as many responses an instance as in the pilot. With fewer it is smaller, where
+        responses to one instance are alike: to read it for them errs to more responses.
+        """
+        return float(self.sd * np.sqrt(self.n_responses / n)) if self.n_responses else NAN
+
+
+def clinicians_reliability(scope: Scope) -> Reliability:
+    """Return the ICC(C,1) of single clinicians from all responses that two of them rated.
+
+    The pooled correlation, over all ordered pairs of clinicians of a response, of their z
+    (within clinician, over the analysed set): sum z_a z_b over sum z_a^2, about the mean of
+    the z used. Unlike a mean over pairs of clinicians it stands on every response once, and
+    few shared responses do not make it fall below -1. z takes some of the differences between
+    responses along where a clinician has few composites: the ICC is then too low, which
+    errs to more responses.
+
+    Parameters
+    ----------
+    scope : Scope
+
+    Returns
+    -------
+    Reliability
+        NaN where fewer than three responses have two clinicians with a z, or none differ.
+    """
+    grid = scope.grid
+    own = grid.of_kind("clinician")
+    statistic = PairedReadings(prepare(grid, "paper"), own)
+    rows = statistic.rows()
+    instances = grid.instances(rows)
+    icc = float(statistic(np.ones((1, grid.n_clusters)))[0]) if rows.sum() >= 3 else NAN
+    reason = _why_unreliable(int(rows.sum()), icc)
+    drawn = np.empty(0) if reason else scope.resample(statistic)
+    boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    return Reliability(
+        "clinicians",
+        icc,
+        boot.low,
+        boot.high,
+        int(rows.sum()),
+        instances,
+        notes.joined([reason, *_clinicians_notes(scope, instances, drawn)]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PairedReadings:
+    """The pooled correlation of clinicians, resample by resample: counts (B, clusters) to (B,)."""
+
+    prepared: Prepared
+    clinicians: Integers
+
+    def rows(self) -> Flags:
+        """Return which responses have two clinicians with a z."""
+        usable = self.prepared.usable[self.clinicians]
+        both: Flags = (self.prepared.given[:, self.clinicians] * usable).sum(axis=1) >= 2
+        return both
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return the correlation; NaN where no response has two clinicians, or none varies."""
+        data, own = self.prepared, self.clinicians
+        by = scale(data, counts)
+        column = panel_column(data, by, own)
+        values, given = data.values[:, own].T, data.given[:, own].T
+        factor, mean = by.factor[:, own], by.mean[:, own]
+        squares = factor**2 @ values**2 - 2 * (factor**2 * mean) @ values
+        squares += (factor * mean) ** 2 @ given
+        weights = counts[:, data.clusters] * (column.count >= 2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = (weights * column.total).sum(axis=1) / (weights * column.count).sum(axis=1)
+            centre = centre[:, None]
+            total = column.total - column.count * centre
+            about = squares - 2 * centre * column.total + column.count * centre**2
+            below = (weights * (column.count - 1) * about).sum(axis=1)
+            above = (weights * (total**2 - about)).sum(axis=1)
+            return np.where(below > ROUNDING * weights.sum(axis=1), above / below, np.nan)
+
+
+def jury_reliability(scope: Scope) -> Reliability:
+    """Return the jury's ICC(C,2) with the clinicians' mean and its interval, as in the table."""
+    grid, jury = scope.grid, scope.jury
+    if jury is None:
+        return Reliability("jury", note="undefined: no juror has rated in this study")
+    pair = columns(grid, jury, scope.asked.method)
+    both = pair.both
+    reason = why_undefined(pair.clinicians[both], pair.scorer[both])
+    instances = grid.instances(both)
+    drawn = np.empty(0)
+    if not reason:
+        drawn = scope.resample(scorer_replicates(grid, jury, (), scope.asked.method))[:, 0]
+    boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    words = [
+        reason,
+        notes.coverage(int(jury.present(grid).sum()), len(both), int(both.sum()), len(both)),
+        *_common_notes(scope, instances, drawn, {*jury.members, *scope.clinicians}),
+    ]
+    return Reliability(
+        "jury",
+        column_icc(pair.clinicians[both], pair.scorer[both], scope.asked.method),
+        boot.low,
+        boot.high,
+        int(both.sum()),
+        instances,
+        notes.joined(words),
+    )
+
+
+def variations(scope: Scope) -> list[Variation]:
+    """Return how the jury's ICC minus each metric's, juror's and held-out clinician's varies.
+
+    The paired difference on the responses that both have, everything computed anew in each
+    resample of instances, as in `differences` and `like_for_like`. None without a jury. The
+    differences themselves are not told: a plan needs their spread alone.
+    """
+    if scope.jury is None:
+        return []
+    jury = scope.jury
+    found = [_variation(scope, jury, name, panel) for name, panel in compared(scope)]
+    return [*found, _held_out(scope, jury)]
+
+
+def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
+    rows = jury.present(scope.grid) & other.present(scope.grid)
+    grid = _only(scope.grid, rows)
+    pairs = [columns(grid, panel, scope.asked.method) for panel in (jury, other)]
+    both = pairs[0].both & pairs[1].both
+    reasons = [why_undefined(pair.clinicians[both], pair.scorer[both]) for pair in pairs]
+    raters = {*jury.members, *other.members, *scope.clinicians}
+    if any(reasons):
+        return Variation(name, note=next(filter(None, reasons)))
+    statistics = [scorer_replicates(grid, panel, (), scope.asked.method) for panel in (jury, other)]
+    drawn = scope.resample(lambda counts: np.hstack([one(counts) for one in statistics]))
+    return _varied(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
+
+
+def _held_out(scope: Scope, jury: Panel) -> Variation:
+    found = like_for_like(scope.grid, jury, scope.asked.method)
+    name = "like_for_like"
+    if not found.defined:
+        return Variation(name, note="undefined: no clinician can be compared with others")
+    drawn = scope.resample(held_replicates(scope.grid, jury, found, scope.asked.method))
+    rows = np.isin(np.arange(len(scope.grid.responses)), found.rows)
+    return _varied(scope, name, drawn, rows, {*jury.members, *scope.clinicians})
+
+
+def _varied(scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]) -> Variation:
+    """Return the spread of drawn differences that rest on some rows of the grid."""
+    finite, counts = drawn[np.isfinite(drawn)], (int(rows.sum()), scope.grid.instances(rows))
+    if counts[1] < LEAST_CLUSTERS or len(finite) < 2:
+        return Variation(name, NAN, *counts, "undefined: a single instance does not vary")
+    sd = float(np.std(finite, ddof=1))
+    ends = percentile_interval(finite)
+    robust = (ends.high - ends.low) / NORMAL
+    heavy = f"rare extremes: a normal curve as wide as its interval has sd {robust:.3f}"
+    words = [
+        heavy if sd > HEAVY * robust else "",
+        *_common_notes(scope, counts[1], drawn, raters),
+    ]
+    return Variation(name, sd, *counts, notes.joined(words))
+
+
+def _only(grid: Grid, rows: Flags) -> Grid:
+    return replace(grid, composites=np.where(rows[:, None], grid.composites, np.nan))
+
+
+def _why_unreliable(responses: int, icc: float) -> str:
+    if responses < 3:
+        have = "response has" if responses == 1 else "responses have"
+        return f"undefined: {responses} {have} two clinicians with a z, and 3 are needed"
+    return "" if np.isfinite(icc) else "undefined: the readings of two clinicians do not vary"
+
+
+def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[str]:
+    given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
+    if few := int((given < FEW_COMPOSITES).sum()):
+        who = notes.counted(few, "clinician")
+        yield f"{who} with fewer than {FEW_COMPOSITES} composites: their z says little"
+    yield from _common_notes(scope, instances, drawn, set(scope.clinicians))
+
+
+def _common_notes(scope: Scope, instances: int, drawn: Array, raters: set[str]) -> Iterator[str]:
+    yield scope.analysed_note
+    yield notes.few_instances(instances)
+    yield notes.undefined_resamples(drawn)
+    yield notes.simulated(scope.simulated & raters)
