@@ -9,10 +9,11 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, insert, update
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import transaction
@@ -21,6 +22,7 @@ from data.schema import Composition, Kind, Rater, now
 from data.store.audit import log
 
 EVALUATED = "juries evaluated"
+AT_ONCE = 500  # keys asked for in one query; databases allow only so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,7 @@ def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
         simulated = _simulated(session, entries)
         told = [_told(one, simulated) for one in entries]
         log(session, "researcher", EVALUATED, {"juries": told})  # first: it lets in one at a time
-        for one in told:
-            _note(session, one)
+        _note(session, told)
 
 
 def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
@@ -112,25 +113,47 @@ def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
 
 def _told(one: Evaluated, simulated: set[str]) -> dict[str, Any]:
     """Return what the event says of an evaluation: all of it, in plain values."""
-    return asdict(one) | {
+    fields = {name: getattr(one, name) for name in Evaluated.__slots__}
+    return fields | {
         "key": one.key,
         "jurors": one.members,
         "needed": one.least,
-        "simulated": bool(simulated & set(one.jurors)),
+        "simulated": not simulated.isdisjoint(one.jurors),
         "icc": one.icc if math.isfinite(one.icc) else None,
         "compared": sorted(set(one.compared)),
     }
 
 
-def _note(session: Session, told: Mapping[str, Any]) -> None:
-    """Store a new composition, or count it once more with its newest figures."""
-    held = session.get(Composition, told["key"])
-    if held is None:
-        session.add(Composition(**told))
-        session.flush()
-        return
-    for name in ("icc", "n_responses", "fingerprint", "simulated"):
-        setattr(held, name, told[name])
-    held.compared = sorted({*held.compared, *told["compared"]})
-    held.times, held.last_at = held.times + 1, now()
-    session.add(held)
+def _note(session: Session, told: Sequence[Mapping[str, Any]]) -> None:
+    """Store new compositions, and count known ones once more with their newest figures."""
+    held = _held(session, [one["key"] for one in told])
+    new: list[dict[str, Any]] = []
+    at = now()
+    for one in told:
+        before = held.get(one["key"])
+        if before is None:
+            held[one["key"]] = dict(one) | {"times": 1, "first_at": at, "last_at": at}
+            new.append(held[one["key"]])
+            continue
+        before |= {name: one[name] for name in ("icc", "n_responses", "fingerprint", "simulated")}
+        before["compared"] = sorted({*before["compared"], *one["compared"]})
+        before["times"], before["last_at"] = before["times"] + 1, at
+    fresh = {one["key"] for one in new}
+    again = [one for key, one in held.items() if key not in fresh]
+    if new:
+        session.execute(insert(Composition), new)
+    if again:
+        session.execute(update(Composition), again)
+
+
+def _held(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return what the ledger has of some compositions, by key."""
+    columns = [getattr(Composition, name) for name in Composition.model_fields]
+    rows = [
+        row
+        for start in range(0, len(keys), AT_ONCE)
+        for row in session.execute(
+            select_columns(*columns).where(col(Composition.key).in_(keys[start : start + AT_ONCE]))
+        ).mappings()
+    ]
+    return {row["key"]: dict(row) for row in rows}
