@@ -16,6 +16,7 @@ from medjury import (
     jury,
     jury_references,
     metrics,
+    monitor,
     people,
     reading,
     record,
@@ -52,6 +53,7 @@ jury.jury.command("references")(jury_references.check)
 app.add_typer(jury.jury, name="jury")
 app.command("measure")(metrics.measure)
 app.command("calibrate")(agreement.calibrate)
+app.command("monitor")(monitor.monitor)
 app.add_typer(rubrics.rubric, name="rubric")
 app.add_typer(people.people, name="people")
 app.command("blind")(blinding.blind)
