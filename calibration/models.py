@@ -7,7 +7,7 @@ from calibration.detectable import DetectableRow, detectable_row
 from calibration.models_corrected import CLINICIANS, CORRECTED, JURY, estimate
 from calibration.models_figures import figures
 from calibration.models_rows import CategoryRow, ModelRow, category_rows, model_rows
-from calibration.models_scores import Table, model_table
+from calibration.models_scores import Table, check_names, model_table
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput
 
@@ -68,7 +68,7 @@ def compare_models(
         If an option is out of range or a jury is needed and there is none; also as
         `models_scores.model_table`.
     """
-    _check(wanted)
+    check(scores, wanted)
     table = model_table(scores, authors, wanted.jurors, wanted.criterion)
     both = table.frame[["clinicians", "jury"]].notna().all(axis=1)
     found, work = Compared([], [], [], int(both.sum())), len(wanted.by) * wanted.reps
@@ -81,7 +81,9 @@ def compare_models(
     return found
 
 
-def _check(wanted: Wanted) -> None:
+def check(scores: Scores, wanted: Wanted) -> None:
+    """Raise what `compare_models` would, before any author is known: BadInput or Unknown."""
+    check_names(scores, wanted.jurors, wanted.criterion)
     if wanted.reps < 1 or wanted.seed < 0:
         raise BadInput(f"reps={wanted.reps}, seed={wanted.seed}: at least 1, and 0 or more")
     if odd := [by for by in wanted.by if by not in EVERY]:

@@ -50,7 +50,7 @@ def _coverage(table: Table, found: Figures, model: int) -> str:
     if found.of.by != CORRECTED:
         return said
     both = table.frame.loc[own & found.of.counted, ["clinicians", "jury"]].notna().all(axis=1)
-    return f"{said}, {int(both.sum())} of them by clinicians too"
+    return f"{said}; {int(both.sum())} of them rated by clinicians"
 
 
 def _absent(table: Table, found: Figures, model: int) -> str:

@@ -61,16 +61,15 @@ def model_table(
 ) -> Table:
     """Return every response with its model, the clinicians' mean and the jury's.
 
-    Raw composites, no z: a z within rater would take away what is asked for. The jury has a
-    score only where all its jurors have a composite. Both are put on 0 to 1 by the ends of
-    the benchmark's scale (`macro_average.unit_scale`).
+    Raw composites, no z: it would take away what is asked for. The jury has a score only
+    where all its jurors have a composite. Both are put on 0 to 1 (`unit_scale`).
 
     Parameters
     ----------
     scores : Scores
     authors : response_id -> model, of every response
     jurors : the jury; empty for none
-    criterion : one criterion instead of the composite; benchmarks without it are left out
+    criterion : instead of the composite; benchmarks without it are left out
 
     Raises
     ------
@@ -81,7 +80,7 @@ def model_table(
     TooFew
         If the study has no responses.
     """
-    _check(scores, jurors, criterion)
+    check_names(scores, jurors, criterion)
     names = required_criteria(scores.rubrics, criterion)
     responses = scores.responses[scores.responses["benchmark"].isin(list(names))]
     if not len(responses):
@@ -90,21 +89,18 @@ def model_table(
         raise BadInput(f"{len(lost)} responses, {lost[0]} first, have no author in the study")
     values = composites(scores, criterion).values
     given = values[values["kind"].isin(["clinician", "juror"])]
-    clinical, jury = _clinicians(given), _jury(given, jurors)
     frame = responses.assign(
-        clinicians=_scaled(scores, responses, clinical),
-        jury=_scaled(scores, responses, jury),
+        clinicians=_scaled(scores, responses, _clinicians(given)),
+        jury=_scaled(scores, responses, _jury(given, jurors)),
         author=responses["response_id"].map(dict(authors)),
     )
     doctors = frozenset(given.loc[given["kind"] == "clinician", "rater"])
-    simulated = {
-        "clinicians": doctors & scores.simulated,
-        "jury": frozenset(jurors) & scores.simulated,
-    }
-    return _numbered(frame, simulated)
+    of = {"clinicians": doctors, "jury": frozenset(jurors)}
+    return _numbered(frame, {name: who & scores.simulated for name, who in of.items()})
 
 
-def _check(scores: Scores, jurors: Sequence[str], criterion: str | None) -> None:
+def check_names(scores: Scores, jurors: Sequence[str], criterion: str | None) -> None:
+    """Raise Unknown if a juror or the criterion is not in the study."""
     known = scores.raters("juror")
     if lost := [name for name in jurors if name not in known]:
         has = f"it has {', '.join(known)}" if known else "it has none"

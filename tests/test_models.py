@@ -72,7 +72,7 @@ def test_a_corrected_mean_is_the_prediction_powered_mean():
         # Its interval is a bootstrap's: about as wide as that by formula.
         low, high = expected.interval(0.95)
         assert rows[name].high - rows[name].low == pytest.approx(high - low, rel=0.25)
-        assert "scored 60 of 60, 25 of them by clinicians too" in rows[name].note
+        assert "scored 60 of 60; 25 of them rated by clinicians" in rows[name].note
 
 
 def test_where_clinicians_rated_everything_the_correction_is_their_mean():
