@@ -16,6 +16,7 @@ from medjury import (
     jury,
     jury_references,
     metrics,
+    models,
     monitor,
     people,
     reading,
@@ -54,6 +55,7 @@ app.add_typer(jury.jury, name="jury")
 app.command("measure")(metrics.measure)
 app.command("calibrate")(agreement.calibrate)
 app.command("monitor")(monitor.monitor)
+app.command("models")(models.models)
 app.add_typer(rubrics.rubric, name="rubric")
 app.add_typer(people.people, name="people")
 app.command("blind")(blinding.blind)
