@@ -31,6 +31,7 @@ STYLE: dict[str, Any] = {
         "labelFontSize": 11,
         "titleFontSize": 11,
         "titleFontWeight": "normal",
+        "titlePadding": 8,
         "labelLimit": 260,
         "tickCount": 6,
     },

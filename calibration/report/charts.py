@@ -50,7 +50,7 @@ def chart_intervals(
     colour = alt.Color("kind:N", scale=alt.Scale(domain=KINDS, range=COLOURS), legend=None)
     shape = alt.Shape("kind:N", scale=alt.Scale(domain=KINDS, range=SHAPES), legend=None)
     line = base.mark_rule(strokeWidth=1.6).encode(x=x, x2="high:Q", y=y, color=colour)
-    point = base.mark_point(filled=True, size=64, opacity=1).encode(
+    point = base.mark_point(filled=True, size=80, opacity=1).encode(
         x="value:Q", y=y, color=colour, shape=shape
     )
     head = base.transform_filter("datum.is_cut").mark_point(

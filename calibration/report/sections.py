@@ -211,11 +211,17 @@ def _jurors(content: Content) -> Iterator[Table]:
         (
             jurors.BEYOND_CHANCE,
             "Agreement beyond chance on whole scores",
-            content.of("chance_corrected", *content.shown),
+            _by_rater(content.of("chance_corrected", *content.shown)),
         ),
     ):
         if rows:
             yield _of_shown(shape, caption, rows, content)
+
+
+def _by_rater(rows: Sequence[Row]) -> list[Row]:
+    """Return rows with the clinicians called so: here they are no row of pairs."""
+    named = {"clinicians": "Clinicians"}
+    return [{**row, "raters": named.get(row["raters"], row["raters"])} for row in rows]
 
 
 def _tried(content: Content) -> Iterator[Table]:

@@ -45,8 +45,8 @@ CAPTION = (
 
 def markdown(rows: Sequence[Row], how: str) -> str:
     """Return the agreement table in Markdown, a table a benchmark; `how` is said above it."""
-    parts = [f"{_plain(CAPTION)}. {_plain(how)}."]
     table = _table(rows)
+    parts = [f"{_plain(table.caption)}. {_plain(how)}."]
     for group in table.groups:
         parts.append(f"**{_plain(group.heading)}**")
         lines = [table.columns, *group.rows]
@@ -81,7 +81,7 @@ def latex(rows: Sequence[Row], how: str) -> str:
         r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_tex(CAPTION)}. {_tex(how)}.}}",
+        rf"\caption{{{_tex(table.caption)}. {_tex(how)}.}}",
         rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
         r"\toprule",
         _line(table.columns),

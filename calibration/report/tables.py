@@ -147,7 +147,7 @@ def between(low: str, high: str) -> Cell:
 
 def text(name: str) -> Cell:
     """Return what shows a value as it is."""
-    return lambda row: EMPTY if row[name] is None else scorer(f"{row[name]}")
+    return lambda row: EMPTY if row[name] is None else f"{row[name]}"
 
 
 def scored(row: Row) -> str:

@@ -105,7 +105,7 @@ def _why(kind: Kind, held: Row, margin: float) -> str:
         return "Raters behind these figures are made up; the page shows what a report looks like."
     if kind == "undefined":
         return _sentence(held["note"])
-    ends = interval(held["boot_low"], held["boot_high"])
+    ends = interval(held["boot_low"], held["boot_high"], 3)
     between = f"95 % interval {ends}" if ends else "no interval"
     said = (
         f"Held out in turn, a clinician agrees with the others by an ICC that the jury's exceeds "
