@@ -13,6 +13,7 @@ from medjury import (
     blinding,
     demo,
     export,
+    juries,
     jury,
     jury_references,
     metrics,
@@ -54,6 +55,7 @@ jury.jury.command("references")(jury_references.check)
 app.add_typer(jury.jury, name="jury")
 app.command("measure")(metrics.measure)
 app.command("calibrate")(agreement.calibrate)
+app.command("juries")(juries.juries)
 app.command("monitor")(monitor.monitor)
 app.command("models")(models.models)
 app.add_typer(rubrics.rubric, name="rubric")
