@@ -35,8 +35,8 @@ class IsotonicMap:
 
     def outside(self, jury: Array) -> Flags:
         """Return which jury composites lie beyond all that the map was fitted on."""
-        rounded = np.round(jury, DIGITS)
-        beyond: Flags = (rounded < self.knots[0]) | (rounded > self.knots[-1])
+        slack = 10**-DIGITS
+        beyond: Flags = (jury < self.knots[0] - slack) | (jury > self.knots[-1] + slack)
         return beyond
 
     @property
@@ -73,8 +73,8 @@ def isotonic_map(jury: Array, clinicians: Array) -> IsotonicMap:
     """
     if len(jury) < LEAST_FIT:
         raise TooFew(f"{len(jury)} rated responses to fit the map on, and {LEAST_FIT} are needed")
-    knots, place = np.unique(np.round(jury, DIGITS), return_inverse=True)
+    _, place = np.unique(np.round(jury, DIGITS), return_inverse=True)
     weights = np.bincount(place).astype(np.float64)
-    means = np.bincount(place, weights=clinicians) / weights
+    knots, means = (np.bincount(place, weights=one) / weights for one in (jury, clinicians))
     values = isotonic_regression(means, weights=weights).x
     return IsotonicMap(knots, np.asarray(values, dtype=np.float64))
