@@ -53,8 +53,7 @@ def zou_n(aim: Aim, width: float, assurance: float = 0.8, confidence: float = 0.
     (153, 37)
     """
     check_width(width)
-    if not 0.5 <= assurance < 1:
-        raise BadInput(f"an assurance of {assurance:g}: it is a share from 0.5 to below 1")
+    _check_assurance(assurance)
     z = float(stats.norm.ppf((1 + confidence) / 2))
     first = z * spread(aim)
     second = float(stats.norm.ppf(assurance)) * first * abs(_slope(aim))
@@ -97,6 +96,38 @@ def f_width(aim: Aim, n: int, assurance: float = 0.8, confidence: float = 0.95) 
         return Width(math.nan, math.nan)
     widths = _widths(aim, n, confidence)
     return Width(float(widths.mean()), float(np.quantile(widths, assurance)))
+
+
+def exact_n(aim: Aim, width: float, assurance: float = 0.8, confidence: float = 0.95) -> int:
+    """Return the least responses whose exact F interval keeps the width with assurance.
+
+    Zou's formula takes the interval for a normal one, and leaves it too wide where the ICC is
+    high: above 0.75 in less than 80 % of studies, at 0.9 in 60 to 70 %. This is `f_width`
+    solved for n. Parameters and errors as for `zou_n`; at least 4.
+
+    Examples
+    --------
+    >>> exact_n(Aim(0.75), 0.35), zou_n(Aim(0.75), 0.35)
+    (39, 37)
+    """
+    check_width(width)
+    _check_assurance(assurance)
+
+    def wide(n: int) -> bool:
+        return f_width(aim, n, assurance, confidence).assured > width
+
+    low, high = LEAST - 1, LEAST
+    while wide(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if wide(middle) else (low, middle)
+    return high
+
+
+def _check_assurance(assurance: float) -> None:
+    if not 0.5 <= assurance < 1:
+        raise BadInput(f"an assurance of {assurance:g}: it is a share from 0.5 to below 1")
 
 
 def _widths(aim: Aim, n: int, confidence: float) -> Array:
