@@ -17,7 +17,9 @@ from sqlalchemy import Engine
 
 from annotate.study import VARIABLE
 from data.errors import BadInput, MedjuryError
+from data.person import Person, only
 from data.queries.version import version
+from data.schema import Role
 
 KEPT = 64
 AT_ONCE = 1  # the other processors are the raters'
@@ -31,11 +33,14 @@ _lock = Lock()
 _pool = ThreadPoolExecutor(AT_ONCE, "figures")
 
 
-def ask(engine: Engine, *arguments: str) -> "Future[Figures]":
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def ask(person: Person, engine: Engine, *arguments: str) -> "Future[Figures]":
     """Return the figures to come of a command on a study: what its `--json` says.
 
     Parameters
     ----------
+    person
+        Who asks.
     engine
         Of the study.
     arguments

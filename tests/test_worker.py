@@ -6,8 +6,10 @@ from sqlalchemy import Engine
 
 from annotate.worker import ask
 from data.database import open_study
-from data.errors import BadInput
+from data.errors import BadInput, NotAllowed
+from data.person import OPERATOR, Person
 from data.queries.version import version
+from data.schema import Role
 from data.store.settings import set_setting
 
 WAIT_SECONDS = 120
@@ -17,34 +19,39 @@ WAIT_SECONDS = 120
 def test_figures_are_those_of_the_command(engine: Engine, run: Run) -> None:
     asked = ("assign", "--raters", "2", "--plan", "--repeats", "0")
 
-    found = ask(engine, *asked).result(WAIT_SECONDS)
+    found = ask(OPERATOR, engine, *asked).result(WAIT_SECONDS)
 
     assert found["per_response"] == 2
-    assert ask(engine, *asked).result() is found
+    assert ask(OPERATOR, engine, *asked).result() is found
     assert run(*asked, "--json", "-")[0] == 0
 
 
 @pytest.mark.usefixtures("small_study")
 def test_a_command_that_refuses_says_why(engine: Engine) -> None:
     with pytest.raises(BadInput, match="no clinician has rated anything in this study yet"):
-        ask(engine, "calibrate").result(WAIT_SECONDS)
+        ask(OPERATOR, engine, "calibrate").result(WAIT_SECONDS)
 
 
 def test_a_command_is_asked_once_until_the_study_changes_or_it_failed(engine: Engine) -> None:
-    first = ask(engine, "calibrate")
-    assert ask(engine, "calibrate", "--method", "published") is not first
+    first = ask(OPERATOR, engine, "calibrate")
+    assert ask(OPERATOR, engine, "calibrate", "--method", "published") is not first
     before = version(engine)
 
     set_setting(engine, "pause_minutes", "30")
 
     assert version(engine) != before
-    second = ask(engine, "calibrate")
+    second = ask(OPERATOR, engine, "calibrate")
     assert second is not first
     assert second.exception(WAIT_SECONDS)
-    assert ask(engine, "calibrate") is not second
+    assert ask(OPERATOR, engine, "calibrate") is not second
 
 
 def test_two_studies_have_answers_of_their_own(engine: Engine, tmp_path: object) -> None:
     other = open_study(f"sqlite:///{tmp_path}/other.db", create=True)
-    assert ask(engine, "calibrate") is not ask(other, "calibrate")
+    assert ask(OPERATOR, engine, "calibrate") is not ask(OPERATOR, other, "calibrate")
     other.dispose()
+
+
+def test_a_clinician_is_told_no_figures(engine: Engine) -> None:
+    with pytest.raises(NotAllowed):
+        ask(Person(1, "dr-a", Role.CLINICIAN), engine, "calibrate")

@@ -1,0 +1,43 @@
+"""What all screens of those who steer a study share: their look, their figures, their refusals."""
+
+import html
+from importlib.resources import files
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate.worker import Figures, ask
+from data.errors import MedjuryError
+from data.person import Person
+
+STYLE = (files("annotate") / "screens" / "frame.css").read_text("utf-8")
+
+
+def begin(person: Person, title: str, about: str = "") -> None:
+    """Show the head of a screen: what it is, what it is for, and who is signed in."""
+    told = f"<p>{html.escape(about)}</p>" if about else ""
+    st.html(
+        f"<style>{STYLE}</style>"
+        f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{told}</div>'
+        f'<div class="mj-out"><span>{html.escape(person.name)}</span>'
+        '<a href="/logout" target="_self">Sign out</a></div></div>'
+    )
+
+
+def figures(person: Person, engine: Engine, *arguments: str) -> Figures | None:
+    """Return what a command says of the study, waiting for it; None where it refused, and why."""
+    coming = ask(person, engine, *arguments)
+    try:
+        if coming.done():
+            return coming.result()
+        with st.spinner(f"medjury {arguments[0]} is at work", show_time=True):
+            return coming.result()
+    except MedjuryError as error:
+        empty(str(error))
+        return None
+
+
+def empty(text: str, todo: str = "") -> None:
+    """Say that there is nothing to show, why, and what to do next."""
+    more = f"<p>{html.escape(todo)}</p>" if todo else ""
+    st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
