@@ -20,6 +20,7 @@ from medjury import (
     models,
     monitor,
     people,
+    predict,
     reading,
     record,
     rubrics,
@@ -58,6 +59,7 @@ app.command("calibrate")(agreement.calibrate)
 app.command("juries")(juries.juries)
 app.command("monitor")(monitor.monitor)
 app.command("models")(models.models)
+app.command("predict")(predict.predict)
 app.add_typer(rubrics.rubric, name="rubric")
 app.add_typer(people.people, name="people")
 app.command("blind")(blinding.blind)
