@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +46,9 @@ def print_plan(
     show(title, columns, [_cells(row) for row in rows], json_to)
     say("", json_to)
     if shown:
-        columns = ("jury against", "n", "found in 80 %", "difference", "power", "n for it")
+        against = ("jury against", "n", "found in 80 %", "difference", "power", "n for it")
         title = f"difference of two ICC(C,2) that n responses find{simulated}"
-        show(title, columns, [_shown(row) for row in shown], json_to)
+        show(title, against, [_shown(row) for row in shown], json_to)
         say("", json_to)
     for line in told:
         say(line, json_to)
@@ -92,7 +92,7 @@ def sentences(
         *(f"Nothing to plan for {row.scorer}: {_told(row.note)}." for row in rows if row.n is None),
         *(_of_power(row) for row in shown),
         *(_of_pilot(pilot) if pilot else _of_assumptions(wanted)),
-        *_simulated(row.note for row in (*rows, *shown)),
+        *_simulated([*(row.note for row in rows), *(row.note for row in shown)]),
         *([CORRECTED] if wanted.population else []),
         INSTANCES,
         PAPER,
@@ -143,7 +143,7 @@ def _told(note: str) -> str:
     return "; ".join(part for part in note.split("; ") if not part.startswith(SIMULATED))
 
 
-def _simulated(notes: Iterable[str]) -> list[str]:
+def _simulated(notes: Sequence[str]) -> list[str]:
     parts = [part for note in notes for part in note.split("; ") if part.startswith(SIMULATED)]
     names = {name for part in parts for name in part.removeprefix(SIMULATED).split(", ")}
     return (
