@@ -20,6 +20,7 @@ from medjury import (
     models,
     monitor,
     people,
+    planning,
     predict,
     reading,
     record,
@@ -55,6 +56,7 @@ app.command("serve")(reading.serve)
 jury.jury.command("references")(jury_references.check)
 app.add_typer(jury.jury, name="jury")
 app.command("measure")(metrics.measure)
+app.command("plan")(planning.plan)
 app.command("calibrate")(agreement.calibrate)
 app.command("juries")(juries.juries)
 app.command("monitor")(monitor.monitor)
