@@ -20,6 +20,7 @@ def model_note(table: Table, found: Figures, model: int, shared: Sharing | None)
         [
             _coverage(table, found, model),
             _absent(table, found, model),
+            f"no such criterion: {', '.join(table.left_out)} left out" if table.left_out else "",
             _alone(table, found, model),
             _other_instances(shared, model) if shared else "",
             _few(found, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),

@@ -1,7 +1,7 @@
 """What clinicians and a jury gave each model's responses, on a scale from 0 to 1."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -33,11 +33,13 @@ class Table:
         the worst, to 1, the best; NaN where there is none.
     layout : Layout
     simulated : column -> simulated raters whose scores are in it
+    left_out : benchmarks whose rubric lacks the criterion
     """
 
     frame: pd.DataFrame
     layout: Layout
     simulated: Mapping[str, frozenset[str]]
+    left_out: tuple[str, ...] = ()
 
     def of(self, benchmark: str) -> pd.DataFrame:
         """Return the responses to one benchmark."""
@@ -96,7 +98,8 @@ def model_table(
     )
     doctors = frozenset(given.loc[given["kind"] == "clinician", "rater"])
     of = {"clinicians": doctors, "jury": frozenset(jurors)}
-    return _numbered(frame, {name: who & scores.simulated for name, who in of.items()})
+    table = _numbered(frame, {name: who & scores.simulated for name, who in of.items()})
+    return replace(table, left_out=tuple(one for one in scores.benchmarks if one not in names))
 
 
 def check_names(scores: Scores, jurors: Sequence[str], criterion: str | None) -> None:

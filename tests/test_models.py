@@ -10,7 +10,7 @@ from model_study import QUALITY, by_hand, model_study
 from calibration.models import Wanted, compare_models
 from calibration.models_scores import model_table
 from calibration.prediction_powered import Sample, prediction_powered_mean
-from calibration.scores import Scores
+from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 
 
@@ -155,6 +155,19 @@ def test_categories_are_means_over_their_benchmarks():
     assert rows["Writing", "beta"].n == 120
     assert rows["", "beta"].mean == pytest.approx(jury[1, "visits"])
     assert rows["", "beta"].low < rows["", "beta"].mean < rows["", "beta"].high
+
+
+def test_a_benchmark_without_the_criterion_is_left_out_and_named():
+    scores, authors = model_study(QUALITY)
+    other = RubricShape(("tone",), 1, 5)
+    shapes = dict(scores.rubrics) | {"notes": other}
+    found = compared(
+        Scores(scores.ratings, scores.responses, shapes), authors, criterion="accuracy"
+    )
+    for row in found.rows:
+        assert row.n_benchmarks == 1
+        assert row.n_responses + row.n_missing == 60
+        assert "no such criterion: notes left out" in row.note
 
 
 def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
