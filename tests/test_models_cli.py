@@ -1,0 +1,234 @@
+"""`medjury models` as its user meets it: the blind, the ledger, costs, and what is refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import Run
+from sqlalchemy import Engine
+
+from data.queries.ledger import tried
+from data.queries.models import categories, lifted
+from data.queries.record import acts
+
+Write = Callable[[str, str], Path]
+MODELS = {"model-one": 4, "model-two": 3, "model-three": 2}
+LIFT = ("--unblind", "--reason", "analysis")
+
+
+def responses(benchmark: str = "aci_bench", n: int = 8) -> str:
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    rows = [
+        f"i{i},{benchmark},[doctor] Case {i}?,Write the note.,,{model}-{i},{model},Note {i} {model}\n"
+        for i in range(n)
+        for model in MODELS
+    ]
+    return head + "".join(rows)
+
+
+def ratings(n: int = 8, juror: bool = True, lenient: int = 0) -> str:
+    """Two clinicians on the first six instances, a juror on all; it is kind to the third model."""
+    head = "response_id,rater,kind,accuracy,completeness,clarity\n"
+    rows = []
+    for i in range(n):
+        for model, points in MODELS.items():
+            name, turn = f"{model}-{i}", (i + points) % 2
+            if i < 6:
+                rows += [
+                    f"{name},{who},clinician,{points},{points},{points + turn}\n" for who in "ab"
+                ]
+            own = min(5, points + (lenient if model == "model-three" else 0))
+            if juror:
+                rows.append(f"{name},gpt,juror,{own},{own},{max(1, own - turn)}\n")
+    return head + "".join(rows)
+
+
+@pytest.fixture
+def rated(run: Run, engine: Engine, write: Write) -> Engine:
+    assert run("import", str(write("responses.csv", responses())))[0] == 0
+    assert run("ratings", str(write("ratings.csv", ratings(lenient=3))))[0] == 0
+    return engine
+
+
+def figures(run: Run, *arguments: str) -> dict[str, Any]:
+    code, out, err = run("models", "--reps", "50", "--json", "-", *arguments)
+    assert code == 0, err
+    body: dict[str, Any] = json.loads(out)
+    return body
+
+
+def order(body: dict[str, Any], by: str) -> list[str]:
+    return [row["model"] for row in body["rows"] if row["by"] == by]
+
+
+def test_an_open_study_stays_blind_unless_somebody_says_why(run: Run, rated: Engine) -> None:
+    code, out, err = run("models")
+    assert code == 2
+    assert "this study is open and blind" in err
+    assert "model-one" not in out + err
+    assert not acts(rated, "unblinded")
+    assert run("models", "--unblind")[0] == 2
+    assert run("models", "--reason", "curious")[0] == 2
+    code, out, _ = run("models", "--reps", "20", *LIFT, "--who", "Dr Berg")
+    assert code == 0
+    assert "by Dr Berg: analysis" in out
+    assert "by Dr Berg: analysis" in run("calibrate", "--reps", "10")[1]
+    assert run("models", "--reps", "20")[0] == 0
+    assert len(acts(rated, "unblinded")) == 1
+
+
+def test_a_locked_study_is_compared_and_the_record_has_it(run: Run, rated: Engine) -> None:
+    run("lock")
+    assert run("models", "--reps", "20")[0] == 0
+    (act,) = acts(rated, "unblinded")
+    assert "medjury models" in act.detail["reason"]
+    assert "medjury models" in run("calibrate", "--reps", "10")[1]
+    assert run("verify")[0] == 0
+
+
+def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
+    figures(run, *LIFT)
+    assert lifted(rated)
+    run("lock")
+    run("lock", "--reopen", "--reason", "more ratings")
+    assert not lifted(rated)
+    assert run("models")[0] == 2
+    figures(run, *LIFT)
+
+
+def test_figures_have_the_keys_that_the_page_names(run: Run, rated: Engine) -> None:
+    body = figures(run, *LIFT)
+    assert list(body) == ["reps", "seed", "jury", "rows", "categories", "detectable", "costs"]
+    page = (Path(__file__).parents[1] / "docs" / "models.md").read_text("utf-8")
+    for name in ("rows", "categories", "detectable"):
+        for key in body[name][0]:
+            assert f'"{key}"' in page
+    for key in (*body["costs"], *body["costs"]["jury"]):
+        assert f'"{key}"' in page
+
+
+def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Engine) -> None:
+    body = figures(run, *LIFT)
+    assert order(body, "clinicians") == list(MODELS)
+    assert order(body, "jury")[0] == "model-three"
+    assert order(body, "corrected") == list(MODELS)
+    rows = {(row["model"], row["by"]): row for row in body["rows"]}
+    assert rows["model-one", "clinicians"]["n_missing"] == 2
+    assert rows["model-one", "jury"]["n_responses"] == 8
+    assert rows["model-one", "corrected"]["rank"] == 1
+    assert rows["model-one", "corrected"]["win_rate_by_instance"] is None
+    # Points of model-two by clinicians: 3, 3 and 3 or 4, every other time: mean 3 1/6.
+    assert rows["model-two", "clinicians"]["macro_average"] == pytest.approx((3 + 1 / 6 - 1) / 4)
+
+
+def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: Engine) -> None:
+    body = figures(run, *LIFT, "--by", "clinicians", "--criterion", "accuracy")
+    assert {row["by"] for row in body["rows"]} == {"clinicians"}
+    assert [row["macro_average"] for row in body["rows"]] == [0.75, 0.5, 0.25]
+    assert (body["jury"], body["costs"]) == ([], {"models": [], "jury": None})
+
+
+def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine) -> None:
+    figures(run, *LIFT, "--by", "clinicians")
+    figures(run, "--by", "jury")
+    assert not tried(rated)
+    figures(run)
+    figures(run, "--by", "corrected")
+    (entry,) = tried(rated)
+    assert (entry.jurors, entry.method, entry.times) == (("gpt",), "models", 2)
+    assert (entry.icc, entry.n_responses, entry.benchmark) == (None, 18, "aci_bench")
+    assert run("verify")[0] == 0
+
+
+def test_without_a_jury_models_are_compared_by_clinicians(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    run("import", str(write("responses.csv", responses())))
+    run("ratings", str(write("ratings.csv", ratings(juror=False))))
+    code, out, _ = run("models", "--reps", "20", *LIFT)
+    assert code == 0
+    assert "by clinicians alone" in out
+    code, _, err = run("models", "--by", "jury")
+    assert code == 2
+    assert "there is no jury" in err
+
+
+def test_responses_of_the_training_round_take_no_part(
+    run: Run, rated: Engine, write: Write
+) -> None:
+    more = responses(n=9)
+    experts = "response_id,accuracy,completeness,clarity\nmodel-one-8,5,5,5\n"
+    assert run("import", str(write("more.csv", more)))[0] == 0
+    assert run("training", str(write("experts.csv", experts)))[0] == 0
+    rows = [row for row in figures(run, *LIFT)["rows"] if row["by"] == "jury"]
+    total = {row["model"]: row["n_responses"] + row["n_missing"] for row in rows}
+    assert total == {"model-one": 8, "model-two": 9, "model-three": 9}
+
+
+def test_categories_are_the_studys_or_those_of_medhelm(run: Run, rated: Engine) -> None:
+    assert categories(rated) == {"aci_bench": "Clinical Note Generation"}
+    (first, *_) = figures(run, *LIFT)["categories"]
+    assert first["category"] == "Clinical Note Generation"
+
+
+def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> None:
+    path = write("costs.csv", "model,usd\nmodel-one,2.5\nmodel-two,0\n")
+    costs = figures(run, *LIFT, "--costs", str(path))["costs"]
+    assert [(one["model"], one["usd"]) for one in costs["models"]] == [
+        ("model-one", 2.5),
+        ("model-three", None),
+        ("model-two", 0.0),
+    ]
+    assert costs["models"][0]["win_rate"]["clinicians"] == 1.0
+    assert costs["models"][1]["note"] == "no cost given"
+    assert costs["jury"]["calls"] == 0
+    assert costs["jury"]["usd"] is None
+    assert "no recorded call of gpt" in costs["jury"]["note"]
+    toml = write("costs.toml", '"model-one" = 2.5\n')
+    assert figures(run, "--costs", str(toml))["costs"]["models"][0]["usd"] == 2.5
+    assert "Cost against win rate" in run("models", "--reps", "9", "--costs", str(path))[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "said"),
+    [
+        ("c.csv", "model,usd\nmodel-one,-1\n", "0 or more"),
+        ("c.csv", "model,usd\nmodel-one,much\n", "c.csv row 2"),
+        ("c.csv", "model,usd\nmodel-one,1\nmodel-one,2\n", "stands twice"),
+        ("c.csv", "model,price\nmodel-one,1\n", "'usd' is missing"),
+        ("c.csv", "model,usd\nmodel-nine,1\n", "names model-nine"),
+        ("c.toml", "model-one = true\n", "0 or more"),
+        ("c.toml", "model-one\n", "not a TOML file"),
+        ("c.toml", "", "names no model"),
+    ],
+)
+def test_wrong_costs_are_refused_before_anything_is_unblinded(
+    run: Run, rated: Engine, write: Write, name: str, body: str, said: str
+) -> None:
+    code, _, err = run("models", *LIFT, "--costs", str(write(name, body)))
+    assert code == 2
+    assert said in err
+    assert "model-two" not in err
+    assert not acts(rated, "unblinded")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--by", "experts"], "experts"),
+        (["--jurors", "gpt,nobody"], "nobody"),
+        (["--criterion", "wit"], "no rubric has the criterion wit"),
+        (["--seed", "-1"], "seed=-1"),
+        (["--costs", "nowhere.toml"], "nowhere.toml"),
+        (["--json", "nowhere/models.json"], "nowhere"),
+    ],
+)
+def test_bad_input_ends_with_two_and_lifts_no_blind(
+    run: Run, rated: Engine, arguments: list[str], said: str
+) -> None:
+    code, _, err = run("models", *LIFT, *arguments)
+    assert code == 2
+    assert said in err
+    assert not acts(rated, "unblinded")
