@@ -1,0 +1,236 @@
+"""`medjury plan`: what it prints, what it writes, and what it refuses."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small import Run
+
+from calibration.pilot import Reliability, Variation
+from medjury.planning_rows import Piloted, PlanRow, Wanted, plan_rows, power_rows
+
+ROW = [
+    *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single", "icc_panel", "width"),
+    *("n_bonett", "n_zou", "n_exact", "n", "readings", "per_clinician", "minutes_per_clinician"),
+    *("width_expected", "width_assured", "note"),
+]
+POWER = [
+    *("compared", "n", "difference", "power", "mc_error", "mde", "n_for_difference", "sd"),
+    *("rule", "source", "note"),
+]
+
+
+def planned(run: Run, *arguments: str) -> dict[str, Any]:
+    code, out, _ = run("plan", *arguments, "--json", "-")
+    assert code == 0
+    body: dict[str, Any] = json.loads(out)
+    return body
+
+
+def test_a_plan_from_an_assumption_has_the_published_numbers_and_makes_no_study(
+    run: Run, tmp_path: Path
+) -> None:
+    body = planned(run, "--single-icc", "0.31", "--width", "0.3")
+    (row,) = body["rows"]
+    assert (row["n_bonett"], row["n_zou"], row["readings"]) == (141, 153, 306)
+    assert row["icc_panel"] == pytest.approx(0.4733, abs=1e-4)
+    assert list(row) == ROW
+    assert list(body["power"][0]) == POWER
+    assert list(body) == ["assumed", "rows", "power", "sentences"]
+    assert not list(tmp_path.iterdir())
+
+
+def test_both_ways_to_state_an_icc_mean_the_same_raters_but_not_the_same_width(run: Run) -> None:
+    two = planned(run, "--icc", "0.6")["rows"][0]
+    one = planned(run, "--single-icc", str(3 / 7))["rows"][0]
+    assert two["icc_single"] == pytest.approx(one["icc_single"])
+    assert two["icc_panel"] == pytest.approx(one["icc_panel"])
+    assert (two["icc_of"], one["icc_of"]) == (2, 1)
+    assert (two["n_zou"], two["n_exact"]) == (144, 152)
+    assert one["n_zou"] < two["n_zou"]
+
+
+def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run: Run) -> None:
+    rows = planned(run, "--single-icc", "0.75", "--width", "0.35")["rows"]
+    assert [(row["basis"], row["n_zou"]) for row in rows] == [
+        ("assumed", 37),
+        ("paper obtained", 114),
+    ]
+    assert len(planned(run, "--single-icc", "0.2")["rows"]) == 1
+
+
+def test_what_can_be_afforded_gives_width_load_and_power(run: Run) -> None:
+    options = ("--responses", "100", "--clinicians", "8", "--minutes-per-response", "4")
+    body = planned(run, "--icc", "0.6", "--difference", "0.3", *options)
+    row, shown = body["rows"][0], body["power"][0]
+    assert (row["n"], row["readings"], row["per_clinician"]) == (100, 200, 25)
+    assert row["minutes_per_clinician"] == 100
+    assert row["width_expected"] == pytest.approx(0.332, abs=0.001)
+    assert (shown["n"], shown["difference"]) == (100, 0.3)
+    assert 0.5 < shown["power"] < 1
+    assert shown["mde"] > shown["rule"] == pytest.approx(2.8 * shown["sd"])
+    assert any("up to 25 for each of 8 clinicians, about 1.7 hours" in s for s in body["sentences"])
+
+
+def test_with_three_clinicians_theirs_are_three_columns_and_the_jurys_two(run: Run) -> None:
+    rows = planned(run, "--icc", "0.4", "--per-response", "3")["rows"]
+    assert [(row["scorer"], row["columns"]) for row in rows] == [("clinicians", 3), ("jury", 2)]
+    assert rows[0]["n_zou"] < rows[1]["n_zou"]
+    assert rows[0]["readings"] == 3 * rows[0]["n"]
+    alone = planned(run, "--icc", "0.4", "--per-response", "1")["rows"]
+    assert [row["scorer"] for row in alone] == ["jury"]
+
+
+def test_a_finite_population_takes_fewer_and_is_named(run: Run) -> None:
+    body = planned(run, "--single-icc", "0.75", "--population", "120")
+    assert body["rows"][0]["n_zou"] == 34
+    assert "120 instances" in body["rows"][0]["note"]
+    assert any("speaks of these alone" in line for line in body["sentences"])
+    # The interval that calibrate prints is not corrected.
+    assert body["rows"][0]["width_expected"] > 0.3
+
+
+def test_the_screen_has_tables_sentences_and_the_papers_lesson(run: Run) -> None:
+    code, out, err = run("plan", "--icc", "0.6")
+    assert code == 0
+    assert "responses for a 95 % interval of the ICC(C,2), 0.3 wide" in out
+    assert "With 152 responses rated by 2 clinicians each (304 readings)" in out
+    assert "planned with a single-rater ICC of 0.75 and obtained 0.31" in out
+    assert err == ""
+
+
+def test_the_same_seed_is_the_same_plan(run: Run) -> None:
+    first, again, other = (
+        planned(run, "--icc", "0.5", "--difference", "0.2", "--seed", seed) for seed in "001"
+    )
+    assert first == again
+    assert first["power"] != other["power"]
+    assert first["rows"] == other["rows"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "give one of --icc"),
+        (("--icc", "0.5", "--single-icc", "0.3"), "give one of --icc"),
+        (("--icc", "0.5", "--pilot"), "give one of --icc"),
+        (("--icc", "1.2"), "--icc"),
+        (("--icc", "0.5", "--width", "0"), "--width"),
+        (("--icc", "0.5", "--clinicians", "1"), "--clinicians 1"),
+        (("--icc", "0.5", "--responses", "200", "--population", "100"), "--population"),
+        (("--icc", "0.5", "--jurors", "gpt"), "--jurors"),
+        (("--icc", "0.5", "--db", "x.db"), "--db"),
+        (("--pilot",), "there is no study at"),
+        (("--icc", "0.5", "--json", "absent/x.json"), "not a file in a folder that exists"),
+    ],
+)
+def test_wrong_input_has_one_message_and_code_two(
+    run: Run, arguments: tuple[str, ...], said: str
+) -> None:
+    code, out, err = run("plan", *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
+
+
+def pilot_of(clinicians: float, jury: float, low: float) -> Piloted:
+    return Piloted(
+        benchmark="visits",
+        jurors=("gpt",),
+        clinicians=Reliability("clinicians", clinicians, low, 0.6, 40, 40, "a note"),
+        jury=Reliability("jury", jury, low, 0.8, 40, 40),
+        varied=(Variation("metric:rouge-l", 0.2, 40, 40),),
+        minutes=3.0,
+        timed=80,
+        told=(),
+    )
+
+
+def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> None:
+    found, wanted = pilot_of(0.4, 0.6, 0.2), Wanted(responses=160, difference=0.28)
+    rows = plan_rows(list(found.expected(2)), wanted)
+    (shown,) = power_rows(rows, wanted, found)
+    assert shown.sd == pytest.approx(0.1)
+    assert shown.mde == pytest.approx(0.28)
+    assert shown.power == pytest.approx(0.8, abs=0.002)
+    assert shown.n_for_difference == 160
+
+
+def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
+    rows = plan_rows(list(pilot_of(0.4, 0.6, 0.2).expected(2)), Wanted())
+    assert [(row.scorer, row.basis) for row in rows] == [
+        ("clinicians", "pilot"),
+        ("clinicians", "low end"),
+        ("jury", "pilot"),
+        ("jury", "low end"),
+    ]
+    assert [row.icc_single for row in rows] == pytest.approx([0.4, 0.2, 0.6 / 1.4, 0.2 / 1.8])
+    assert all(row.icc_of == 2 for row in rows)
+
+
+def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
+    found = pilot_of(float("nan"), float("nan"), float("nan"))
+    rows = plan_rows(list(found.expected(2)), Wanted())
+    assert [row.n for row in rows] == [None] * 4
+    assert "a note" in rows[0].note
+    assert power_rows(rows, Wanted(), found) == []
+
+
+def test_a_low_end_that_no_three_clinicians_can_have_is_undefined() -> None:
+    rows: list[PlanRow] = plan_rows(list(pilot_of(0.4, 0.6, -0.7).expected(3)), Wanted())
+    assert rows[1].n is None
+    assert "leaves nothing to plan" in rows[1].note
+    assert rows[3].n is not None
+
+
+def ratings(n: int = 24) -> str:
+    """Return ratings of two clinicians and a juror who see one quality."""
+    random = np.random.default_rng(0)
+    lines = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for i in range(n):
+        quality = 3 + random.normal()
+        for who, kind in (("dr_a", "clinician"), ("dr_b", "clinician"), ("gpt", "juror")):
+            scores = np.clip(np.round(quality + random.normal(size=3)), 1, 5).astype(int)
+            lines.append(f"r{i},{who},{kind}," + ",".join(map(str, scores)))
+    return "\n".join(lines)
+
+
+@pytest.fixture
+def pilot(run: Run, tmp_path: Path) -> None:
+    """Make a study of 24 responses that two clinicians and a juror rated."""
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
+    rows = [f"i{n},visits,talk {n},write,ref {n},r{n},model-{n % 2},answer {n}" for n in range(24)]
+    (tmp_path / "responses.csv").write_text("\n".join([head, *rows]), encoding="utf-8")
+    (tmp_path / "ratings.csv").write_text(ratings(), encoding="utf-8")
+    assert run("import", str(tmp_path / "responses.csv"))[0] == 0
+    assert run("ratings", str(tmp_path / "ratings.csv"))[0] == 0
+    assert run("measure", "rouge-l")[0] == 0
+
+
+@pytest.mark.usefixtures("pilot")
+def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(run: Run, tmp_path: Path) -> None:
+    body = planned(run, "--pilot")
+    table = tmp_path / "table.json"
+    assert run("calibrate", "--json", str(table))[0] == 0
+    rows = {row["scorer"]: row for row in json.loads(table.read_text())["rows"]}
+    jury = body["assumed"]["pilot"]["jury"]
+    assert jury["icc"] == pytest.approx(rows["jury"]["icc"])
+    assert jury["low"] == pytest.approx(rows["jury"]["boot_low"])
+    assert {one["compared"] for one in body["power"]} == {"metric:rouge-l", "like_for_like"}
+    assert body["assumed"]["pilot"]["minutes"] is None
+    with_ledger = run("verify")
+    assert with_ledger[0] == 0
+
+    from data.database import open_study
+    from data.queries.ledger import tried
+
+    entries = tried(open_study(f"sqlite:///{tmp_path / 'study.db'}"))
+    assert [(entry.jurors, entry.times) for entry in entries] == [(("gpt",), 2)]
+
+
+@pytest.mark.usefixtures("pilot")
+def test_a_pilots_benchmark_and_jurors_must_be_in_the_study(run: Run) -> None:
+    assert "the study has visits" in run("plan", "--pilot", "--benchmark", "ward")[2]
+    assert "no ratings by a juror nobody" in run("plan", "--pilot", "--jurors", "nobody")[2]
