@@ -1,0 +1,52 @@
+"""A study with a jury, for tests of reports: real by name, known by construction."""
+
+from pathlib import Path
+
+import numpy as np
+from small import Run
+
+from calibration.details import Known, details
+from calibration.report.content import Content, Juror, Study, UsedRubric
+from calibration.report.evidence import criterion_rows, paired_means
+from calibration.scope import Asked
+from calibration.scopes import Sitting
+from calibration.table import agreement_table, to_json
+
+AUTHOR = "zz-author-model"
+CLINICIANS = ("dr-a", "dr-b", "dr-c")
+
+
+def content_of(scores, reps=60, **facts):
+    """Return what a report of some scores shows."""
+    asked, sitting = Asked(reps=reps), Sitting()
+    criteria = [vars(row) for row in criterion_rows(scores, sitting, asked)]
+    jurors = [Juror(name) for name in scores.raters("juror")]
+    rubrics = [
+        UsedRubric(name, "house", "1", shape.criteria, f"{shape.low}-{shape.high}", "")
+        for name, shape in scores.rubrics.items()
+    ]
+    known = {"made": "2026-11-21 12:00 UTC", "reps": reps, "jurors": jurors, "needed": len(jurors)}
+    return Content(
+        to_json(agreement_table(scores, reps=reps), "paper", reps, 0)["rows"],
+        details(scores, sitting, asked, Known()),
+        criteria,
+        {one.benchmark: one for one in paired_means(scores, sitting, asked)},
+        Study(**known | {"rubrics": rubrics} | facts),
+    )
+
+
+def rated(run: Run, folder: Path, jurors=("gpt", "llama"), benchmark="visits", n=30) -> None:
+    """Import a study of n instances that three clinicians and some jurors rated."""
+    random = np.random.default_rng(5)
+    texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    scores = ["response_id,rater,kind,criterion,score"]
+    for i in range(n):
+        texts.append(f'i{i},"{benchmark}",Secret pain.,Write.,Word.,r{i},{AUTHOR},Secret words.')
+        for name in (*CLINICIANS, *jurors):
+            kind = "clinician" if name in CLINICIANS else "juror"
+            for criterion in ("accuracy", "completeness", "clarity"):
+                score = int(np.clip(round(1 + i % 5 + random.normal(0, 0.8)), 1, 5))
+                scores.append(f'r{i},"{name}",{kind},{criterion},{score}')
+    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+        (folder / name).write_text("\n".join(lines))
+        assert run(command, str(folder / name))[0] == 0

@@ -1,0 +1,117 @@
+"""Charts: what is drawn is what was measured, in few bytes, readable without colour."""
+
+import re
+
+import numpy as np
+
+from calibration.report.chart_style import COLOURS, SHAPES
+from calibration.report.charts import (
+    chart_bland_altman,
+    chart_distributions,
+    chart_influence,
+    chart_intervals,
+    chart_scatter,
+    ramp,
+)
+from calibration.report.svg import svg
+
+NAN = float("nan")
+
+
+def intervals(*ends):
+    return [
+        {"label": f"s{n}", "kind": "juror", "value": value, "low": low, "high": high}
+        for n, (value, low, high) in enumerate(ends)
+    ]
+
+
+def values_of(chart):
+    return (
+        [row for rows in chart.to_dict()["datasets"].values() for row in rows]
+        if ("datasets" in chart.to_dict())
+        else [row for layer in chart.to_dict()["layer"] for row in layer["data"]["values"]]
+    )
+
+
+def test_an_interval_that_goes_on_below_minus_1_is_marked_as_cut_not_silently_shortened():
+    shown = {
+        row["label"]: row
+        for row in values_of(
+            chart_intervals(intervals((0.4, -0.2, 0.6), (0.1, -409.8, 0.6), (-6.7, -409.0, -3.0)))
+        )
+        if "label" in row
+    }
+    assert (shown["s0"]["low"], shown["s0"]["is_cut"]) == (-0.2, False)
+    assert (shown["s1"]["low"], shown["s1"]["is_cut"]) == (-1.0, True)
+    assert (shown["s2"]["value"], shown["s2"]["high"], shown["s2"]["is_cut"]) == (None, -1.0, True)
+
+
+def test_an_undefined_figure_is_a_gap_not_a_0():
+    shown = [
+        row for row in values_of(chart_intervals(intervals((NAN, NAN, NAN)))) if "label" in row
+    ]
+    assert {(row["value"], row["low"], row["high"]) for row in shown} == {(None, None, None)}
+    assert svg(chart_intervals(intervals((NAN, NAN, NAN)))).startswith("<svg")
+
+
+def test_kinds_differ_in_shape_as_well_as_in_colour():
+    assert len(set(SHAPES)) == len(set(COLOURS)) == 4
+
+
+def test_every_response_is_counted_however_many_there_are():
+    random = np.random.default_rng(0)
+    for n in (200, 10_000):
+        x = np.round(random.normal(3, 0.7, n), 1)
+        y = np.round(random.normal(3, 0.7, n), 1)
+        shown = values_of(chart_scatter(x, y))
+        assert sum(row.get("responses", 0) for row in shown) == n
+
+
+def test_a_chart_of_ten_thousand_responses_stays_small():
+    random = np.random.default_rng(0)
+    x, y = random.normal(3, 0.7, 10_000), random.normal(3, 0.7, 10_000)
+    for chart in (chart_scatter(x, y), chart_bland_altman(x, y, 0.0, (-1.0, 1.0))):
+        assert len(svg(chart)) < 300_000
+
+
+def test_undefined_limits_have_no_line():
+    x = np.array([1.0, 2.0])
+    assert "lower limit" not in svg(chart_bland_altman(x, x + 1, 1.0, (NAN, NAN)))
+    assert "lower limit \N{MINUS SIGN}0.50" in svg(chart_bland_altman(x, x, 0.0, (-0.5, 0.5)))
+
+
+def test_a_name_is_drawn_as_it_is_written_and_never_as_markup():
+    name = '<script>alert(1)</script> & "q" role="x"'
+    rows = [{"label": name, "kind": "response", "change": 0.1}]
+    text = svg(chart_influence(rows), label=name)
+    assert "<script" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; " in text
+
+
+def test_two_charts_on_a_page_share_no_id_and_each_is_one_image():
+    rows = [{"label": "c", "criterion": "a", "counts": {"1": 2, "2": 3, "between": 1}}]
+    first, second = (svg(chart_distributions(rows), name, "said") for name in ("one", "two"))
+    ids = [set(re.findall(r' id="([^"]+)"', text)) for text in (first, second)]
+    assert not ids[0] & ids[1]
+    assert first.count("role=") == 1
+    assert 'role="img" aria-label="said"' in first
+
+
+def test_no_chart_fetches_anything():
+    text = svg(chart_intervals(intervals((0.4, 0.1, 0.6))))
+    assert not re.search(r"(href|src|url\()\W*https?:", text)
+
+
+def test_higher_scores_are_darker_so_that_they_print_in_grey():
+    points = ["1", "2", "3", "4", "5", "between"]
+    light = [int(ramp(place, points)[1:3], 16) for place in range(5)]
+    assert light == sorted(light, reverse=True)
+
+
+def test_the_shares_of_a_rater_sum_to_one():
+    rows = [{"label": "c", "criterion": "a", "counts": {"1": 2, "2": 3, "between": 5}}]
+    chart = chart_distributions(rows).to_dict()
+    shares = (
+        next(iter(chart["datasets"].values())) if "datasets" in chart else chart["data"]["values"]
+    )
+    assert sum(row["share"] for row in shares) == 1

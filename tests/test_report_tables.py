@@ -1,0 +1,126 @@
+"""The agreement table in Markdown, CSV and LaTeX: the same figures, nothing run, nothing hidden."""
+
+import csv
+import io
+
+import pytest
+from little_study import study
+from report_study import content_of
+
+from calibration.report.agreement_tables import AGREEMENT
+from calibration.report.numbers import chance, fixed, interval, money, whole
+from calibration.report.table_formats import CSV_COLUMNS, latex, markdown, table_csv
+from calibration.report.tables import Said, told
+
+HOW = {"method": "paper", "reps": 60, "seed": 0}
+NAN = float("nan")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return content_of(study(benchmarks=("aci", "mtsamples"), n=24)).rows
+
+
+def hostile(name):
+    """Return one row of a scorer whose name is made to break a format."""
+    figures = dict.fromkeys(CSV_COLUMNS[3:14]) | {"n_responses": 3, "n_missing": 0}
+    return [{**figures, "benchmark": name, "scorer": f"juror:{name}", "note": name}]
+
+
+def test_the_csv_has_every_row_in_full_precision(rows):
+    found = list(csv.DictReader(io.StringIO(table_csv(rows, HOW))))
+    assert len(found) == len(rows)
+    for read, row in zip(found, rows, strict=True):
+        assert (read["scorer"], read["benchmark"]) == (row["scorer"], row["benchmark"])
+        assert (float(read["icc"]) if read["icc"] else None) == row["icc"]
+        assert read["note"] == row["note"]
+
+
+def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
+    row = hostile("x")
+    assert next(csv.DictReader(io.StringIO(table_csv(row, HOW))))["icc"] == ""
+    assert "| x | \N{EN DASH} |" in markdown(row, "how")
+    assert "x & -- &" in latex(row, "how")
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
+def test_no_cell_of_the_csv_is_a_formula(name):
+    text = table_csv(hostile(name), HOW)
+    found = next(csv.DictReader(io.StringIO(text, newline="")))
+    assert found["benchmark"] == "'" + name
+    assert found["note"] == "'" + name
+
+
+def test_markdown_shows_a_hostile_name_literally():
+    text = markdown(hostile("a|b <script> *x* [l](u)\nnew"), "how")
+    assert "<script>" not in text
+    assert r"a\|b \<script\> \*x\* \[l\]\(u\) new" in text
+
+
+def test_latex_shows_a_hostile_name_literally():
+    text = latex(hostile(r"\input{x} 5% $a_b^c$ #&~<>"), "how")
+    body = "\n".join(line for line in text.split("\n") if not line.startswith("%"))
+    assert (
+        r"\textbackslash{}input\{x\} 5\% \$a\_b\textasciicircum{}c\$ "
+        r"\#\&\textasciitilde{}\textless{}\textgreater{}"
+    ) in body
+    assert r"\input{" not in body
+
+
+def test_a_note_cannot_leave_its_comment_in_latex():
+    comments = latex(hostile("a\n\\input{x}"), "how").split("\n")
+    assert [line for line in comments if "input{x}" in line and not line.startswith("%")] == []
+
+
+def test_every_table_says_what_is_simulated():
+    simulated = content_of(study(n=24, simulated=("claude", "gpt", "llama", "dr0"))).rows
+    for text in (markdown(simulated, "how"), latex(simulated, "how")):
+        assert "simulated" in text
+    found = list(csv.DictReader(io.StringIO(table_csv(simulated, HOW))))
+    assert {one["simulated"] for one in found if one["scorer"] == "jury"} == {"1"}
+
+
+def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
+    rows = content_of(study(n=24, simulated=("claude",))).rows
+    table = AGREEMENT.table("c", rows, grouped=True)
+    names = [cells[0] for cells in table.groups[0].rows]
+    assert "claude (simulated)" in names
+    assert "gpt" in names
+    assert table.caption == "c"
+
+
+def test_a_note_is_told_once_with_the_rows_it_holds_for():
+    rows = [
+        Said("aci", "Jury", ("few", "own")),
+        Said("aci", "gpt", ("few",)),
+        Said("all", "Jury", ()),
+        Said("all", "gpt", ()),
+    ]
+    assert list(told(rows)) == ["aci: few", "aci, Jury: own"]
+    assert list(told(rows[:2])) == ["few", "aci, Jury: own"]
+
+
+def test_a_note_of_one_benchmark_never_speaks_for_another():
+    rows = [Said("aci", "Jury", ("few",)), Said("all", "Jury", ())]
+    assert list(told(rows)) == ["aci, Jury: few"]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (fixed(-0.0001), "0.00"),
+        (fixed(-0.5), "\N{MINUS SIGN}0.50"),
+        (fixed(NAN), "\N{EN DASH}"),
+        (fixed(None), "\N{EN DASH}"),
+        (interval(None, 1.0), ""),
+        (interval(-0.1, 0.25), "\N{MINUS SIGN}0.10 to 0.25"),
+        (chance(0.0004), "<0.001"),
+        (chance(0.0125), "0.013"),
+        (whole(12345), "12\N{NARROW NO-BREAK SPACE}345"),
+        (money(0.00123), "$0.00123"),
+        (money(12.345), "$12.35"),
+        (money(0), "$0.00"),
+    ],
+)
+def test_numbers_are_written_one_way(written, expected):
+    assert written == expected
