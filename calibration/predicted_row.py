@@ -11,7 +11,7 @@ from calibration.prediction_powered import LEAST_WEIGHED, Sample
 from calibration.scope import NAN, Scope
 from calibration.validated import Agreement
 
-UNLIKE = 0.25  # standard deviations between rated and unrated: more is no random sample
+UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
 NO_AGREEMENT = Agreement()
 
 
@@ -73,9 +73,9 @@ def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[str]:
     instances = sample.n_instances
     if abs(row.rated_unrated_difference) > UNLIKE:
         yield (
-            f"NO RANDOM SAMPLE: the jury gave rated responses {sample.jury.mean():.2f}, others "
+            f"RATED AND UNRATED DIFFER: the jury gave rated responses {sample.jury.mean():.2f}, others "
             f"{sample.unrated_jury.mean():.2f}, {abs(row.rated_unrated_difference):.2f} standard "
-            "deviations apart: the corrected mean may be wrong"
+            "deviations apart, and unless the rated were drawn at random the corrected mean may be wrong"
         )
     if not row.n_rated:
         yield "undefined: no response has composites of both jury and clinicians"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MEANS = ("benchmark", "clinicians\nalone", "jury\nalone", "corrected", "n", "N", "lambda", "gain")
 SINGLE = ("benchmark", "both\nrated", "to fit", "m", "q", "held-out\ncoverage", "predicted")
 SIMULATED = "simulated raters: "
-WARNINGS = ("NOT VALIDATED", "NO RANDOM SAMPLE")
+WARNINGS = ("NOT VALIDATED", "RATED AND UNRATED DIFFER")
 TOLD = (
     "corrected: the jury on all n + N responses, corrected by what clinicians said of n. gain: so "
     "many times n ratings would give clinicians alone that interval. Right if the n are a random "

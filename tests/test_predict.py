@@ -1,0 +1,413 @@
+"""`medjury predict`: figures from the ratings, warnings, and what is counted and not dropped."""
+
+import csv
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from little_study import JURORS, study, without
+from small import Run
+from sqlalchemy import Engine
+
+from calibration.conformal import Rated, split_conformal
+from calibration.predicted import predictions
+from calibration.predicted_responses import COLUMNS
+from calibration.scope import Asked
+from calibration.scopes import Sitting
+from calibration.scores import RubricShape, Scores
+from calibration.table import agreement_table
+from data.errors import BadInput, TooFew
+from data.queries.ledger import tried
+
+KEYS = [
+    *("benchmark", "n_both", "n_fit", "n_calibration", "q", "n_predicted", "mean_clinicians"),
+    *("clinicians_low", "clinicians_high", "mean_jury", "mean_corrected", "low", "high"),
+    *("lambda", "n", "N", "gain", "rated_unrated_difference", "coverage", "n_checked"),
+    *("icc", "icc_low", "icc_high", "n_instances", "validated", "note"),
+]
+
+
+def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
+    """Take the clinicians' ratings of a random share of the instances out."""
+    names = np.unique(scores.responses["instance_id"].to_numpy(dtype=str))
+    left = np.random.default_rng(seed).random(len(names)) > share
+    rows = scores.ratings["instance_id"].isin(names[left])
+    return without(scores, rows & (scores.ratings["kind"] == "clinician"))
+
+
+ALL = Sitting()
+
+
+def predict(scores: Scores, level: float = 0.9, sitting: Sitting = ALL, **asked: Any):
+    return predictions(scores, sitting, Asked(**{"reps": 100} | asked), level)
+
+
+def means(scores: Scores, kind: str) -> pd.Series:
+    """Return raters' means by response, written out: criteria, then raters."""
+    own = scores.ratings[scores.ratings["kind"] == kind]
+    own = own.groupby(["response_id", "rater"])["score"].mean()
+    return own.groupby("response_id").mean()
+
+
+def test_figures_are_those_of_the_ratings_written_out():
+    scores = sampled(study(n=60), 0.5)
+    jury, clinicians = means(scores, "juror"), means(scores, "clinician")
+    rated, other = jury[clinicians.index], jury.drop(clinicians.index)
+    n, unrated = len(rated), len(other)
+    weight = np.cov(clinicians, rated, ddof=0)[0, 1] / ((1 + n / unrated) * jury.var(ddof=1))
+    error = clinicians - weight * rated
+
+    (row,) = predict(scores).rows
+
+    assert (row.n_both, row.n_rated, row.n_unrated, row.n_predicted) == (n, n, unrated, 60)
+    assert row.n_fit + row.n_calibration == n
+    assert row.weight == pytest.approx(weight)
+    assert row.mean_clinicians == pytest.approx(clinicians.mean())
+    assert row.mean_jury == pytest.approx(jury.mean())
+    assert row.mean_corrected == pytest.approx(error.mean() + weight * other.mean())
+    variance = error.var(ddof=1) / n + weight**2 * other.var(ddof=1) / unrated
+    assert row.gain == pytest.approx(clinicians.var(ddof=1) / n / variance)
+    assert row.low < row.mean_corrected < row.high
+    assert row.note == ""
+
+
+def test_single_responses_are_those_of_the_split_on_the_raw_composites():
+    scores = sampled(study(n=80), 0.6)
+    jury, clinicians = means(scores, "juror"), means(scores, "clinician")
+    names = sorted(jury.index)
+    rated = [name for name in names if name in clinicians.index]
+    sample = Rated(
+        jury[rated].to_numpy(), clinicians[rated].to_numpy(), np.argsort(np.argsort(rated))
+    )
+    fitted = split_conformal(sample, 0.9, 4)
+
+    found = predict(scores, seed=4)
+
+    table = found.responses.set_index("response_id")
+    assert list(found.responses.columns) == list(COLUMNS)
+    assert list(table.index) == names
+    assert table["jury"].to_numpy() == pytest.approx(jury[names].to_numpy())
+    assert found.rows[0].q == pytest.approx(fitted.radius)
+    assert table["clinician_scale"].to_numpy() == pytest.approx(fitted.map(jury[names].to_numpy()))
+    uncut = ~table["note"].str.contains("cut")
+    widths = (table["high"] - table["low"])[uncut].to_numpy()
+    assert len(widths) > 20
+    assert widths == pytest.approx(np.full(len(widths), 2 * fitted.radius))
+    assert table["low"].min() >= 1
+    assert table["high"].max() <= 5
+    assert table["rated_by_clinicians"].sum() == len(rated)
+
+
+def test_the_jurys_icc_is_that_of_the_agreement_table():
+    scores = sampled(study(n=30), 0.7)
+    table = agreement_table(scores, reps=40, seed=3)
+
+    rows = predict(scores, reps=40, seed=3).rows
+
+    jury = table[table["scorer"] == "jury"]
+    found = [(one.agreement.icc, one.agreement.low, one.agreement.high) for one in rows]
+    assert np.array(found) == pytest.approx(jury[["icc", "boot_low", "boot_high"]].to_numpy())
+
+
+def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_rated():
+    one, other = study(("aci",), n=40), study(("med",), n=120, seed=1)
+    ratings = pd.concat([one.ratings, sampled(other, 0.2).ratings], ignore_index=True)
+    responses = pd.concat([one.responses, other.responses], ignore_index=True)
+    scores = Scores(ratings, responses, {**one.rubrics, **other.rubrics})
+
+    *parts, combined = predict(scores).rows
+
+    assert combined.mean_corrected == pytest.approx(
+        (40 * parts[0].mean_corrected + 120 * parts[1].mean_corrected) / 160
+    )
+    assert combined.n_both == parts[0].n_both + parts[1].n_both
+    assert math.isnan(combined.q)
+    assert "each benchmark weighs by its responses" in combined.note
+
+
+def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
+    scores = study(("aci", "med"), n=30)
+    unrated = (scores.ratings["benchmark"] == "med") & (scores.ratings["kind"] == "clinician")
+
+    aci, med, combined = predict(without(scores, unrated)).rows
+
+    assert "no clinician has rated" in med.note
+    assert math.isnan(med.mean_corrected)
+    assert (med.n_unrated, med.n_predicted) == (30, 0)
+    assert combined.mean_corrected == pytest.approx(aci.mean_corrected)
+    assert "in no mean here, without a response that both rated: med" in combined.note
+
+
+def test_benchmarks_on_different_scales_have_no_combined_mean():
+    scores = study(("aci", "med"), n=30, scales={"med": (1, 7)})
+
+    combined = predict(scores).rows[-1]
+
+    assert math.isnan(combined.mean_corrected)
+    assert "different scales" in combined.note
+
+
+def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
+    scores = study(n=60)
+    lost = scores.ratings["response_id"].isin(["aci-r1", "aci-r2"])
+    scores = without(scores, lost & (scores.ratings["rater"] == JURORS[0]))
+
+    strict, relaxed = predict(scores), predict(scores, sitting=Sitting(None, 2))
+
+    assert (strict.rows[0].n_both, len(strict.responses)) == (58, 58)
+    assert "the jury scored 58 of 60 responses" in strict.rows[0].note
+    assert "2 of them rated by clinicians" in strict.rows[0].note
+    assert (relaxed.rows[0].n_both, len(relaxed.responses)) == (60, 60)
+    assert "mean of at least 2 of 3 jurors" in relaxed.rows[0].note
+
+
+def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
+    scores = study(n=60, juror_noise=0.3)
+    jurors = scores.ratings["kind"] == "juror"
+    random = np.random.default_rng(0).integers(1, 6, size=int(jurors.sum()))
+    noise = scores.ratings["score"].mask(jurors, np.nan)
+    noise[jurors] = random
+    bad = replace(scores, ratings=scores.ratings.assign(score=noise.astype(float)))
+
+    good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
+
+    assert good.agreement.shown
+    assert "NOT VALIDATED" not in good.note
+    assert "NOT VALIDATED: the jury is not shown to agree with the clinicians (ICC" in useless.note
+    assert "19 instances, 20 are needed" in few.note
+    assert math.isfinite(useless.mean_corrected)
+    assert useless.q > good.q
+
+
+def test_rated_responses_that_the_jury_finds_better_are_warned_of():
+    scores = study(n=80)
+    jury = means(scores, "juror")
+    worst = jury.sort_values().index[:40]
+    rows = scores.ratings["response_id"].isin(worst) & (scores.ratings["kind"] == "clinician")
+
+    (biased,) = predict(without(scores, rows)).rows
+    (fair,) = predict(sampled(study(n=300), 0.5)).rows
+
+    assert biased.rated_unrated_difference > 1
+    assert "RATED AND UNRATED DIFFER" in biased.note
+    assert abs(fair.rated_unrated_difference) < 0.25
+    assert "DIFFER" not in fair.note
+
+
+def test_with_few_instances_intervals_are_undefined_with_the_reason():
+    found = predict(study(n=16), level=0.95)
+
+    assert math.isnan(found.rows[0].q)
+    assert "8 calibration responses" in found.rows[0].note
+    assert found.responses["low"].isna().all()
+    assert found.responses["clinician_scale"].notna().all()
+    assert found.responses["note"].str.contains("19 are needed").all()
+
+
+def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
+    scores = sampled(study(n=60), 0.5)
+    jury = scores.ratings["kind"] == "juror"
+    far = jury & (scores.ratings["response_id"] == "aci-r3")
+    moved = scores.ratings["score"].mask(jury, scores.ratings["score"].clip(2, 4)).mask(far, 5.0)
+    found = predict(replace(scores, ratings=scores.ratings.assign(score=moved)))
+
+    row = found.responses.set_index("response_id").loc["aci-r3"]
+
+    assert row["note"].startswith("outside what the map was fitted on")
+    assert row["clinician_scale"] == found.responses["clinician_scale"].max()
+
+
+def test_simulated_raters_are_named_in_rows_and_marked_on_every_response():
+    found = predict(study(n=40, simulated=("gpt", "dr0")))
+
+    assert "simulated raters: dr0, gpt" in found.rows[0].note
+    assert found.responses["note"].str.contains("simulated raters").all()
+
+
+def test_a_criterion_is_predicted_from_its_own_scores():
+    scores = sampled(study(n=60), 0.5)
+    own = replace(
+        scores,
+        ratings=scores.ratings[scores.ratings["criterion"].isin(["clarity", "f"])],
+        rubrics={"aci": RubricShape(("clarity",), 1, 5)},
+    )
+
+    (whole,), (alone,) = predict(scores, criterion="clarity").rows, predict(own).rows
+
+    assert whole.mean_corrected == pytest.approx(alone.mean_corrected)
+    assert whole.q == pytest.approx(alone.q)
+
+
+@pytest.mark.parametrize("change", ["rows", "responses"])
+def test_the_order_of_rows_changes_nothing(change):
+    scores = sampled(study(n=50, per=2), 0.5)
+    moved = (
+        replace(scores, ratings=scores.ratings.sample(frac=1, random_state=0))
+        if change == "rows"
+        else replace(scores, responses=scores.responses.sample(frac=1, random_state=0))
+    )
+
+    before, after = predict(scores), predict(moved)
+
+    numbers = [
+        [value for value in vars(one.rows[0]).values() if isinstance(value, float | int)]
+        for one in (before, after)
+    ]
+    assert numbers[0] == pytest.approx(numbers[1], nan_ok=True)
+    pd.testing.assert_frame_equal(before.responses, after.responses)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90.0])
+def test_a_level_that_is_no_share_is_refused(level):
+    with pytest.raises(BadInput, match="between 0 and 1"):
+        predict(study(n=10), level=level)
+
+
+def test_without_jurors_there_is_nothing_to_predict_with():
+    scores = study(n=10)
+
+    with pytest.raises(TooFew, match="no juror"):
+        predict(without(scores, scores.ratings["kind"] == "juror"))
+
+
+@pytest.fixture
+def rated(run: Run, tmp_path: Path) -> None:
+    """Make two benchmarks of 60 responses, 40 rated; one id would be a formula."""
+    random = np.random.default_rng(0)
+    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for benchmark in ("visits", "letters"):
+        for n in range(60):
+            name = "=1+1" if (benchmark, n) == ("visits", 59) else f"{benchmark}{n}"
+            rows.append(f"i{n},{benchmark},Pain.,Write.,,{name},secret-{n % 3},Word {n}")
+            quality = 3 + random.normal()
+            doctors = [("dr-a", "clinician"), ("dr-b", "clinician")] if n < 40 else []
+            for rater, kind in [*doctors, ("gpt", "juror"), ("llama", "juror")]:
+                own = np.clip(np.round(quality + 0.6 * random.normal(size=3)), 1, 5)
+                scores.append(f"{name},{rater},{kind}," + ",".join(f"{one:g}" for one in own))
+    for file, lines, command in (("r.csv", rows, "import"), ("s.csv", scores, "ratings")):
+        (tmp_path / file).write_text("\n".join(lines))
+        assert run(command, str(tmp_path / file))[0] == 0
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) -> None:
+    js, out_csv = tmp_path / "p.json", tmp_path / "p.csv"
+
+    code, out, err = run("predict", "--json", str(js), "--csv", str(out_csv))
+
+    assert code == 0
+    assert err.splitlines()[-1].startswith("study ")
+    body = json.loads(js.read_text())
+    assert list(body) == ["level", "seed", "benchmarks", "responses"]
+    assert (body["level"], body["seed"], body["responses"]) == (0.9, 0, 120)
+    assert [list(row) for row in body["benchmarks"]] == [KEYS] * 3
+    assert [row["benchmark"] for row in body["benchmarks"]] == ["letters", "visits", "combined"]
+    assert {(row["n"], row["N"]) for row in body["benchmarks"]} == {(40, 20), (80, 40)}
+    assert body["benchmarks"][2]["q"] is None
+    for row in body["benchmarks"]:
+        assert f"{row['mean_corrected']:.2f} ({row['low']:.2f} to {row['high']:.2f})" in out
+    assert "simulated" not in out
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None:
+    to = tmp_path / "p.csv"
+    run("predict", "--csv", str(to))
+
+    with to.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    assert list(rows[0]) == list(COLUMNS)
+    assert len(rows) == 120
+    assert "secret" not in to.read_text()
+    assert {row["instance_id"] for row in rows} == {f"i{n}" for n in range(60)}
+    assert [row["response_id"] for row in rows if "1+1" in row["response_id"]] == ["'=1+1"]
+    assert sum(row["rated_by_clinicians"] == "1" for row in rows) == 80
+    assert all(float(row["low"]) <= float(row["clinician_scale"]) <= 5 for row in rows)
+
+
+@pytest.mark.usefixtures("rated")
+def test_json_on_standard_output_is_alone_there(run: Run) -> None:
+    _, out, err = run("predict", "--json", "-")
+
+    assert json.loads(out)["responses"] == 120
+    assert "corrected" in err
+
+
+@pytest.mark.usefixtures("rated")
+def test_one_benchmark_alone_has_the_same_figures(run: Run) -> None:
+    every = json.loads(run("predict", "--json", "-")[1])["benchmarks"]
+    alone = json.loads(run("predict", "--benchmark", "visits", "--json", "-")[1])["benchmarks"]
+
+    assert alone == every[1:2]
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engine) -> None:
+    run("predict")
+    run("predict", "--jurors", "gpt", "--benchmark", "visits")
+    run("calibrate", "--reps", "50")
+
+    found = {(one.jurors, one.benchmark): one.times for one in tried(engine)}
+
+    both = ("gpt", "llama")
+    assert found == {
+        **{(both, name): 2 for name in ("letters", "visits", "combined")},
+        (("gpt",), "visits"): 1,
+    }
+    assert run("verify")[0] == 0
+
+
+BAD = [
+    (["--level", "90"], "--level 90: give a share between 0 and 1"),
+    (["--seed", "-1"], "--seed -1"),
+    (["--benchmark", "nothing"], "this study has letters, visits"),
+    (["--jurors", "nobody"], "no ratings by a juror nobody"),
+    (["--criterion", "style"], "no rubric has the criterion style"),
+    (["--min-jurors", "3"], "the jury has 2 jurors"),
+    (["--csv", "absent/p.csv"], "not a file in a folder that exists"),
+    (["--json", "absent/p.json"], "not a file in a folder that exists"),
+]
+
+
+@pytest.mark.usefixtures("rated")
+def test_bad_input_gets_one_message_and_writes_nothing(run: Run, engine: Engine) -> None:
+    for arguments, said in BAD:
+        code, out, err = run("predict", *arguments)
+
+        assert code == 2, arguments
+        assert said in err
+        assert "Traceback" not in out + err
+    assert tried(engine) == []
+
+
+@pytest.mark.usefixtures("rated")
+def test_a_file_that_is_there_is_not_written_over(run: Run, tmp_path: Path) -> None:
+    to = tmp_path / "p.csv"
+    to.write_text("mine")
+
+    code, _, err = run("predict", "--csv", str(to))
+
+    assert (code, to.read_text()) == (2, "mine")
+    assert "is there already" in err
+
+
+def test_a_study_without_jurors_says_how_to_get_one(run: Run, tmp_path: Path) -> None:
+    header = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    (tmp_path / "r.csv").write_text(header + "i1,visits,Pain.,Write.,,r1,m,Word")
+    (tmp_path / "s.csv").write_text(
+        "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr,clinician,4,4,4"
+    )
+    assert run("import", str(tmp_path / "r.csv"))[0] == 0
+    assert run("ratings", str(tmp_path / "s.csv"))[0] == 0
+
+    code, _, err = run("predict")
+
+    assert code == 2
+    assert "medjury jury run PANEL" in err
