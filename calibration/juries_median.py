@@ -24,6 +24,11 @@ class MedianPool:
     clinicians: Integers
     jurors: Integers
 
+    @property
+    def fixed(self) -> bool:
+        """Return whether a jury's column is given by its members: it is."""
+        return True
+
     def learn(self, counts: Counts) -> Learnt:
         """Return the ICC of every jury in every resample, and the medians of its members."""
         data = self.prepared

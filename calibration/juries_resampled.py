@@ -33,7 +33,8 @@ class Found:
 def resampled(scope: Scope, pool: Pool, asked: Integers, top: int) -> Found:
     """Return what is found of the juries `asked`, numbers into the pool's juries.
 
-    Intervals are NaN, and so is all that is honest, where there is a single instance.
+    Intervals are NaN, and so is all that is honest, where there is a single instance. A jury
+    that is the only one of its size was not chosen among them: its honest ICC is its ICC.
     """
     how, clusters = scope.asked, scope.grid.n_clusters
     size = pool.subsets[asked].sum(axis=1)
@@ -59,8 +60,13 @@ def resampled(scope: Scope, pool: Pool, asked: Integers, top: int) -> Found:
         n=n,
         ends=intervals(drawn, ~np.isnan(icc) & (instances >= LEAST_CLUSTERS)),
         undefined=np.isnan(drawn).sum(axis=1),
-        by_rank=honest[:places],
-        by_size=honest[places:],
+        by_rank=icc if pool.fixed and len(asked) == 1 else honest[:places],
+        by_size=np.array(
+            [
+                icc[group[0]] if pool.fixed and len(group) == 1 else one
+                for group, one in zip(groups, honest[places:], strict=True)
+            ]
+        ),
     )
 
 

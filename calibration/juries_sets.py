@@ -68,6 +68,10 @@ class Pool(Protocol):
         """Return the columns of the whole sample."""
 
     @property
+    def fixed(self) -> bool:
+        """Return whether a jury's column is given by its members, with nothing learnt."""
+
+    @property
     def subsets(self) -> Flags:
         """Return the juries, shape (M, k)."""
 

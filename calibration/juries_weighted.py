@@ -35,6 +35,11 @@ class WeightedPool:
     clinicians: Integers
     jurors: Integers
 
+    @property
+    def fixed(self) -> bool:
+        """Return whether a jury's column is given by its members: weights are learnt."""
+        return False
+
     def learn(self, counts: Counts) -> Learnt:
         """Return the ICC of every jury in every resample, with the weights learnt there."""
         weights, icc = self._solved(*self._centred(counts))

@@ -48,6 +48,11 @@ class MeanPool:
     member: sparse.csr_array
     pairs: tuple[tuple[int, int, Integers], ...]
 
+    @property
+    def fixed(self) -> bool:
+        """Return whether a jury's column is given by its members: it is."""
+        return True
+
     def learn(self, counts: Counts) -> Learnt:
         """Return the ICC of every jury in every resample, and the means of its members."""
         data = self.prepared

@@ -26,7 +26,8 @@ Where = tuple[str, int]
 def print_ranking(found: "Ranking", asked: "Asked", where: Where, json_to: Path | None) -> None:
     """Print the best jury of each size, the best of all, the front, and what to make of it."""
     simulated = ", simulated" if "simulated raters" in found.note else ""
-    said = f"{where[0]}: %s (method {asked.method}, {asked.pool} of members{simulated})"
+    pooled = "weighted mean" if asked.pool == "weighted" else asked.pool
+    said = f"{where[0]}: %s (method {asked.method}, {pooled} of members{simulated})"
     sizes = [_cells(one.row, one.icc_honest) for one in found.by_size]
     show(said % "the best jury of each size", COLUMNS, sizes, json_to)
     first = [_cells(row, row.icc_honest) for row in found.rows[: asked.top]]
@@ -83,8 +84,7 @@ def _told(found: "Ranking", where: Where) -> Iterator[str]:
     elif math.isfinite(best.optimism):
         yield (
             f"the best of {best.n_compared:,} juries, {', '.join(best.row.jurors)}: "
-            f"ICC {best.row.icc:z.3f}, honest {best.icc_honest:z.3f}, so {best.optimism:z.3f} of it is "
-            "the luck of choosing"
+            f"ICC {best.row.icc:z.3f}, honest {best.icc_honest:z.3f} (optimism {best.optimism:z.3f})"
         )
     else:
         yield "no honest ICC: it takes at least 2 instances and some resamples"

@@ -1,0 +1,333 @@
+"""Every jury: the ICCs that calibrate gives, resample by resample, and what has no ICC."""
+
+import math
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pingouin
+import pytest
+from plain_scope import scope_of
+from scipy.optimize import nnls
+
+from calibration.agreement import Panel, column_icc, columns
+from calibration.bootstrap import draw_counts
+from calibration.juries import jury_ranking
+from calibration.juries_median import middle
+from calibration.juries_rows import Wanted, cost
+from calibration.juries_sets import compositions, number_of_juries
+from calibration.jury_icc import mean_pool
+from calibration.zscore import z_within_raters
+from data.errors import BadInput, TooFew
+
+NAN = math.nan
+METHODS = ["paper", "published"]
+HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two jurors
+
+
+def simulate(n=60, jurors=4, clinicians=3, seed=0, lost=0.0):
+    random = np.random.default_rng(seed)
+    quality = 3 + random.normal(size=(n, 1))
+    doctors = quality + 0.6 * random.normal(size=(n, clinicians))
+    noise = np.linspace(0.4, 1.5, jurors)
+    own = quality + noise * random.normal(size=(n, jurors))
+    doctors[random.random(doctors.shape) < lost] = NAN
+    own[random.random(own.shape) < lost] = NAN
+    doctors[np.isnan(doctors).all(axis=1), 0] = 3.0
+    return np.hstack([doctors, own])
+
+
+def icc_of(scope, members):
+    """Return the ICC of some jurors as calibrate computes it, all of them needed."""
+    method = scope.asked.method
+    pair = columns(scope.grid, Panel(tuple(members), len(members)), method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
+
+
+def iccs(found):
+    return {row.jurors: row.icc for row in found.rows}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_table_worked_by_hand(method):
+    # Deviations of the clinician and j0: -1.5 -.5 .5 1.5; of j1: -.5 -1.5 1.5 .5; r = 3/5.
+    # j1: 2r/(1+r) = 0.75. Both: var 4/3, clinician 5/3, cov 4/3: 4 (4/3) / (17/3) = 16/17.
+    scope = scope_of(HAND, 1, method=method)
+    r = (4 / 3) / math.sqrt(4 / 3 * 5 / 3)
+    both = 16 / 17 if method == "paper" else 2 * r / (1 + r)
+
+    found = jury_ranking(scope, Wanted(usd={"j0": 2.0, "j1": 1.0}))
+
+    assert [row.jurors for row in found.rows] == [("j0",), ("j0", "j1"), ("j1",)]
+    assert [row.icc for row in found.rows] == pytest.approx([1.0, both, 0.75])
+    assert [row.usd_per_response for row in found.rows] == [2.0, 3.0, 1.0]
+    assert [row.on_front for row in found.rows] == [True, False, True]
+    assert [row.rank for row in found.rows] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("lost", [0.0, 0.02, 0.25])
+def test_every_jury_has_the_icc_that_calibrate_gives(method, lost):
+    scope = scope_of(simulate(n=90, jurors=6, lost=lost), 3, method=method, reps=5)
+
+    found = jury_ranking(scope, Wanted(sizes=range(1, 7)))
+
+    assert len(found.rows) == 63
+    for row in found.rows:
+        pair = columns(scope.grid, Panel(row.jurors, row.size), method)
+        assert row.icc == pytest.approx(icc_of(scope, row.jurors), abs=1e-12)
+        assert row.n_responses == pair.both.sum()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("lost", [0.0, 0.2])
+def test_a_resample_is_the_study_written_out_anew(method, lost):
+    scope = scope_of(simulate(n=40, lost=lost), 3, per=2, method=method)
+    subsets = compositions(4, range(1, 5))
+    pool = mean_pool(scope, scope.grid.columns(scope.jurors), subsets)
+    counts = next(draw_counts(20, reps=4, seed=1))
+
+    drawn = pool.learn(counts).icc
+
+    for own, found in zip(counts, drawn, strict=True):
+        rows = np.repeat(np.arange(40), own[scope.grid.clusters].astype(int))
+        again = scope_of(scope.grid.composites[rows], 3, method=method)
+        names = [[f"j{j}" for j in np.flatnonzero(one)] for one in subsets]
+        assert found == pytest.approx(np.array([icc_of(again, one) for one in names]))
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.2])
+def test_pingouin_finds_the_same_on_cells_drawn_at_random(lost):
+    scope = scope_of(simulate(n=40, lost=lost), 3)
+    subsets = compositions(4, range(1, 5))
+    pool = mean_pool(scope, scope.grid.columns(scope.jurors), subsets)
+    counts = next(draw_counts(40, reps=3, seed=1))
+    drawn, random = pool.learn(counts).icc, np.random.default_rng(0)
+    for _ in range(8):
+        b, jury = int(random.integers(3)), int(random.integers(len(subsets)))
+        rows = np.repeat(np.arange(40), counts[b].astype(int))
+        z = z_within_raters(scope.grid.composites[rows])
+        clinicians = np.nanmean(z[:, :3], axis=1)
+        members = np.flatnonzero(subsets[jury]) + 3
+        pair = np.column_stack([clinicians, z[:, members].mean(axis=1)])
+        pair = pair[~np.isnan(pair).any(axis=1)]
+        long = pd.DataFrame(pair).reset_index(names="target")
+        long = long.melt("target", var_name="judge", value_name="value")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            told = pingouin.intraclass_corr(long, "target", "judge", "value").set_index("Type")
+        assert drawn[b, jury] == pytest.approx(told.loc["ICC(C,k)", "ICC"], abs=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_interval_holds_the_central_resamples(method):
+    scope = scope_of(simulate(n=40, lost=0.1), 3, method=method, reps=60, seed=4)
+    pool = mean_pool(scope, scope.grid.columns(scope.jurors), compositions(4, range(2, 3)))
+    counts = np.concatenate(list(draw_counts(40, reps=60, seed=4)))
+    low, high = np.nanquantile(pool.learn(counts).icc, [0.025, 0.975], axis=0)
+
+    rows = {row.jurors: row for row in jury_ranking(scope, Wanted(sizes=range(2, 3))).rows}
+
+    for place, members in enumerate(combinations(("j0", "j1", "j2", "j3"), 2)):
+        assert rows[members].low == pytest.approx(low[place])
+        assert rows[members].high == pytest.approx(high[place])
+
+
+@pytest.mark.parametrize("pool", ["mean", "median", "weighted"])
+@pytest.mark.parametrize("change", ["shift", "scale", "permute"])
+def test_what_leaves_every_icc_as_it_is(pool, change):
+    table = simulate()
+    random = np.random.default_rng(1)
+    changed = {
+        "shift": table + np.arange(7),
+        "scale": table * np.arange(1, 8),
+        "permute": table[random.permutation(60)],
+    }[change]
+    first = iccs(jury_ranking(scope_of(table, 3, reps=2), Wanted(pool=pool)))
+    other = iccs(jury_ranking(scope_of(changed, 3, reps=2), Wanted(pool=pool)))
+    assert other == {jury: pytest.approx(icc) for jury, icc in first.items()}
+
+
+def test_the_same_seed_gives_the_same_and_another_another():
+    scopes = [scope_of(simulate(), 3, seed=seed) for seed in (1, 1, 2)]
+    first, again, other = (jury_ranking(scope, Wanted()) for scope in scopes)
+    assert first == again
+    assert iccs(first) == iccs(other)
+    assert first.winner.icc_honest != other.winner.icc_honest
+
+
+def test_ranks_run_through_and_the_honest_icc_is_given_for_the_first():
+    found = jury_ranking(scope_of(simulate(), 3), Wanted(top=4))
+    assert [row.rank for row in found.rows] == list(range(1, 16))
+    assert sorted(iccs(found).values(), reverse=True) == list(iccs(found).values())
+    assert [math.isfinite(row.icc_honest) for row in found.rows] == [True] * 4 + [False] * 11
+    assert [one.row.size for one in found.by_size] == [1, 2, 3, 4]
+    assert [one.n_compared for one in found.by_size] == [4, 6, 4, 1]
+
+
+def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
+    scope = scope_of(simulate(lost=0.15), 3, reps=20)
+    apart = jury_ranking(scope, Wanted())
+    common = jury_ranking(scope, Wanted(common=True))
+    whole = ~np.isnan(scope.grid.composites[:, 3:]).any(axis=1)
+    only = jury_ranking(scope_of(scope.grid.composites[whole], 3, reps=20), Wanted())
+    assert "each on its own: --common" in apart.note
+    assert {row.n_responses for row in common.rows} == {int(whole.sum())}
+    assert f"on the same {whole.sum()} responses" in common.note
+    assert iccs(common) == iccs(only)
+    assert common.winner.icc_honest == only.winner.icc_honest
+
+
+def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
+    table = simulate(jurors=3)
+    table[:, 4], table[:, 5] = 4.0, NAN
+    found = jury_ranking(scope_of(table, 3), Wanted())
+    assert found.pool == ("j0",)
+    assert "left out, no scores or all the same: j1, j2" in found.note
+
+
+def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
+    table = simulate(jurors=3)
+    table[:30, 3], table[30:, 4] = NAN, NAN
+    found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
+    lost = found.rows[-1]
+    assert math.isnan(lost.icc)
+    assert lost.rank is None
+    assert (lost.n_responses, lost.on_front) == (0, False)
+    assert lost.note == "undefined: no response has the scores it takes, and 3 are needed"
+    assert {row.jurors for row in found.rows if row.rank is None} == {
+        ("j0", "j1"),
+        ("j0", "j1", "j2"),
+    }
+
+
+def test_two_responses_are_too_few_for_an_icc():
+    table = simulate(jurors=2)
+    table[2:, 4] = NAN
+    found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
+    assert [row.rank for row in found.rows] == [1, None, None]
+    assert found.rows[1].note.startswith("undefined: 2 responses have")
+
+
+def test_resamples_without_an_icc_are_counted():
+    table = simulate(n=12, jurors=2)
+    table[3:, 4] = NAN
+    found = jury_ranking(scope_of(table, 3, reps=200), Wanted())
+    assert "of 200 resamples undefined and left out" in found.rows[1].note
+
+
+def test_no_resamples_give_iccs_without_intervals():
+    found = jury_ranking(scope_of(simulate(), 3, reps=0), Wanted())
+    assert math.isfinite(found.winner.row.icc)
+    assert math.isnan(found.winner.row.low)
+    assert math.isnan(found.winner.icc_honest)
+
+
+def test_simulated_raters_are_named_with_every_jury_of_theirs():
+    found = jury_ranking(scope_of(simulate(jurors=2), 3, simulated=["j1"]), Wanted())
+    assert "simulated raters: j1" in found.note
+    assert all(("simulated raters: j1" in row.note) == ("j1" in row.jurors) for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        (range(1, 6), "sizes 1-5: there are 4 jurors"),
+        (range(2), "sizes 0-1"),
+        (range(0), "none"),
+    ],
+)
+def test_sizes_that_no_jury_can_have_are_refused(sizes, said):
+    with pytest.raises(BadInput, match=said):
+        jury_ranking(scope_of(simulate(), 3), Wanted(sizes=sizes))
+
+
+@pytest.mark.parametrize(("pool", "jurors"), [("mean", 24), ("weighted", 16), ("median", 16)])
+def test_more_than_can_be_done_is_refused_with_what_to_do(pool, jurors):
+    scope = scope_of(simulate(n=400, jurors=jurors), 3, reps=2000)
+    with pytest.raises(BadInput, match="too many for --pool"):
+        jury_ranking(scope, Wanted(pool=pool))
+
+
+def test_no_juror_and_no_common_response_are_too_little():
+    table = simulate(jurors=2)
+    with pytest.raises(TooFew, match="no juror has scores that vary"):
+        jury_ranking(scope_of(np.hstack([table[:, :3], np.full((60, 1), 4.0)]), 3), Wanted())
+    table[:30, 3], table[30:, 4] = NAN, NAN
+    with pytest.raises(TooFew, match="no response was rated by all of j0, j1"):
+        jury_ranking(scope_of(table, 3), Wanted(common=True))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_are_those_of_scipys_nnls_and_sum_to_one(method):
+    scope = scope_of(simulate(n=50, jurors=5, seed=3), 3, method=method, reps=2)
+    pair = columns(scope.grid, Panel(("j0",), 1), method)
+    values = (
+        scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
+    )
+    y = pair.clinicians - pair.clinicians.mean()
+
+    found = jury_ranking(scope, Wanted(pool="weighted"))
+
+    assert len(found.rows) == 31
+    assert any(0.0 in row.weights for row in found.rows)
+    for row in found.rows:
+        own = values[:, scope.grid.columns(row.jurors)]
+        weights, _ = nnls(own - own.mean(axis=0), y)
+        weights /= weights.sum()
+        assert row.weights == pytest.approx(weights.tolist(), abs=1e-8)
+        assert sum(row.weights) == pytest.approx(1)
+        assert row.icc == pytest.approx(
+            column_icc(pair.clinicians, own @ weights, method), abs=1e-8
+        )
+
+
+def test_a_jury_in_which_nobody_agrees_has_no_weights():
+    table = simulate(jurors=2)
+    table[:, 3:] *= -1
+    found = jury_ranking(scope_of(table, 3, reps=20), Wanted(pool="weighted"))
+    assert [row.rank for row in found.rows] == [1, 2, None]
+    assert "none of them agrees" in found.rows[2].note
+    assert found.rows[2].weights is None
+    assert found.rows[0].weights == (1.0,)
+
+
+def test_jurors_who_say_the_same_share_their_weight():
+    table = simulate(jurors=2)
+    table[:, 4] = table[:, 3]
+    found = jury_ranking(scope_of(table, 3, reps=5), Wanted(pool="weighted", sizes=range(2, 3)))
+    assert found.rows[0].weights == pytest.approx((0.5, 0.5))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_median_of_members_is_numpys(method):
+    scope = scope_of(simulate(n=50, jurors=5, lost=0.1), 3, method=method, reps=3)
+    values = (
+        scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
+    )
+    for row in jury_ranking(scope, Wanted(pool="median")).rows:
+        pair = columns(scope.grid, Panel(row.jurors, row.size), method)
+        median = np.median(values[:, scope.grid.columns(row.jurors)][pair.both], axis=1)
+        icc = column_icc(pair.clinicians[pair.both], median, method)
+        assert row.icc == pytest.approx(icc, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_the_middle_is_the_median_of_any_number(size):
+    values = np.random.default_rng(size).integers(0, 5, (size, 200)).astype(float)
+    assert middle(values).tolist() == np.median(values, axis=0).tolist()
+
+
+def test_twelve_jurors_make_1585_juries_and_each_stands_once():
+    subsets = compositions(12, range(1, 6))
+    assert (
+        number_of_juries(12, range(1, 6)) == len(subsets) == len(np.unique(subsets, axis=0)) == 1585
+    )
+
+
+def test_a_cost_is_known_only_where_every_members_is():
+    usd = {"a": 0.1, "b": 0.2, "c": None}
+    assert cost(("a", "b"), usd) == pytest.approx(0.3)
+    assert cost(("a", "c"), usd) is None
+    assert cost(("a", "d"), usd) is None
