@@ -1,17 +1,30 @@
 """What a report needs beyond the agreement table and its details: each criterion, each pair of means."""
 
-import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.agreement import columns
-from calibration.rows import scope_rows
+from calibration import notes
+from calibration.agreement import (
+    Panel,
+    column_icc,
+    columns,
+    scorer_replicates,
+    unscaled,
+    why_undefined,
+)
+from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
+from calibration.f_interval import UNDEFINED, f_interval
+from calibration.ranks import rank_correlations
+from calibration.resample import prepare
 from calibration.scope import NAN, Asked, Row, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Array, Scores
 from calibration.secondary import secondary_rows
+from calibration.stack import MOST_ROWS, together
+
+IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
 @dataclass(frozen=True)
@@ -79,7 +92,7 @@ def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[Crite
         having = [one for one, shape in scores.rubrics.items() if name in shape.criteria]
         wanted = {*having, COMBINED} if len(having) > 1 else set(having)
         found += [
-            _criterion_row(replace(scope, jurors=(), metrics=()), scores, name)
+            _criterion_row(scope, scope.jury, scores, name)
             for scope in scopes(scores, sitting, replace(asked, criterion=name))
             if scope.jury and scope.name in wanted
         ]
@@ -95,14 +108,59 @@ def paired_means(scores: Scores, sitting: Sitting, asked: Asked) -> Iterator[Pai
             yield Paired(scope.name, ids, raw.clinicians[raw.both], raw.scorer[raw.both])
 
 
-def _criterion_row(scope: Scope, scores: Scores, criterion: str) -> CriterionRow:
+def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) -> CriterionRow:
     reason = why_undefined_scope(scores, scope)
     if reason:
         return CriterionRow(scope.name, "jury", note=reason, criterion=criterion)
-    row = next(scope_rows(scope))
-    points = secondary_rows(scope, scores)[0]
-    names = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
-    own = {field.name: getattr(row, field.name) for field in dataclasses.fields(Row)}
-    return CriterionRow(
-        **own, criterion=criterion, **{name: getattr(points, name) for name in names}
+    grid, method = scope.grid, scope.asked.method
+    pair = columns(grid, jury, method)
+    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
+    icc, reason, instances = (
+        column_icc(x, y, method),
+        why_undefined(x, y),
+        grid.instances(pair.both),
     )
+    drawn = np.empty(0) if reason else _drawn(scope, jury)
+    boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
+    exact, spearman = f_interval(icc, len(x)), NAN if reason else rank_correlations(x, y).spearman
+    high = boot.high if np.isfinite(boot.high) else exact.high
+    heard = ~np.isnan(grid.composites[pair.both][:, grid.of_kind("clinician")])
+    points = secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
+    of = (reason, notes.negative(icc, high, spearman), notes.undefined_resamples(drawn))
+    return CriterionRow(
+        benchmark=scope.name,
+        scorer="jury",
+        icc=icc,
+        f_low=exact.low,
+        f_high=exact.high,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=len(x),
+        n_instances=instances,
+        n_clinicians=int(heard.any(axis=0).sum()),
+        n_missing=int((~jury.present(grid)).sum()),
+        spearman=spearman,
+        note=notes.joined([*_notes(scope, jury, len(x), instances), *of]),
+        criterion=criterion,
+        **{name: getattr(points, name) for name in IN_POINTS},
+    )
+
+
+def _drawn(scope: Scope, jury: Panel) -> Array:
+    """Return the jury's resampled ICCs, the agreement table's own."""
+    grid, method = scope.grid, scope.asked.method
+    statistic = scorer_replicates(grid, jury, (), method)
+    drawn = scope.resample(together(prepare(grid, method), [statistic]), most_rows=MOST_ROWS)
+    return drawn[:, 0]
+
+
+def _notes(scope: Scope, jury: Panel, responses: int, instances: int) -> Iterator[str]:
+    yield scope.analysed_note
+    if jury.needed < len(jury.members):
+        yield f"mean of at least {jury.needed} of {len(jury.members)} jurors"
+    if scope.asked.method == "paper":
+        yield notes.no_variance(unscaled(scope.grid, (*scope.clinicians, *jury.members)))
+    yield notes.incomplete(sum(scope.incomplete.get(name, 0) for name in jury.members))
+    yield notes.few_instances(instances)
+    yield notes.shared_instances(responses, instances)
+    yield notes.simulated(scope.simulated & {*jury.members, *scope.clinicians})
