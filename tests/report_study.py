@@ -16,7 +16,12 @@ AUTHOR = "zz-author-model"
 CLINICIANS = ("dr-a", "dr-b", "dr-c")
 
 
-def content_of(scores, reps=60, **facts):
+def table_rows(scores, reps=20):
+    """Return the rows of the agreement table as `calibrate --json` has them."""
+    return to_json(agreement_table(scores, reps=reps), "paper", reps, 0)["rows"]
+
+
+def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
     asked, sitting = Asked(reps=reps), Sitting()
     criteria = [vars(row) for row in criterion_rows(scores, sitting, asked)]
@@ -27,7 +32,7 @@ def content_of(scores, reps=60, **facts):
     ]
     known = {"made": "2026-11-21 12:00 UTC", "reps": reps, "jurors": jurors, "needed": len(jurors)}
     return Content(
-        to_json(agreement_table(scores, reps=reps), "paper", reps, 0)["rows"],
+        table_rows(scores, reps),
         details(scores, sitting, asked, Known()),
         criteria,
         {one.benchmark: one for one in paired_means(scores, sitting, asked)},

@@ -5,7 +5,7 @@ import io
 
 import pytest
 from little_study import study
-from report_study import content_of
+from report_study import table_rows
 
 from calibration.report.agreement_tables import AGREEMENT
 from calibration.report.numbers import chance, fixed, interval, money, whole
@@ -18,7 +18,7 @@ NAN = float("nan")
 
 @pytest.fixture(scope="module")
 def rows():
-    return content_of(study(benchmarks=("aci", "mtsamples"), n=24)).rows
+    return table_rows(study(benchmarks=("aci", "mtsamples"), n=24))
 
 
 def hostile(name):
@@ -73,7 +73,7 @@ def test_a_note_cannot_leave_its_comment_in_latex():
 
 
 def test_every_table_says_what_is_simulated():
-    simulated = content_of(study(n=24, simulated=("claude", "gpt", "llama", "dr0"))).rows
+    simulated = table_rows(study(n=24, simulated=("claude", "gpt", "llama", "dr0")))
     for text in (markdown(simulated, "how"), latex(simulated, "how")):
         assert "simulated" in text
     found = list(csv.DictReader(io.StringIO(table_csv(simulated, HOW))))
@@ -81,7 +81,7 @@ def test_every_table_says_what_is_simulated():
 
 
 def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
-    rows = content_of(study(n=24, simulated=("claude",))).rows
+    rows = table_rows(study(n=24, simulated=("claude",)))
     table = AGREEMENT.table("c", rows, grouped=True)
     names = [cells[0] for cells in table.groups[0].rows]
     assert "claude (simulated)" in names

@@ -1,0 +1,74 @@
+"""Measure the report of a study of 10,000 responses and 12 jurors: what each part of it costs.
+
+    uv run python benchmarks/report_speed.py [--responses 10000]
+
+The study is that of agreement_speed.py. 2,000 replicates everywhere. One BLAS thread.
+"""
+
+import argparse
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+
+from agreement_speed import _study
+from threadpoolctl import threadpool_limits
+
+from calibration.details import Known, details, sections
+from calibration.report.content import Content, Juror, Study
+from calibration.report.evidence import criterion_rows, paired_means
+from calibration.report.page import page
+from calibration.scope import Asked
+from calibration.scopes import Sitting, scopes
+from calibration.table import agreement_table, to_json
+
+MEGABYTE = 1_000_000
+
+
+def main() -> None:
+    """Measure and print."""
+    asked = argparse.ArgumentParser()
+    asked.add_argument("--responses", type=int, default=10_000)
+    with threadpool_limits(1):
+        measure(asked.parse_args().responses)
+
+
+def measure(responses: int) -> None:
+    """Time every part of the report of a made-up study."""
+    scores, options, sitting = _study(responses), Asked(), Sitting()
+    with timed("agreement table"):
+        table = agreement_table(scores)
+    with timed("per criterion, the jury alone"):
+        criteria = [asdict(row) for row in criterion_rows(scores, sitting, options)]
+    with timed("pairs of means"):
+        paired = {one.benchmark: one for one in paired_means(scores, sitting, options)}
+    for scope in scopes(scores, sitting, options):
+        parts = sections(scope, scores, Known())
+        while True:
+            began = time.process_time()
+            if (part := next(parts, None)) is None:
+                break
+            list(part[1])
+            print(f"  details, {part[0]}: {time.process_time() - began:.2f} s CPU", flush=True)
+    with timed("details"):
+        found = details(scores, sitting, options, Known())
+    study = Study("today", jurors=[Juror(name) for name in scores.raters("juror")], needed=12)
+    rows = to_json(table, "paper", 2000, 0)["rows"]
+    content = Content(rows, found, criteria, paired, study)  # type: ignore[arg-type] # they are rows
+    for time_of in ("page, the first", "page, again"):
+        with timed(time_of):
+            text = page(content)
+    print(f"{responses} responses: {len(text.encode()) / MEGABYTE:.2f} MB")
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Print how long the block took, on the clock and of one processor."""
+    began, cpu = time.perf_counter(), time.process_time()
+    yield
+    took, used = time.perf_counter() - began, time.process_time() - cpu
+    print(f"{what}: {took:.2f} s, {used:.2f} s CPU", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""The report in a browser: nothing is fetched, nothing overflows, axe-core finds nothing."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from little_study import study
+from playwright.sync_api import Browser, Page
+from rating_server import LAPTOP, TABLET
+from report_study import content_of
+
+from calibration.report.page import page as report
+
+pytestmark = pytest.mark.e2e
+
+AXE = "axe-core@4.14.1"
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    scores = study(benchmarks=("aci", "a_benchmark_with_a_rather_long_name"), n=24, per=2)
+    place = tmp_path_factory.mktemp("report") / "report.html"
+    place.write_text(report(content_of(scores)), "utf-8")
+    return place.as_uri()
+
+
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """Return axe-core's script, kept outside the checkout; skip without npm, but fail in CI."""
+    cache = Path(tempfile.gettempdir()) / "medjury-axe" / AXE
+    script = cache / "package" / "axe.min.js"
+    if not script.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        call = [shutil.which("npm") or "npm", "pack", AXE, "--silent"]
+        try:
+            subprocess.run(call, cwd=cache, check=True, capture_output=True, timeout=120)
+        except (OSError, subprocess.SubprocessError) as error:
+            reason = f"npm cannot fetch {AXE}: {error}"
+            pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+        with tarfile.open(next(cache.glob("*.tgz"))) as packed:
+            packed.extract("package/axe.min.js", cache, filter="data")
+    return script.read_text("utf-8")
+
+
+@pytest.fixture(params=["light", "dark"])
+def shown(request: pytest.FixtureRequest, browser: Browser, address: str) -> Iterator[Page]:
+    context = browser.new_context(color_scheme=request.param)
+    page = context.new_page()
+    page.goto(address)
+    yield page
+    context.close()
+
+
+def test_axe_finds_nothing_on_the_report(shown: Page, axe: str) -> None:
+    for width, height in (LAPTOP, TABLET):
+        shown.set_viewport_size({"width": width, "height": height})
+        shown.evaluate(axe)
+        found = shown.evaluate(
+            """tags => axe.run(document, {runOnly: {type: "tag", values: tags}}).then(told =>
+            told.violations.flatMap(one => one.nodes.map(node =>
+              `${one.id}: ${node.target.flat().at(-1)} ${node.failureSummary}`.slice(0, 300))))""",
+            TAGS,
+        )
+        assert "\n".join(found) == ""
+
+
+@pytest.mark.parametrize("width", [1366, 820, 390])
+def test_the_page_never_scrolls_sideways(browser: Browser, address: str, width: int) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 768})
+    page = context.new_page()
+    page.goto(address)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    context.close()
+
+
+def test_a_browser_with_no_script_fetches_the_page_alone_and_finds_no_fault(
+    browser: Browser, address: str
+) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    asked: list[str] = []
+    told: list[str] = []
+    page.on("request", lambda one: asked.append(one.url))
+    page.on("console", lambda one: told.append(one.text))
+    page.goto(address)
+    assert page.get_by_role("heading", level=1).is_visible()
+    assert page.locator("svg").first.is_visible()
+    assert (asked, told) == ([address], [])
+    context.close()
