@@ -1,8 +1,8 @@
 """An anchor: the same responses scored by the same juror again later, to see if it has changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, timedelta
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -12,15 +12,12 @@ from calibration import notes
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import Resampling, percentile_interval, replicates
 from calibration.case_mix import z_icc
-from calibration.composite import required_criteria
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
 from calibration.scope import NAN, Scope
-from calibration.scores import Array, Integers, RubricShape
+from calibration.scores import Array, Integers
 from calibration.test_retest import icc_one
 
-APART = timedelta(days=7)  # replicates made within a week show a juror's noise, not its drift
-READING = ["response_id", "instance_id", "benchmark", "rater", "pass_", "replicate"]
 LEAST_INSTANCES = 2
 CONFIDENCE = 0.95
 
@@ -62,42 +59,6 @@ class AnchorRow:
     note: str
 
 
-def anchors(readings: pd.DataFrame, rubrics: Mapping[str, RubricShape]) -> pd.DataFrame:
-    """Return the first and the latest composite of every response a juror scored again later.
-
-    Parameters
-    ----------
-    readings : DataFrame
-        response_id, instance_id, benchmark, rater, criterion, pass_, replicate, score and at,
-        a row a score. A score that replaced another of the same replicate is no second
-        reading: had it been the same, nothing would have been stored.
-    rubrics : benchmark -> shape
-
-    Returns
-    -------
-    DataFrame
-        response_id, instance_id, benchmark, rater, first, latest, first_at, latest_at; the
-        two at least 7 days apart. A reading without all criteria has no composite.
-    """
-    required = required_criteria(rubrics, None)
-    wanted = [(name, one) for name, criteria in required.items() for one in criteria]
-    asked = pd.MultiIndex.from_frame(readings[["benchmark", "criterion"]]).isin(wanted)
-    grouped = readings[asked].dropna(subset=["score"]).groupby(READING, sort=False)
-    found = grouped.agg(
-        composite=("score", "mean"), given=("score", "size"), at=("at", "max")
-    ).reset_index()
-    needed = found["benchmark"].map({name: len(own) for name, own in required.items()})
-    ordered = found[found["given"] == needed].sort_values(["at", "replicate"], kind="stable")
-    pairs = ordered.groupby(["response_id", "instance_id", "benchmark", "rater"])
-    both = pairs.agg(
-        first=("composite", "first"),
-        latest=("composite", "last"),
-        first_at=("at", "first"),
-        latest_at=("at", "last"),
-    ).reset_index()
-    return both[both["latest_at"] - both["first_at"] >= APART].reset_index(drop=True)
-
-
 def anchor_rows(scope: Scope, jurors: Sequence[str], found: pd.DataFrame) -> list[AnchorRow]:
     """Return how each juror, and then the jury, has changed on its anchor.
 
@@ -108,7 +69,7 @@ def anchor_rows(scope: Scope, jurors: Sequence[str], found: pd.DataFrame) -> lis
         shift alone.
     jurors : the jury
     found : DataFrame
-        As `anchors` returns it; only the scope's benchmarks are taken.
+        As `scored_again.anchors` returns it; only the scope's benchmarks are taken.
 
     Returns
     -------

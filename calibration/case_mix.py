@@ -14,6 +14,8 @@ from calibration.scope import NAN, Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.zscore import mean_of_given
 
+LEAST_EFFECTIVE = 10
+
 
 @dataclass(frozen=True)
 class Share:
@@ -40,7 +42,8 @@ class CaseMix:
     mean_change, sd_ratio : now minus baseline; now by baseline; 95 % intervals over instances
     icc_baseline, icc_now, change : ICC(C,2), and its change with a 95 % interval
     icc_reweighted : float
-        Of now, its benchmarks weighted to the baseline's shares.
+        Of now, its benchmarks weighted to the baseline's shares. NaN where that rests on
+        fewer than 10 effective responses, (sum of weights)^2 / sum of squares (Kish 1965).
     icc_spread : float
         Of the baseline, if the clinicians' column had now's spread and the jury's line and
         errors were the baseline's (Thorndike 1949, case 2: selection on the clinicians).
@@ -129,6 +132,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
     was, present = (part.figures(np.ones((1, part.n_clusters)), again)[0] for part in (old, new))
     icc, mean, sd = _intervals(scope, old, new, again)
     weights = _to_baseline(new, shares)
+    effective = float(weights.sum() ** 2 / np.square(weights).sum())
     lost = [one.benchmark for one in shares if one.n_baseline and not one.n_now]
     return CaseMix(
         baseline=baseline[0],
@@ -150,9 +154,11 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
         change=float(present[0] - was[0]),
         change_low=icc.low,
         change_high=icc.high,
-        icc_reweighted=float(weighted_icc(weights, new.x, new.y, restandardise=again)[0]),
+        icc_reweighted=NAN
+        if effective < LEAST_EFFECTIVE
+        else float(weighted_icc(weights, new.x, new.y, restandardise=again)[0]),
         icc_spread=_with_spread(old, float(np.var(new.x)), again),
-        note=notes.joined(_notes(lost)),
+        note=notes.joined(_notes(lost, effective)),
     )
 
 
@@ -216,7 +222,12 @@ def _intervals(scope: Scope, old: _Part, new: _Part, again: bool) -> list[Interv
     return [percentile_interval(one) for one in (change[:, 0], change[:, 1], ratio)]
 
 
-def _notes(lost: list[str]) -> Iterator[str]:
+def _notes(lost: list[str], effective: float) -> Iterator[str]:
+    if effective < LEAST_EFFECTIVE:
+        yield (
+            f"weighted to the baseline's shares now rests on {effective:.1f} effective responses: "
+            f"{LEAST_EFFECTIVE} are needed"
+        )
     if lost:
         yield f"not rated now, so no weight can bring them back: {', '.join(lost)}"
 

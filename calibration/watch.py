@@ -7,7 +7,7 @@ from datetime import date
 import numpy as np
 
 from calibration import notes
-from calibration.cusum import LIMIT, falling_cusum
+from calibration.cusum import LIMIT, Cusum, falling_cusum
 from calibration.fisher import fisher_z, icc_of_fisher, independent_se
 from calibration.periods import PeriodRow
 from calibration.scope import NAN
@@ -66,6 +66,7 @@ class Watched:
     baseline : rows of the periods it comes from; of those before the report, if from one
     rows : a row a period
     alarm : label of the first period with an alarm, or ""
+    fell : periods since the sum last left 0 before the alarm; without one, the judged period
     judged : the newest period with enough rated instances; the newest of all where none has
     reason : why there is no CUSUM, or ""
     """
@@ -77,6 +78,7 @@ class Watched:
     baseline: tuple[PeriodRow, ...]
     rows: tuple[CusumRow, ...]
     alarm: str
+    fell: tuple[PeriodRow, ...]
     judged: PeriodRow
     reason: str = ""
 
@@ -111,6 +113,7 @@ def watch(rows: Sequence[PeriodRow], normal: Normal) -> Watched:
     reason = _why_none(usable, watched, normal)
     values = np.array([row.fisher_z if row in watched else np.nan for row in rows])
     found = falling_cusum(values, np.array([spread(row) for row in rows]), NAN if reason else z)
+    judged = next((row for row in reversed(rows) if not row.unfilled), rows[-1])
     steps = (z - values) / np.array([spread(row) for row in rows])
     ends = icc_of_fisher(np.array([z, z - WIDE * error, z + WIDE * error]))
     return Watched(
@@ -121,7 +124,8 @@ def watch(rows: Sequence[PeriodRow], normal: Normal) -> Watched:
         baseline=tuple(baseline),
         rows=tuple(_rows(rows, baseline, steps, found.sums)) if not reason else (),
         alarm="" if found.alarm is None else rows[found.alarm].period,
-        judged=next((row for row in reversed(rows) if not row.unfilled), rows[-1]),
+        fell=tuple(_since(rows, found, judged)),
+        judged=judged,
         reason=reason,
     )
 
@@ -149,7 +153,7 @@ def fallen(watched: Watched, least: float) -> tuple[bool, bool, str]:
             True,
             (
                 f"the CUSUM reached its limit in {watched.alarm}: agreement has fallen below the target "
-                f"{watched.target_icc:z.2f}"
+                f"{watched.target_icc:z.2f}; the ICC of {row.period} is {row.icc:z.2f}"
             ),
         )
     if not np.isfinite(row.icc):
@@ -186,6 +190,15 @@ def _split(usable: Sequence[PeriodRow], normal: Normal) -> tuple[list[PeriodRow]
         return [], list(usable)
     before = [row for row in usable if row.end < normal.since]
     return before, [row for row in usable if row.end >= normal.since]
+
+
+def _since(rows: Sequence[PeriodRow], found: Cusum, judged: PeriodRow) -> list[PeriodRow]:
+    """Return the periods of a fall: its beginning is estimated by where the sum last was 0."""
+    if found.alarm is None:
+        return [judged]
+    zero = np.flatnonzero(found.sums[: found.alarm] == 0)
+    fell = rows[int(zero[-1]) + 1 if len(zero) else 0 :]
+    return [row for row in fell if why_left_out(row) == ""]
 
 
 def _target(baseline: Sequence[PeriodRow], normal: Normal) -> tuple[float, float]:

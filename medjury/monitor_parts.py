@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from calibration.case_mix import CaseMix
     from calibration.periods import Asking, PeriodRow
     from calibration.scope import Scope
-    from calibration.scores import Scores
+    from calibration.scores import Flags, Scores
     from calibration.watch import Normal, Watched
 
 
@@ -130,19 +130,30 @@ def normal_of(engine: Engine, wanted: Wanted, scores: "Scores") -> "Normal":
 def mix_of(
     scope: "Scope", asking: "Asking", rows: Sequence["PeriodRow"], watched: "Watched"
 ) -> "CaseMix | None":
-    """Compare the judged period with the baseline's, or with the first where there is none."""
+    """Compare the periods of the fall, or the judged one, with the baseline's (else the first)."""
     from calibration.case_mix import case_mix
     from calibration.periods import periods_of
 
     before = [one.period for one in watched.baseline or rows[:1]]
-    now = watched.judged.period
-    if now in before:
+    now = [one.period for one in watched.fell]
+    if set(now) & set(before):
         return None
     own = {one.label: one.rows for one in periods_of(scope, asking)}
-    together = own[before[0]].copy()
-    for label in before[1:]:
-        together |= own[label]
-    return case_mix(scope, (", ".join(before), together), (now, own[now]))
+    then, present = (_together([own[label] for label in labels]) for labels in (before, now))
+    return case_mix(scope, (spanned(before), then), (spanned(now), present))
+
+
+def spanned(labels: Sequence[str]) -> str:
+    """Return the first and the last of some periods as one label."""
+    first, last = labels[0].split(" to ")[0], labels[-1].split(" to ")[-1]
+    return first if first == last else f"{first} to {last}"
+
+
+def _together(rows: Sequence["Flags"]) -> "Flags":
+    found = rows[0].copy()
+    for one in rows[1:]:
+        found |= one
+    return found
 
 
 def remember_jury(

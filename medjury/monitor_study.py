@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from calibration.watch import Watched
 
 
+NOTHING = "nothing to compare: the newest period is the baseline"
+
+
 @dataclass(frozen=True, eq=False)
 class Monitored:
     """All that was found, for the screen, JSON and OpenMetrics."""
@@ -78,7 +81,7 @@ class Monitored:
             "periods": [asdict(one) for one in self.periods],
             "cusum": [asdict(one) for one in watched.rows],
             "anchor": [asdict(one) for one in self.anchor],
-            "case_mix": asdict(self.mix) if self.mix else None,
+            "case_mix": asdict(self.mix) if self.mix else {"note": NOTHING},
             "jurors": list(self.jurors),
         }
         return {name: plain(value) for name, value in body.items()}
@@ -106,8 +109,9 @@ def monitored(engine: Engine, wanted: Wanted, today: date) -> Monitored:
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.anchor import anchor_rows, anchors
+    from calibration.anchor import anchor_rows
     from calibration.drift import verdict
+    from calibration.scored_again import anchors, without_later
     from calibration.watch import fallen, watch
 
     everything = scores_of(engine)
@@ -116,7 +120,7 @@ def monitored(engine: Engine, wanted: Wanted, today: date) -> Monitored:
     normal = normal_of(engine, wanted, scores)
     with threadpool_limits(1):
         again = juror_ratings(engine)
-        scope = scope_of(engine, scores, jury, wanted)
+        scope = scope_of(engine, without_later(scores, again), jury, wanted)
         rows, asking = dated_periods(engine, scope, again, wanted, today)
         watched = watch(rows, normal)
         anchor = anchor_rows(scope, jury, anchors(again, scores.rubrics))

@@ -1,6 +1,7 @@
 """`medjury monitor` on the screen."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,14 @@ if TYPE_CHECKING:
     from medjury.monitor_study import Monitored
 
 HIDDEN = ("scored ", "simulated raters: ", "too few: ")
+WEEK = timedelta(days=7)
 BETWEEN = "a fall between them is no change of the model"
+
+
+SOURCES = {
+    "baseline": "of the baseline, and its own error makes false alarms more frequent",
+    "given": "given",
+}
 
 
 def print_monitored(found: "Monitored", to: Path | None = None) -> None:
@@ -93,8 +101,8 @@ def _target(target: Mapping[str, Any]) -> Iterator[str]:
         return
     ends = "" if target["low"] is None else f" ({_ends(target['low'], target['high'])})"
     yield (
-        f"CUSUM in standard errors below the target {_number(target['icc'])}{ends}, from "
-        f"{target['source']}; alarm at 4"
+        f"CUSUM: standard errors below the target {_number(target['icc'])}{ends}, alarm at 4; the "
+        f"target is {SOURCES.get(target['source'], 'of ' + target['source'])}"
     )
 
 
@@ -106,10 +114,15 @@ def _notes(body: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _scored_at(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Say where all periods were scored by the jury on the same day: it cannot have changed."""
-    days = {row[end] for row in rows for end in ("jury_first", "jury_last") if row[end]}
-    if len(rows) > 1 and len(days) == 1:
-        yield f"the jury scored all periods on {days.pop()}: {BETWEEN}"
+    """Say where the jury scored all periods at one time: then it cannot have changed."""
+    days = [
+        date.fromisoformat(row[end])
+        for row in rows
+        for end in ("jury_first", "jury_last")
+        if row[end]
+    ]
+    if len(rows) > 1 and days and max(days) - min(days) < WEEK:
+        yield f"the jury scored all periods within a week, by {max(days)}: {BETWEEN}"
     if len(rows) == 1:
         row = rows[0]
         yield (
@@ -140,14 +153,11 @@ def _anchor(rows: Sequence[Mapping[str, Any]], simulated: str, to: Path | None) 
             say(f"  {row['scorer'].removeprefix('juror:')}: {'; '.join(kept)}", to)
 
 
-def _mix(mix: Mapping[str, Any] | None) -> Iterator[str]:
-    if mix is None:
-        yield "case mix: one period only, nothing to compare"
+def _mix(mix: Mapping[str, Any]) -> Iterator[str]:
+    if mix.get("mean_now") is None:
+        yield f"case mix: {mix['note']}"
         return
     yield f"case mix, {mix['now']} against {mix['baseline']}:"
-    if mix["mean_now"] is None:
-        yield f"  {mix['note']}"
-        return
     yield (
         f"  clinicians' mean {mix['mean_now']:.2f}, was {mix['mean_baseline']:.2f}; SD "
         f"{mix['sd_now']:.2f}, was {mix['sd_baseline']:.2f}"
