@@ -32,7 +32,8 @@ class DetectableRow:
         The same with sd of ddof 1, z to all digits, and the scores of the macro-average,
         (score - low) / (high - low): this one is comparable with differences between models.
     n_instances, n_pairs : int
-        Instances that any pair shares, and pairs of models that share two or more.
+        Instances that any pair shares, and pairs of models that share two or more. A
+        model without any score on the benchmark is in no pair.
     note : str
     """
 
@@ -76,7 +77,8 @@ def detectable_row(benchmark: str, by: str, points: Array, shape: RubricShape) -
         where there is none. Each pair is compared on the instances that both have.
     shape : of the benchmark's rubric, for the ends of the scale
     """
-    shared = [_common(points[a], points[b]) for a, b in combinations(range(len(points)), 2)]
+    scored = points[(~np.isnan(points)).any(axis=1)]
+    shared = [_common(own, other) for own, other in combinations(scored, 2)]
     pairs = [own for own in shared if own.shape[1] >= LEAST_SHARED]
     rows = (~np.isnan(points)).sum(axis=0) > 1
     if not pairs:
@@ -114,4 +116,5 @@ def _said(
         yield f"{notes.counted(left, 'pair')} left out for sharing fewer than {LEAST_SHARED}"
     if shape.high <= 0:
         yield "no figure by the paper's formula, which divides by the top of the scale"
-    yield notes.few_instances(fewest).partition(":")[0]
+    if fewest < notes.FEW_INSTANCES:
+        yield f"with fewer than {notes.FEW_INSTANCES} instances the sd, and so the figure, is a guess"

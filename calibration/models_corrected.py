@@ -9,10 +9,11 @@ import pandas as pd
 from calibration.bootstrap import Counts
 from calibration.models_cells import Cells, cells
 from calibration.models_scores import Table
-from calibration.prediction_powered import Sample, prediction_powered_mean
+from calibration.prediction_powered import Sample, prediction_powered_mean, standardised_difference
 from calibration.scores import Array, Integers
 
 CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"
+UNLIKE = 0.25  # standard deviations; below it samples are commonly taken as alike (Rubin 2001)
 LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
 
 
@@ -27,12 +28,14 @@ class Estimate:
     counted : shape (responses,), True where a response's score enters
     instances : shape (models, benchmarks), instances with a score; of "corrected" those
         that clinicians rated, on which its certainty rests
+    warning : of "corrected", where rated responses are no random sample, or ""
     """
 
     by: str
     terms: tuple[Cells, ...]
     counted: pd.Series
     instances: Integers
+    warning: str = ""
 
     def means(self) -> Array:
         """Return shape (models, benchmarks); NaN where there is none."""
@@ -83,7 +86,27 @@ def _corrected(table: Table) -> Estimate:
     for place, model in plain:  # nothing to add, whatever is drawn: 0 / 1, never 0 / 0
         second.sums[place][:, model], second.numbers[place][:, model] = 0.0, 1.0
     counted = near.notna() | beyond.notna()
-    return Estimate(CORRECTED, (first, second), counted, _instances(first))
+    return Estimate(CORRECTED, (first, second), counted, _instances(first), _unlike(frame))
+
+
+def _unlike(frame: pd.DataFrame) -> str:
+    """Name the benchmarks whose rated responses the jury scores otherwise than the unrated.
+
+    By over a quarter of a standard deviation (`standardised_difference`) and two standard
+    errors; each model's own mean taken out, and the responses to one instance averaged.
+    """
+    told = []
+    for name, own in frame.dropna(subset=["jury"]).groupby("benchmark"):
+        apart = own["jury"] - own.groupby("model")["jury"].transform("mean")
+        means = apart.groupby([own["clinicians"].notna(), own["instance"]]).mean()
+        rated = means.index.get_level_values(0).to_numpy(dtype=np.bool_)
+        near, far = means.to_numpy()[rated], means.to_numpy()[~rated]
+        size = standardised_difference(near, far)
+        if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / len(near) + 1 / len(far)):
+            told.append(f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})")
+    if not told:
+        return ""
+    return f"rated responses may be no random sample by the jury's scores: {', '.join(told)}"
 
 
 def _sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> Sample:

@@ -26,6 +26,7 @@ def model_note(table: Table, found: Figures, model: int, shared: Sharing | None)
             _few(found, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),
             _lost(found, model, MACRO),
             _not_told_apart(table, found, model),
+            found.of.warning,
             notes.simulated(_simulated(table, found.of.by)),
         ]
     )
@@ -121,7 +122,9 @@ def _not_told_apart(table: Table, found: Figures, model: int) -> str:
             continue
         if abs(macro[model] - macro[other]) < DETECTABLE * float(np.std(finite, ddof=1)):
             close.append(table.layout.models[other])
-    return f"differs by less than can be detected from {', '.join(close)}" if close else ""
+    if not close:
+        return ""
+    return f"its macro-average differs by less than can be detected from that of {', '.join(close)}"
 
 
 def _simulated(table: Table, by: str) -> frozenset[str]:

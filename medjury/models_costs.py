@@ -90,6 +90,8 @@ def _bound(
     found: Sequence[Recorded], jurors: Sequence[str], panel: Panel | None
 ) -> tuple[float | None, str]:
     """Return the paper's upper bound of the recorded calls, or why there is none."""
+    if not found:
+        return None, ""
     if panel is None:
         return None, "the paper's bound needs the jurors' prices: name their --panel"
     if len(found) < len(set(jurors)):

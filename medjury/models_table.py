@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from medjury.agreement_table import told
-from medjury.output import say, show
+from medjury.output import counted, say, show
 
 Row = Mapping[str, Any]
 HEADINGS = (
@@ -56,12 +56,18 @@ def _cells(row: Row) -> list[str]:
         row["model"],
         f"{_with_sd(row['win_rate'], row['win_rate_sd'])}\n"
         f"{_between(row['win_rate_low'], row['win_rate_high'])}",
-        _number(row["win_rate_by_instance"]),
+        _by_instance(row),
         f"{_with_sd(row['macro_average'], row['macro_average_sd'])}\n"
         f"{_between(row['low'], row['high'])}",
         f"{_number(row['rank'], 0)}\n{_between(row['rank_low'], row['rank_high'], 0)}",
         f"{row['n_responses']} of {row['n_responses'] + row['n_missing']}",
     ]
+
+
+def _by_instance(row: Row) -> str:
+    if row["win_rate_by_instance"] is None:
+        return "-"
+    return f"{_number(row['win_rate_by_instance'])}\n{counted(row['n_paired'], 'pair')}"
 
 
 def _print_categories(rows: Sequence[Row], json_to: Path | None) -> None:

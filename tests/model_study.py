@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from calibration.models import Wanted, compare_models
 from calibration.scores import RubricShape, Scores
 
 SCALE = RubricShape(("accuracy",), 1, 5)
@@ -70,3 +71,12 @@ def by_hand():
     ratings = pd.DataFrame(rows, columns=FIELDS).assign(pass_=0, replicate=0)
     table = pd.DataFrame(responses, columns=FIELDS[:3])
     return Scores(ratings, table, {"notes": SCALE}), {one[0]: one[0][0] for one in responses}
+
+
+def compared(scores, authors, categories=None, **wanted):
+    wanted = {"jurors": ["gpt", "llama"], "reps": 200} | wanted
+    return compare_models(scores, authors, categories or {}, Wanted(**wanted))
+
+
+def by_model(found, by):
+    return {row.model: row for row in found.rows if row.by == by}

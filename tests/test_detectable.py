@@ -50,6 +50,13 @@ def test_pairs_are_compared_on_what_both_have_and_counted():
     assert "fewer than 20 instances" in row.note
 
 
+def test_a_model_without_a_score_here_is_in_no_pair():
+    points = np.array([[5.0, 3, 4], [4, 4, 2], [NAN, NAN, NAN]])
+    row = detectable_row("notes", "clinicians", points, FIVE)
+    assert row.n_pairs == 1
+    assert "left out" not in row.note
+
+
 def test_without_a_pair_it_is_undefined_and_says_why():
     row = detectable_row("notes", "jury", np.array([[5.0, 3, 4]]), FIVE)
     assert np.isnan([row.mde, row.mde_exact]).all()

@@ -9,9 +9,11 @@ import pytest
 from small import Run
 from sqlalchemy import Engine
 
+from data.errors import BadInput
 from data.queries.ledger import tried
 from data.queries.models import categories, lifted
 from data.queries.record import acts
+from medjury.models_costs import read_costs
 
 Write = Callable[[str, str], Path]
 MODELS = {"model-one": 4, "model-two": 3, "model-three": 2}
@@ -196,39 +198,32 @@ def test_costs_stand_beside_win_rates(run: Run, rated: Engine, write: Write) -> 
     [
         ("c.csv", "model,usd\nmodel-one,-1\n", "0 or more"),
         ("c.csv", "model,usd\nmodel-one,much\n", "c.csv row 2"),
+        ("c.csv", "model,usd\nmodel-one,inf\n", "0 or more"),
         ("c.csv", "model,usd\nmodel-one,1\nmodel-one,2\n", "stands twice"),
         ("c.csv", "model,price\nmodel-one,1\n", "'usd' is missing"),
-        ("c.csv", "model,usd\nmodel-nine,1\n", "names model-nine"),
         ("c.toml", "model-one = true\n", "0 or more"),
         ("c.toml", "model-one\n", "not a TOML file"),
         ("c.toml", "", "names no model"),
     ],
 )
-def test_wrong_costs_are_refused_before_anything_is_unblinded(
-    run: Run, rated: Engine, write: Write, name: str, body: str, said: str
-) -> None:
-    code, _, err = run("models", *LIFT, "--costs", str(write(name, body)))
-    assert code == 2
-    assert said in err
-    assert "model-two" not in err
-    assert not acts(rated, "unblinded")
+def test_wrong_costs_are_refused(write: Write, name: str, body: str, said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_costs(write(name, body))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_bad_input_ends_with_two_and_lifts_no_blind(run: Run, rated: Engine, write: Write) -> None:
+    nine = str(write("costs.csv", "model,usd\nmodel-nine,1\n"))
+    for arguments, said in (
         (["--by", "experts"], "experts"),
         (["--jurors", "gpt,nobody"], "nobody"),
         (["--criterion", "wit"], "no rubric has the criterion wit"),
         (["--seed", "-1"], "seed=-1"),
         (["--costs", "nowhere.toml"], "nowhere.toml"),
+        (["--costs", nine], "--costs names model-nine"),
         (["--json", "nowhere/models.json"], "nowhere"),
-    ],
-)
-def test_bad_input_ends_with_two_and_lifts_no_blind(
-    run: Run, rated: Engine, arguments: list[str], said: str
-) -> None:
-    code, _, err = run("models", *LIFT, *arguments)
-    assert code == 2
-    assert said in err
+    ):
+        code, _, err = run("models", *LIFT, *arguments)
+        assert code == 2
+        assert said in err
+        assert "model-two" not in err
     assert not acts(rated, "unblinded")

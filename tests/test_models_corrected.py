@@ -1,0 +1,81 @@
+"""The jury corrected with the clinicians' sample: where it is right, and where it says it may not be."""
+
+import numpy as np
+import pytest
+from model_study import QUALITY, by_model, compared, model_study
+
+from calibration.models_scores import model_table
+from calibration.prediction_powered import Sample, prediction_powered_mean
+from calibration.scores import Scores
+
+
+def test_a_corrected_mean_is_the_prediction_powered_mean():
+    scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, benchmarks=("notes",))
+    rows = by_model(compared(scores, authors), "corrected")
+    frame = model_table(scores, authors, ["gpt", "llama"]).frame
+    for number, name in enumerate(sorted(QUALITY)):
+        own = frame[frame["model"] == number]
+        rated, rest = own.dropna(), own[own["clinicians"].isna()]
+        sample = Sample(
+            rated["clinicians"].to_numpy(),
+            rated["jury"].to_numpy(),
+            rated["instance"].to_numpy(),
+            rest["jury"].to_numpy(),
+            rest["instance"].to_numpy(),
+        )
+        expected = prediction_powered_mean(sample).corrected
+        assert rows[name].macro_average == pytest.approx(expected.mean)
+        # Its interval is a bootstrap's: about as wide as that by formula.
+        low, high = expected.interval(0.95)
+        assert rows[name].high - rows[name].low == pytest.approx(high - low, rel=0.25)
+        assert "scored 60 of 60; 25 of them rated by clinicians" in rows[name].note
+
+
+def test_where_clinicians_rated_everything_the_correction_is_their_mean():
+    scores, authors = model_study(QUALITY, n=20, rated=20, bias={"gamma": 1.0})
+    found = compared(scores, authors)
+    clinical, corrected = by_model(found, "clinicians"), by_model(found, "corrected")
+    for name in QUALITY:
+        for field in ("win_rate", "macro_average", "macro_average_sd", "low", "high", "rank"):
+            assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
+
+
+def test_a_correction_from_chosen_responses_is_told_of():
+    scores, authors = model_study(QUALITY, n=80, rated=80)
+    jury = scores.ratings[scores.ratings["kind"] == "juror"].groupby("response_id")["score"].mean()
+    best = set(jury[jury > jury.quantile(0.6)].index)
+    kept = (scores.ratings["kind"] == "juror") | scores.ratings["response_id"].isin(best)
+    chosen = Scores(scores.ratings[kept], scores.responses, scores.rubrics)
+    (note, *_) = [row.note for row in compared(chosen, authors).rows if row.by == "corrected"]
+    assert "may be no random sample by the jury's scores: letters (" in note
+    assert "sd better" in note
+    fair = compared(*model_study(QUALITY, n=80, rated=30, seed=1))
+    assert not [row for row in fair.rows if "random sample" in row.note]
+
+
+def test_a_jury_that_favours_a_model_ranks_wrongly_and_its_correction_does_not():
+    scores, authors = model_study(QUALITY, bias={"gamma": 0.9})
+    found = compared(scores, authors)
+    assert list(by_model(found, "jury")) == ["gamma", "alpha", "beta"]
+    assert list(by_model(found, "corrected")) == ["alpha", "beta", "gamma"]
+
+
+@pytest.mark.slow
+def test_corrected_intervals_hold_the_truth_where_the_jurys_do_not():
+    held = {"jury": [], "corrected": [], "clinicians": []}
+    width = {by: [] for by in held}
+    wrong = dict.fromkeys(held, 0)
+    for seed in range(120):
+        scores, authors = model_study(QUALITY, bias={"gamma": 0.9}, n=100, rated=30, seed=seed)
+        found = compared(scores, authors, reps=400)
+        for by in held:
+            rows = by_model(found, by)
+            wrong[by] += list(rows) != ["alpha", "beta", "gamma"]
+            for name, row in rows.items():
+                held[by].append(row.low <= (QUALITY[name] - 1) / 4 <= row.high)
+                width[by].append(row.high - row.low)
+    assert wrong["jury"] == 120
+    assert wrong["corrected"] <= 2
+    assert np.mean(held["corrected"]) >= 0.91
+    assert np.mean(held["jury"]) < 0.7
+    assert np.mean(width["corrected"]) < 0.85 * np.mean(width["clinicians"])
