@@ -1,0 +1,218 @@
+"""`medjury juries`: its figures, its JSON, what the ledger keeps of it, and what verdicts cost."""
+
+import json
+import math
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from small import Run
+from sqlalchemy import Engine
+from sqlmodel import select
+
+from data.database import reading
+from data.queries import benchmarks
+from data.queries.costs import JurorCost, juror_costs
+from data.queries.ledger import tried
+from data.queries.record import acts, verify
+from data.schema import Response, Status
+from data.store.attempts import AttemptRecord, JurorRecord, add_jurors, record_attempts
+from data.store.ledger import EVALUATED, Evaluated, remember
+
+Write = Callable[[str, str], Path]
+JURORS = ("alpha", "beta", "gamma")
+KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
+KEYS += ["seed", "n_responses", "n_tried_before", "n_unknown_cost", "winner", "by_size", "rows"]
+KEYS += ["note"]
+ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_response"]
+ROW += ["on_front", "n_responses", "note"]
+
+
+@pytest.fixture
+def study(run: Run, write: Write) -> Run:
+    """Bring in 30 responses on two benchmarks, two clinicians and three jurors; one score is lost."""
+    random = np.random.default_rng(0)
+    lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for n in range(30):
+        benchmark = "visits" if n < 18 else "notes"
+        lines.append(f"i{n},{benchmark},c {n},Write.,,r{n},m,said {n}")
+        quality = random.normal(3, 0.9)
+        for rater, noise in (("dr_a", 0.6), ("dr_b", 0.6), *zip(JURORS, (0.5, 0.8, 1.1))):  # noqa: B905  # fixed
+            if (n, rater) == (3, "gamma"):
+                continue
+            own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
+            kind = "clinician" if rater.startswith("dr") else "juror"
+            scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
+    assert run("import", str(write("r.csv", "\n".join(lines))))[0] == 0
+    assert run("ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
+    return run
+
+
+def juries(run: Run, *options: str) -> dict[str, Any]:
+    code, out, err = run("juries", "--reps", "60", "--json", "-", *options)
+    assert code == 0, err
+    body: dict[str, Any] = json.loads(out)
+    return body
+
+
+def test_the_json_has_every_key_and_every_jury(study: Run) -> None:
+    body = juries(study)
+    assert list(body) == KEYS
+    assert (body["benchmark"], body["k_jurors"], body["n_juries"]) == ("combined", 3, 7)
+    assert (body["method"], body["pool"], body["criterion"]) == ("paper", "mean", None)
+    assert all(list(row) == ROW for row in body["rows"])
+    assert list(body["winner"]) == [*ROW, "optimism", "n_compared"]
+    assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
+    assert {row["n_responses"] for row in body["rows"]} == {29, 30}
+    assert "--common" in body["note"]
+    best = body["winner"]
+    assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
+
+
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_the_whole_jury_and_single_jurors_are_as_calibrate_has_them(
+    study: Run, method: str
+) -> None:
+    found = {tuple(row["jurors"]): row for row in juries(study, "--method", method)["rows"]}
+    code, out, _ = study("calibrate", "--reps", "60", "--json", "-", "--method", method)
+    rows = {row["scorer"]: row for row in json.loads(out)["rows"] if row["benchmark"] == "combined"}
+    assert code == 0
+    for jurors, scorer in ((JURORS, "jury"), *(((one,), f"juror:{one}") for one in JURORS)):
+        own = found[jurors]
+        assert own["icc"] == pytest.approx(rows[scorer]["icc"], abs=1e-12)
+        assert own["n_responses"] == rows[scorer]["n_responses"]
+        ends = [rows[scorer]["boot_low"], rows[scorer]["boot_high"]]
+        assert [own["low"], own["high"]] == pytest.approx(ends, abs=1e-9)
+
+
+def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole(
+    study: Run, engine: Engine
+) -> None:
+    assert juries(study)["n_tried_before"] == 0
+    assert juries(study, "--seed", "1")["n_tried_before"] == 0
+    entries = tried(engine)
+    every = {one for size in (1, 2, 3) for one in combinations(JURORS, size)}
+    assert {entry.jurors for entry in entries} == every
+    assert [entry.times for entry in entries] == [2] * 7
+    assert [len(act.detail["juries"]) for act in acts(engine, EVALUATED)] == [7, 7]
+    assert verify(engine).findings == ()
+
+
+def test_other_ways_to_pool_and_other_responses_are_other_juries(
+    study: Run, engine: Engine
+) -> None:
+    juries(study)
+    assert juries(study, "--pool", "median")["n_tried_before"] == 7
+    assert juries(study, "--common")["n_tried_before"] == 14
+    assert juries(study, "--pool", "weighted")["n_tried_before"] == 21
+    assert len(tried(engine)) == 28
+    assert {one.method for one in tried(engine)} == {"paper", "paper, median", "paper, weighted"}
+
+
+def test_later_p_values_pay_for_all_juries_looked_at(study: Run) -> None:
+    def n_tried() -> int:
+        _, out, _ = study("calibrate", "--details", "--reps", "60", "--json", "-")
+        rows = json.loads(out)["details"]["differences"]
+        return max(row["n_tried"] for row in rows if row["benchmark"] == "combined")
+
+    before = n_tried()
+    juries(study, "--sizes", "2")
+    assert n_tried() == before + 3
+
+
+def test_the_screen_says_who_won_what_it_is_worth_and_how_many_were_tried(study: Run) -> None:
+    code, out, _ = study("juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
+    assert code == 0
+    assert "visits: the best jury of each size (method paper, mean of members)" in out
+    assert "visits: the first of 7 juries" in out
+    assert "the best of 7 juries" in out
+    assert "0 other juries were tried on this study before" in out
+    assert "7 juries with a juror whose cost is not known" in out
+    assert "unknown" in out
+
+
+def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:
+    body = juries(study, "--pool", "weighted", "--top", "1")
+    assert body["common"] is True
+    assert all(sum(row["weights"]) == pytest.approx(1) for row in body["rows"])
+    assert [row["icc_honest"] is None for row in body["rows"]] == [False] + [True] * 6
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sizes", "2-9"], "there are 3 jurors to choose from"),
+        (["--sizes", "3-2"], "the first is at least 1"),
+        (["--sizes", "a few"], "give one size or two as 1-5"),
+        (["--jurors", "alpha,nobody"], "no ratings by a juror nobody"),
+        (["--benchmark", "wards"], "this study has notes, visits, combined"),
+        (["--criterion", "wit"], "no rubric has the criterion wit"),
+        (["--pool", "mode"], "mean or median or weighted"),
+        (["--json", "no/such/folder.json"], "not a file in a folder that exists"),
+    ],
+)
+def test_bad_options_get_one_message_and_nothing_is_noted(
+    study: Run, engine: Engine, options: list[str], said: str
+) -> None:
+    code, out, err = study("juries", *options)
+    assert (code, out) == (2, "")
+    assert said in " ".join(err.split()).replace("│ ", "")
+    assert tried(engine) == []
+
+
+def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> None:
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    run("import", str(write("r.csv", head + "i,visits,c,Write.,,r1,m,said")))
+    ratings = "response_id,rater,kind,accuracy,completeness,clarity\nr1,dr_a,clinician,3,3,3\n"
+    run("ratings", str(write("s.csv", ratings)))
+    code, _, err = run("juries")
+    assert code == 2
+    assert "no juror has rated anything in this study: `medjury jury run PANEL`" in err
+
+
+def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engine) -> None:
+    keys = add_jurors(small_study, [JurorRecord(one, "", {}) for one in ("a", "b", "c")])
+    rubric = benchmarks(small_study)[0].rubric
+    with reading(small_study) as session:
+        responses = [one.id or 0 for one in session.exec(select(Response))]
+
+    def call(juror: str, response: int, status: Status, usd: float | None, number: int = 1) -> None:
+        told = {"request_sha256": "0" * 64, "usd": usd, "number": number}
+        record = AttemptRecord(keys[juror], responses[response], status, **told)  # type: ignore[arg-type]  # as named
+        record_attempts(small_study, [(record, rubric, None)])
+
+    call("a", 0, Status.OK, 0.02)
+    call("a", 1, Status.INVALID_JSON, 0.03)
+    call("a", 1, Status.OK, 0.01, number=2)
+    call("a", 2, Status.BUDGET_STOPPED, None, number=0)  # never sent
+    call("b", 0, Status.OK, 0.5)
+    call("b", 1, Status.TIMEOUT, None)
+    call("c", 0, Status.REFUSED, 0.1)
+    costs = juror_costs(small_study)
+    assert costs["a"] == JurorCost(pytest.approx(0.06), 3, 0, 2)
+    assert costs["a"].usd_per_verdict == pytest.approx(0.03)
+    assert costs["b"] == JurorCost(0.5, 2, 1, 1)
+    assert costs["b"].usd_per_verdict is None
+    assert costs["c"].usd_per_verdict is None
+    assert juror_costs(small_study, "visits") == costs
+    assert juror_costs(small_study, "elsewhere") == {}
+
+
+def test_1585_juries_are_remembered_and_counted_again_and_twice_in_one_go(engine: Engine) -> None:
+    names = [f"j{n}" for n in range(12)]
+    add_jurors(engine, [JurorRecord(one, "", {}) for one in names])
+    every = [
+        Evaluated(one, "b", "paper", "f" * 64, 56, math.nan)
+        for size in range(1, 6)
+        for one in combinations(names, size)
+    ]
+    remember(engine, [*every, every[0]])
+    remember(engine, every)
+    entries = tried(engine)
+    assert len(entries) == 1585
+    assert sorted({entry.times for entry in entries}) == [2, 3]
+    assert verify(engine).findings == ()
