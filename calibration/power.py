@@ -108,21 +108,20 @@ def power(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
 def detectable(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> float:
     """Return the smallest difference that n responses show with 80 % power.
 
-    `contest.difference` is not read. The other scorer is the worse one, down to an ICC of 0.
+    `contest.difference` is not read. The other scorer is the worse one; where the difference
+    is larger than the jury's ICC, its own is below 0.
 
     Returns
     -------
     float
-        NaN where even a scorer with ICC 0 cannot be told from the jury with 80 % power.
+        NaN where even a difference of 1 is not shown with 80 % power.
     """
     factors = _factors(n, seed, draws)
 
     def enough(gap: float) -> bool:
         return _power(Contest(contest.jury, gap, contest.shared), n, factors).power >= POWER
 
-    if contest.jury <= 0 or not enough(contest.jury):
-        return math.nan
-    return _least(enough, 0.0, contest.jury)
+    return _least(enough, 0.0, 1.0) if enough(1.0) else math.nan
 
 
 def responses_for(contest: Contest, seed: int = 0, draws: int = DRAWS) -> int | None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -190,21 +191,14 @@ def _of_pilot(one: "Variation", n: int, wanted: Wanted) -> PowerRow:
         compared=one.b,
         n=n,
         difference=gap,
-        power=_normal(gap / sd - CRITICAL) if known else NAN,
+        power=NormalDist().cdf(gap / sd - CRITICAL) if known else NAN,
         mde=DETECTABLE * sd,
         n_for_difference=needed,
         sd=sd,
         rule=DETECTABLE * sd,
-        source=(
-            f"pilot: {one.n_responses} responses to {one.n_instances} instances, "
-            "scaled by 1 / sqrt(n)"
-        ),
+        source=f"pilot: {one.n_responses} responses to {one.n_instances} instances, by 1 / sqrt(n)",
         note="; ".join(filter(None, (one.note, _beyond(needed, wanted)))),
     )
-
-
-def _normal(z: float) -> float:
-    return (1 + math.erf(z / math.sqrt(2))) / 2
 
 
 def _simulated(row: PlanRow, wanted: Wanted) -> PowerRow:
@@ -218,7 +212,6 @@ def _simulated(row: PlanRow, wanted: Wanted) -> PowerRow:
     sd, least = power(null, n, wanted.seed).sd, detectable(null, n, wanted.seed)
     found = power(asked, n, wanted.seed) if asked else None
     needed = responses_for(asked, wanted.seed) if asked else None
-    few = "" if math.isfinite(least) else "not even a scorer with ICC 0 is told apart at 80 %"
     return PowerRow(
         compared="another scorer",
         n=n,
@@ -233,8 +226,17 @@ def _simulated(row: PlanRow, wanted: Wanted) -> PowerRow:
             f"{DRAWS} simulated studies: jury ICC(C,2) {jury:.2f} ({row.basis}), "
             f"shared error {wanted.shared:g}"
         ),
-        note="; ".join(filter(None, (few, _beyond(needed, wanted)))),
+        note="; ".join(filter(None, (_unlikely(least, jury, n), _beyond(needed, wanted)))),
     )
+
+
+def _unlikely(least: float, jury: float, n: int) -> str:
+    """Say where a power is not to be counted on, or is of a scorer that disagrees."""
+    from calibration.notes import FEW_INSTANCES
+
+    if n < FEW_INSTANCES:
+        return f"fewer than {FEW_INSTANCES} responses: too few for a power to trust"
+    return "that is more than from a scorer without any agreement" if least > jury else ""
 
 
 def two(single: float) -> float:

@@ -109,7 +109,7 @@ def _of_plan(row: PlanRow, wanted: Wanted) -> str:
         f"{value:z.2f} {BASES[row.basis]}, is expected to be {_number(row.width_expected)} wide, "
         f"and in {share} of such studies no wider than {_number(row.width_assured)}. A width of "
         f"{row.width:g} takes {row.n_bonett} responses on average (Bonett), {row.n_zou} with "
-        f"{share} assurance (Zou), {row.n_exact} with the exact F interval of calibrate."
+        f"{share} assurance (Zou), {row.n_exact} with the exact F interval."
     )
 
 
@@ -129,13 +129,18 @@ def _of_power(row: PowerRow) -> str:
     if math.isfinite(row.mde):
         said += f"find a difference of {row.mde:.2f} with 80 % power at two-sided 5 %"
     else:
-        said += "find no difference with 80 % power"
+        said += _unfound(row)
     if math.isfinite(row.power):
         said += f", one of {row.difference:g} with {row.power * 100:.0f} %"
         more = f"for 80 % it takes {row.n_for_difference}"
         said += f"; {more}" if row.n_for_difference else ""
     note = _told(row.note)
     return f"{said} ({row.source}{'; ' if note else ''}{note})."
+
+
+def _unfound(row: PowerRow) -> str:
+    known = math.isfinite(row.sd)
+    return "find not even a difference of 1 with 80 % power" if known else "find what is unknown"
 
 
 def _told(note: str) -> str:

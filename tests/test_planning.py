@@ -7,8 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from small import Run
+from sqlmodel import Session, select
 
 from calibration.pilot import Reliability, Variation
+from data.card import Reply
+from data.database import open_study
+from data.queries import next_task
+from data.queries.ledger import tried
+from data.schema import Rater
+from data.store import Slot, assign, invite, submit
 from medjury.planning_rows import Piloted, PlanRow, Wanted, plan_rows, power_rows
 
 ROW = [
@@ -108,6 +115,16 @@ def test_the_same_seed_is_the_same_plan(run: Run) -> None:
     assert first == again
     assert first["power"] != other["power"]
     assert first["rows"] == other["rows"]
+
+
+def test_a_difference_out_of_reach_and_one_beyond_no_agreement_say_so(run: Run) -> None:
+    beyond = planned(run, "--icc", "0.54", "--responses", "56")
+    assert beyond["power"][0]["mde"] > 0.54
+    assert "more than from a scorer without any agreement" in beyond["power"][0]["note"]
+    out_of_reach = planned(run, "--icc", "0.3", "--responses", "15")
+    assert out_of_reach["power"][0]["mde"] is None
+    assert "too few for a power to trust" in out_of_reach["power"][0]["note"]
+    assert any("not even a difference of 1" in line for line in out_of_reach["sentences"])
 
 
 @pytest.mark.parametrize(
@@ -223,11 +240,30 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(run: Run, tmp_pa
     with_ledger = run("verify")
     assert with_ledger[0] == 0
 
-    from data.database import open_study
-    from data.queries.ledger import tried
-
     entries = tried(open_study(f"sqlite:///{tmp_path / 'study.db'}"))
     assert [(entry.jurors, entry.times) for entry in entries] == [(("gpt",), 2)]
+
+
+@pytest.mark.usefixtures("pilot")
+def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
+    run: Run, tmp_path: Path
+) -> None:
+    engine = open_study(f"sqlite:///{tmp_path / 'study.db'}")
+    invite(engine, ["dr_c"])
+    with Session(engine) as session:
+        rater = session.exec(select(Rater.id).where(Rater.handle == "dr_c")).one()
+    assign(engine, [Slot("dr_c", number, number) for number in (1, 2, 3)], seed=0, per_response=1)
+    for seconds in (60, 180, 600):
+        task = next_task(engine, rater or 0)
+        assert task is not None
+        reply = Reply({"accuracy": 3, "completeness": 3, "clarity": 4})
+        submit(engine, rater or 0, task.card.code, reply, seconds)
+    body = planned(run, "--pilot", "--clinicians", "4")
+    assert (body["assumed"]["pilot"]["minutes"], body["assumed"]["pilot"]["timed"]) == (3, 3)
+    row = body["rows"][0]
+    assert row["minutes_per_clinician"] == row["per_clinician"] * 3
+    given = planned(run, "--pilot", "--clinicians", "4", "--minutes-per-response", "10")
+    assert given["rows"][0]["minutes_per_clinician"] == row["per_clinician"] * 10
 
 
 @pytest.mark.usefixtures("pilot")
