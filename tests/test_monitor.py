@@ -1,0 +1,302 @@
+"""`medjury monitor` as its user meets it."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small import Run
+from sqlalchemy import Engine, text
+
+from data.queries.ledger import tried
+from data.queries.periods import clinician_dates
+from data.queries.record import verify
+from medjury.monitor_jurors import juror_ends, notices
+from medjury.monitor_metrics import Gauge
+
+Write = Callable[[str, str], Path]
+CRITERIA = ("accuracy", "completeness", "clarity")
+QUICK = ("--reps", "50")
+
+
+def responses(n: int) -> str:
+    rows = [f"i{k},visits,note,task,r{k},model-one,text {k}" for k in range(n)]
+    return "\n".join(["instance_id,benchmark,context,prompt,response_id,model,response", *rows])
+
+
+def ratings(months: int, a_month: int, good: int, again: bool = False, seed: int = 0) -> str:
+    """Return ratings of so many months from January 2025; the jurors guess after `good` months."""
+    random = np.random.default_rng(seed)
+    rows = [f"response_id,rater,kind,{','.join(CRITERIA)},rated_at,replicate"]
+
+    def add(k: int, who: str, kind: str, around: float, sd: float, day: str, of: int = 0) -> None:
+        scores = np.clip(np.round(around + sd * random.normal(size=3)), 1, 5)
+        rows.append(f"r{k},{who},{kind},{','.join(map(str, scores))},{day}T09:00:00Z,{of}")
+
+    for k in range(months * a_month):
+        month, quality = k // a_month, 3 + random.normal()
+        day = date(2025 + month // 12, month % 12 + 1, 1 + k % 28).isoformat()
+        for doctor in random.permutation(4)[:2]:
+            add(k, f"dr{doctor}", "clinician", quality, 0.5, day)
+        for juror in ("gpt", "claude"):
+            add(k, juror, "juror", quality if month < good else 3, 0.6, day)
+            if again and month == 0:
+                add(k, juror, "juror", 3, 1.2, "2025-12-01", 1)
+    return "\n".join(rows)
+
+
+@pytest.fixture
+def studied(run: Run, write: Write) -> Callable[..., None]:
+    """Fill the study: months, responses a month, and months in which the jury is good."""
+
+    def fill(months: int, a_month: int, good: int, again: bool = False) -> None:
+        assert run("import", str(write("responses.csv", responses(months * a_month))))[0] == 0
+        table = ratings(months, a_month, good, again)
+        assert run("ratings", str(write("ratings.csv", table)))[0] == 0
+
+    return fill
+
+
+def monitor(run: Run, *arguments: str) -> tuple[int, dict[str, object]]:
+    code, out, err = run("monitor", *QUICK, "--json", "-", *arguments)
+    assert "Traceback" not in err
+    return code, json.loads(out)
+
+
+def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[..., None]) -> None:
+    studied(5, 20, 5)
+    code, body = monitor(run)
+    assert code == 0
+    assert (body["fallen"], body["judged"], body["alarm"]) == (False, True, None)
+    assert [one["period"] for one in body["periods"]] == [f"2025-0{m}" for m in range(1, 6)]
+    assert [one["role"] for one in body["cusum"]] == ["baseline"] * 3 + ["watched"] * 2
+    assert body["drift"]["drift"] == "none"
+
+
+def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
+    run: Run, studied: Callable[..., None]
+) -> None:
+    studied(6, 20, 4, again=True)
+    code, body = monitor(run)
+    assert code == 1
+    assert body["fallen"]
+    assert body["alarm"] in ("2025-05", "2025-06")
+    assert str(body["alarm"]) in str(body["reason"])
+    assert body["drift"]["drift"] == "model"
+    assert [one["scorer"] for one in body["anchor"]] == ["juror:gpt", "juror:claude", "jury"] or [
+        one["scorer"] for one in body["anchor"]
+    ] == ["juror:claude", "juror:gpt", "jury"]
+    said = run("monitor", *QUICK)[1]
+    assert said.splitlines()[-1].startswith("FALLEN: the CUSUM reached its limit in 2025-0")
+    assert "the data speak for the model" in said
+
+
+def test_the_json_has_the_keys_that_are_promised(run: Run, studied: Callable[..., None]) -> None:
+    studied(2, 20, 2)
+    _, body = monitor(run)
+    promised = {"threshold", "fallen", "reason", "reports", "periods", "cusum", "anchor"}
+    assert promised | {"case_mix", "jurors"} <= body.keys()
+    assert set(body["jurors"][0]) == {"juror", "model", "ends", "days_left"}
+    assert body["threshold"] == 0.4
+    assert body["cusum"] == []
+    assert "2 periods with enough instances, and 3 make the baseline" in body["target"]["note"]
+
+
+def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
+    run: Run, studied: Callable[..., None]
+) -> None:
+    studied(2, 20, 2)
+    code, body = monitor(run, "--min-icc", "0.999")
+    assert code == 1
+    assert "below 1.00" in str(body["reason"])
+    assert monitor(run, "--min-icc", "-1")[0] == 0
+
+
+def test_a_study_without_dates_is_one_period_and_says_why(
+    run: Run, small_study: Engine, write: Write
+) -> None:
+    rows = [
+        f"{name},{who},{kind},{score},{score},3"
+        for who, kind in (("dr_a", "clinician"), ("j", "juror"))
+        for name, score in (("r11", 1), ("r12", 4), ("r21", 2), ("r22", 5))
+    ]
+    table = "\n".join([f"response_id,rater,kind,{','.join(CRITERIA)}", *rows])
+    assert run("ratings", str(write("ratings.csv", table)))[0] == 0
+    code, body = monitor(run)
+    assert (code, len(body["periods"])) == (0, 1)
+    assert body["periods"][0]["too_few"]
+    assert "from 2 instances only" in str(body["reason"])
+    assert "were ratings brought in without rated_at" in run("monitor", *QUICK)[1]
+
+
+def test_reports_are_listed_with_what_changed_and_can_be_the_target(
+    run: Run, studied: Callable[..., None], write: Write, engine: Engine
+) -> None:
+    studied(4, 20, 4)
+    assert (
+        "frozen as report 1 (start)" in run("calibrate", *QUICK, "--freeze", "--name", "start")[1]
+    )
+    more = ratings(4, 20, 4, seed=9).replace("dr", "late")
+    assert run("ratings", str(write("more.csv", more)))[0] == 0
+    assert run("calibrate", *QUICK, "--freeze", "--jurors", "gpt")[0] == 0
+    first, second = monitor(run)[1]["reports"]
+    assert (first["report"], first["name"], first["changed"]) == (1, "start", [])
+    assert second["changed"][0] == "juror claude left"
+    assert any(one.startswith("ratings (80 -> 80 responses)") for one in second["changed"])
+    assert verify(engine).findings == ()
+    _, body = monitor(run, "--baseline-report", "1")
+    assert body["target"]["icc"] == pytest.approx(first["icc"])
+    assert body["target"]["note"] == "no CUSUM: no period since then has enough instances"
+    assert run("monitor", "--baseline-report", "7")[2].startswith("medjury: no report 7")
+    assert run("monitor", "--baseline-report", "1", "--method", "published")[0] == 2
+
+
+def test_a_correction_moves_no_response_to_another_month(
+    run: Run, studied: Callable[..., None], write: Write, engine: Engine
+) -> None:
+    studied(1, 20, 1)
+    before = clinician_dates(engine)
+    later = ratings(1, 20, 1, seed=5).replace("2025-01", "2025-09")
+    clinical = [line for line in later.splitlines() if "juror" not in line]
+    assert run("ratings", str(write("later.csv", "\n".join(clinical))))[0] == 0
+    after = clinician_dates(engine)
+    assert {name: one.first for name, one in before.items()} == {
+        name: one.first for name, one in after.items()
+    }
+
+
+def test_looking_is_noted_in_the_ledger_once(
+    run: Run, studied: Callable[..., None], engine: Engine
+) -> None:
+    studied(2, 20, 2)
+    run("calibrate", *QUICK)
+    monitor(run)
+    entries = [one for one in tried(engine) if one.benchmark == "visits"]
+    assert [(one.jurors, one.times) for one in entries] == [(("claude", "gpt"), 2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--since", "March"), "write it as 2026-03-01"),
+        (("--since", "2031-01-01"), "clinicians have rated no response since then"),
+        (("--min-icc", "1.5"), "at most 1"),
+        (("--min-icc", "nan"), "is no ICC"),
+        (("--baseline", "2", "--target", "0.5"), "give one of"),
+        (("--every", "day"), "--every"),
+        (("--jurors", "nobody"), "no ratings by a juror nobody"),
+        (("--benchmark", "other"), "no benchmark other"),
+        (("--json", "-", "--openmetrics", "-"), "cannot go to the same place"),
+        (("--openmetrics", "/nowhere/at/all"), "not a file in a folder that exists"),
+    ],
+)
+def test_bad_input_ends_with_two_and_a_word(
+    run: Run, studied: Callable[..., None], arguments: tuple[str, ...], said: str
+) -> None:
+    studied(1, 4, 1)
+    code, _, err = run("monitor", *arguments)
+    assert code == 2
+    assert said in " ".join(re.sub(r"[│╭╮╰╯─]", " ", err).split())
+
+
+def test_without_a_jury_there_is_nothing_to_monitor(
+    run: Run, small_study: Engine, write: Write
+) -> None:
+    table = f"response_id,rater,kind,{','.join(CRITERIA)}\nr11,dr_a,clinician,1,2,3"
+    assert run("ratings", str(write("ratings.csv", table)))[0] == 0
+    code, _, err = run("monitor")
+    assert code == 2
+    assert "no juror has rated anything" in err
+
+
+SAMPLE = re.compile(
+    r'[a-zA-Z_:][\w:]*\{([a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\} (NaN|-?\d+(\.\d+)?(e[+-]?\d+)?)'
+)
+
+
+def test_openmetrics_keeps_to_the_grammar_and_names_no_text(
+    run: Run, studied: Callable[..., None], tmp_path: Path
+) -> None:
+    studied(2, 20, 2)
+    run("calibrate", *QUICK, "--freeze")
+    to = tmp_path / "medjury.prom"
+    assert run("monitor", *QUICK, "--openmetrics", str(to))[0] == 0
+    written = to.read_text("utf-8")
+    assert run("monitor", *QUICK, "--openmetrics", "-")[1] == written
+    assert [one.name for one in tmp_path.glob(".*")] == []
+    *lines, end = written.splitlines()
+    assert (end, written[-1]) == ("# EOF", "\n")
+    family = ""
+    for line in lines:
+        if line.startswith("# TYPE "):
+            family = line.split()[2]
+            assert written.count(f"# TYPE {family} ") == 1
+        elif line.startswith("# "):
+            assert line.split()[1] in ("HELP", "UNIT")
+            assert line.split()[2] == family
+        else:
+            assert SAMPLE.fullmatch(line), line
+            assert line.startswith(f"{family}{{")
+    for line in re.findall("# UNIT (.*)", written):
+        assert line.split()[0].endswith(f"_{line.split()[1]}")
+    assert 'medjury_icc{benchmark="visits",scorer="jury",simulated="false"} 0.' in written
+    assert "model-one" not in written
+    assert "medjury_report_timestamp_seconds" in written
+
+
+def test_openmetrics_is_read_by_the_parser_of_prometheus(
+    run: Run, studied: Callable[..., None]
+) -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    studied(2, 20, 2)
+    written = run("monitor", *QUICK, "--openmetrics", "-")[1]
+    families = {one.name: one for one in parser.text_string_to_metric_families(written)}
+    assert families["medjury_icc"].samples[0].labels["benchmark"] == "visits"
+
+
+def test_labels_are_escaped_and_what_is_undefined_is_nan() -> None:
+    gauge = Gauge("g", 'a "b"', [({"benchmark": 'a"b\\c\nd'}, float("nan"))])
+    assert list(gauge.lines())[-1] == 'g{benchmark="a\\"b\\\\c\\nd"} NaN'
+
+
+def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
+    profile = {"model": "gpt-4o-2024-05-13", "host": "api.openai.com"}
+    elsewhere = profile | {"host": "hospital.example"}
+    today = date(2026, 10, 1)
+    rows = juror_ends(["a", "b", "c"], {"a": profile, "b": elsewhere}, None, today)
+    assert [one["ends"] for one in rows] == ["2026-10-23", None, None]
+    assert rows[0]["days_left"] == 22
+    assert list(notices(rows)) == [
+        "juror a (gpt-4o-2024-05-13) ends on 2026-10-23: "
+        "validate its successor while both can be asked"
+    ]
+    (gone,) = notices(juror_ends(["a"], {"a": profile}, None, date(2026, 12, 1)))
+    assert "ended on 2026-10-23: no new response can be scored by it" in gone
+
+
+def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) -> None:
+    panel = write(
+        "panel.toml",
+        'name = "p"\n[[juror]]\nname = "a"\nprovider = "openai"\nmodel = "m"\nfamily = "x"\n'
+        'base_url = "http://127.0.0.1:1/v1"\nretires = 2027-01-01\n',
+    )
+    (row,) = juror_ends(["a"], {}, str(panel), date(2026, 12, 1))
+    assert row == {"juror": "a", "model": "m", "ends": "2027-01-01", "days_left": 31}
+
+
+def test_simulated_raters_are_called_so_wherever_a_figure_shows(
+    run: Run, studied: Callable[..., None], engine: Engine
+) -> None:
+    studied(3, 20, 3)
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE rater SET simulated = 1 WHERE handle = 'dr1'"))
+    run("calibrate", *QUICK, "--freeze")
+    said = run("monitor", *QUICK)[1]
+    assert "(method paper, simulated)" in said
+    assert "simulated raters: dr1" in said
+    assert monitor(run)[1]["simulated"] == ["dr1"]
+    assert monitor(run)[1]["reports"][0]["simulated"]
+    assert 'simulated="true"' in run("monitor", *QUICK, "--openmetrics", "-")[1]
