@@ -202,7 +202,7 @@ def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():
     assert any(line.startswith("j0 moved by +0.") for line in found.said)
 
 
-def count(runs=40, **planted):
+def count(runs=24, **planted):
     return [
         judged(drifting(n=100, seed=seed, **planted), reps=200)[2].drift for seed in range(runs)
     ]
@@ -217,8 +217,9 @@ def test_a_planted_change_of_the_jurors_is_attributed_to_the_model():
 
 @pytest.mark.slow
 def test_a_planted_change_of_the_benchmarks_is_attributed_to_the_case_mix():
-    found = count(shares=(0.85, 0.3), bad=2.5)
-    assert np.mean([one == "case_mix" for one in found]) >= 0.7
+    found = count(shares=(0.9, 0.25), bad=3.0)
+    assert np.mean(["case_mix" in one for one in found]) >= 0.8
+    assert np.mean([one == "case_mix" for one in found]) >= 0.6
     assert np.mean([one == "model" for one in found]) <= 0.1
 
 
