@@ -136,19 +136,21 @@ def _row(scope: Scope, means: PredictionPowered, found: Agreement, level: float)
         weight=means.weight,
         gain=means.gain,
         agreement=found,
+        simulated=bool(simulated(scope)),
     )
 
 
 def _combined(scores: Scores, scope: Scope, parts: Sequence[_Part], level: float) -> PredictedRow:
     reason, rows = why_undefined_scope(scores, scope), [part.row for part in parts]
     known = [part for part in parts if part.row.n_rated and not reason]
-    found = agreement(scope)
+    found = Agreement(reason=reason) if reason else agreement(scope)
     checked = sum(row.n_checked for row in rows)
     covered = sum(row.coverage * row.n_checked for row in rows if row.n_checked)
     left = [row.benchmark for row in rows if not row.n_rated]
-    said = [reason] if reason else [found.warning, *_combined_notes(known, left)]
+    row = _row(scope, _stratified(known), found, level)
+    said = [reason] if reason else [row.warning, *_combined_notes(known, left)]
     return replace(
-        _row(scope, _stratified(known), found, level),
+        row,
         n_both=sum(row.n_both for row in rows),
         n_fit=sum(row.n_fit for row in rows),
         n_calibration=sum(row.n_calibration for row in rows),

@@ -30,6 +30,7 @@ class PredictedRow:
     rated_unrated_difference : of jury means, in standard deviations
     coverage : share of `n_checked` rated responses held by intervals made without them
     agreement : of jury and clinicians
+    simulated : whether any of them is
     """
 
     benchmark: str
@@ -53,12 +54,24 @@ class PredictedRow:
     coverage: float = NAN
     n_checked: int = 0
     agreement: Agreement = NO_AGREEMENT
+    simulated: bool = False
     note: str = ""
+
+    @property
+    def validated(self) -> bool:
+        """Tell whether real jurors are shown to agree with real clinicians."""
+        return self.agreement.shown and not self.simulated
+
+    @property
+    def warning(self) -> str:
+        """Return what to be told of a jury that is not validated, or ""."""
+        rehearsal = "NOT VALIDATED: a jury is not validated by simulated raters"
+        return rehearsal if self.simulated else self.agreement.warning
 
 
 def row_notes(scope: Scope, sample: Sample, row: PredictedRow, fitted: Conformal) -> Iterator[str]:
     """Say what a benchmark's figures rest on, and what not to conclude from them."""
-    yield row.agreement.warning
+    yield row.warning
     yield fitted.reason
     if fitted.map and fitted.map.flat:
         yield "the map is level: every response has the same value, whatever the jury said of it"

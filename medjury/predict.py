@@ -145,10 +145,10 @@ def figures(row: "PredictedRow") -> dict[str, Any]:
     """Return a row as JSON has it; what is undefined becomes None."""
     names = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
     own = {names.get(name, name): value for name, value in vars(row).items()}
-    found = own.pop("agreement")
-    note = own.pop("note")
+    found, note = own.pop("agreement"), own.pop("note")
+    del own["simulated"]  # the note names them
     own |= {"icc": found.icc, "icc_low": found.low, "icc_high": found.high}
-    own |= {"n_instances": found.instances, "validated": found.shown, "note": note}
+    own |= {"n_instances": found.instances, "validated": row.validated, "note": note}
     return {name: _figure(value) for name, value in own.items()}
 
 

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 MEANS = ("benchmark", "clinicians\nalone", "jury\nalone", "corrected", "n", "N", "lambda", "gain")
 SINGLE = ("benchmark", "both\nrated", "to fit", "m", "q", "held-out\ncoverage", "predicted")
-SIMULATED = "simulated raters: "
 WARNINGS = ("NOT VALIDATED", "RATED AND UNRATED DIFFER")
 TOLD = (
     "corrected: the jury on all n + N responses, corrected by what clinicians said of n. gain: so "
@@ -28,7 +27,7 @@ def print_predicted(
     rows: Sequence["PredictedRow"], level: float, json_to: Path | None = None
 ) -> None:
     """Print both tables, how well the jury agrees, and each note with its benchmarks."""
-    simulated = ", simulated" if any(SIMULATED in row.note for row in rows) else ""
+    simulated = ", simulated" if any(row.simulated for row in rows) else ""
     wide = [_means(row, " (", ")") for row in rows]
     fits = width(MEANS, wide) <= room(json_to)
     means = wide if fits else [_means(row, "\n", "") for row in rows]
