@@ -12,7 +12,7 @@ Row = Mapping[str, Any]
 HEADINGS = (
     "model",
     "win rate\n95 %",
-    "win rate by\ninstance",
+    "by\ninstance",
     "macro-average\n95 %",
     "rank\n95 %",
     "scored",
@@ -24,6 +24,7 @@ TITLES = {
 }
 MEANT = (
     "win rate: share of the other models beaten on a benchmark, a tie half a win; SD over opponents. "
+    "by instance: the same on the instances that both models have. "
     "macro-average: mean over benchmarks on 0 to 1; SD over benchmarks. Intervals are over instances."
 )
 DETECTABLE = (
@@ -60,7 +61,7 @@ def _cells(row: Row) -> list[str]:
         f"{_with_sd(row['macro_average'], row['macro_average_sd'])}\n"
         f"{_between(row['low'], row['high'])}",
         f"{_number(row['rank'], 0)}\n{_between(row['rank_low'], row['rank_high'], 0)}",
-        f"{row['n_responses']} of {row['n_responses'] + row['n_missing']}",
+        f"{row['n_responses']} of\n{row['n_responses'] + row['n_missing']}",
     ]
 
 
