@@ -60,6 +60,24 @@ def test_a_criterion_that_one_benchmark_has_is_not_shown_as_combined():
     assert ("combined", "accuracy") in shown
 
 
+def test_a_report_of_one_benchmark_asks_for_its_criteria_alone():
+    scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")}).of("aci")
+    found = criterion_rows(scores, Sitting(), Asked(reps=20))
+    assert [row.criterion for row in found] == ["accuracy", "completeness", "clarity"]
+
+
+def test_a_criterion_that_no_clinician_rated_is_undefined_and_the_others_stand():
+    scores = study(("aci", "bed"), n=24, criteria={"bed": ("accuracy", "safety")})
+    unrated = (scores.ratings["criterion"] == "safety") & (scores.ratings["kind"] == "clinician")
+    found = criterion_rows(without(scores, unrated), Sitting(), Asked(reps=20))
+    safety = [row for row in found if row.criterion == "safety"]
+    assert [(row.benchmark, row.note) for row in safety] == [
+        ("bed", "undefined: no clinician has rated this criterion")
+    ]
+    assert np.isnan(safety[0].icc)
+    assert len(found) == 3 + 3 + 1 - 1 + 1
+
+
 def test_where_one_criterion_was_asked_for_none_is_repeated():
     assert criterion_rows(study(n=24), Sitting(), Asked(reps=20, criterion="clarity")) == []
 

@@ -23,7 +23,9 @@ from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Array, Scores
 from calibration.secondary import secondary_rows
 from calibration.stack import MOST_ROWS, together
+from data.errors import TooFew
 
+UNRATED = "undefined: no clinician has rated this criterion"
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
@@ -62,9 +64,10 @@ class Paired:
 
 def criterion_names(scores: Scores, criterion: str | None) -> tuple[str, ...]:
     """Return the criteria worth a row of their own: none where one is all there is."""
-    if criterion is not None or all(len(one.criteria) == 1 for one in scores.rubrics.values()):
+    shapes = [scores.rubrics[name] for name in scores.benchmarks]
+    if criterion is not None or all(len(one.criteria) == 1 for one in shapes):
         return ()
-    every = [name for shape in scores.rubrics.values() for name in shape.criteria]
+    every = [name for shape in shapes for name in shape.criteria]
     return tuple(dict.fromkeys(every))
 
 
@@ -84,18 +87,21 @@ def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[Crite
 
     Raises
     ------
-    Unknown, BadInput, TooFew
-        As `table.agreement_table`.
+    Unknown, BadInput
+        As `table.agreement_table`. A criterion that no clinician rated is undefined, no error.
     """
     found: list[CriterionRow] = []
     for name in criterion_names(scores, asked.criterion):
-        having = [one for one, shape in scores.rubrics.items() if name in shape.criteria]
-        wanted = {*having, COMBINED} if len(having) > 1 else set(having)
-        found += [
-            _criterion_row(scope, scope.jury, scores, name)
-            for scope in scopes(scores, sitting, replace(asked, criterion=name))
-            if scope.jury and scope.name in wanted
-        ]
+        having = [one for one in scores.benchmarks if name in scores.rubrics[one].criteria]
+        wanted = [*having, COMBINED] if len(having) > 1 else having
+        try:
+            found += [
+                _criterion_row(scope, scope.jury, scores, name)
+                for scope in scopes(scores, sitting, replace(asked, criterion=name))
+                if scope.jury and scope.name in wanted
+            ]
+        except TooFew:
+            found += [CriterionRow(one, "jury", note=UNRATED, criterion=name) for one in wanted]
     return sorted(found, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
 
 

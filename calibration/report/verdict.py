@@ -121,7 +121,8 @@ def _reading(kind: Kind, held: Row, margin: float) -> str:
         lost = f"fewer than {FEW_INSTANCES} instances" if few else "too many resamples without it"
         return f"With {lost} that interval is not to be trusted."
     if kind == "shown":
-        return f"The whole interval lies above {line}, the margin set before."
+        named = ", the non-inferiority margin" if margin else ""
+        return f"The whole interval lies above {line}{named}."
     if kind == "worse":
         return "The whole interval lies below 0."
     return f"The interval reaches below {line}: this is neither proof of a difference nor of none."
