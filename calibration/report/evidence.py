@@ -91,7 +91,7 @@ def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[Crite
         As `table.agreement_table`. A criterion that no clinician rated is undefined, no error.
     """
     found: list[CriterionRow] = []
-    for name in criterion_names(scores, asked.criterion):
+    for name in criterion_names(scores, asked.criterion) if scores.raters("juror") else ():
         having = [one for one in scores.benchmarks if name in scores.rubrics[one].criteria]
         wanted = [*having, COMBINED] if len(having) > 1 else having
         try:
