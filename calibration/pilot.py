@@ -17,7 +17,7 @@ from calibration.scope import NAN, Scope
 from calibration.scores import Array, Flags, Integers
 
 NORMAL = 3.92  # standard errors between the ends of a 95 % interval
-HEAVY = 1.25  # a standard deviation that much larger than its interval tells is of rare extremes
+HEAVY = 1.25  # a standard deviation so much above what its interval tells is of rare extremes
 FEW_COMPOSITES = 5  # a z over fewer composites says little
 
 
@@ -44,7 +44,8 @@ class Variation:
 
     `b` is what the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for
     a held-out clinician before the same others. `sd` is of the bootstrap over `n_instances`
-    with their `n_responses`.
+    with their `n_responses`; where rare extremes make it more than 1.25 times that of a normal
+    curve with the same 95 % interval, it is the latter, for a larger study has no such extremes.
     """
 
     b: str
@@ -206,14 +207,12 @@ def _varied(scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]
     finite, counts = drawn[np.isfinite(drawn)], (int(rows.sum()), scope.grid.instances(rows))
     if counts[1] < LEAST_CLUSTERS or len(finite) < 2:
         return Variation(name, NAN, *counts, "undefined: a single instance does not vary")
-    sd = float(np.std(finite, ddof=1))
     ends = percentile_interval(finite)
-    robust = (ends.high - ends.low) / NORMAL
-    heavy = f"rare extremes: a normal curve as wide as its interval has sd {robust:.3f}"
-    words = [
-        heavy if sd > HEAVY * robust else "",
-        *_common_notes(scope, counts[1], drawn, raters),
-    ]
+    robust, sd = (ends.high - ends.low) / NORMAL, float(np.std(finite, ddof=1))
+    words = list(_common_notes(scope, counts[1], drawn, raters))
+    if sd > HEAVY * robust:
+        words = [f"rare extremes, sd {sd:.3g}: taken is that of a normal curve", *words]
+        sd = robust
     return Variation(name, sd, *counts, notes.joined(words))
 
 

@@ -153,7 +153,7 @@ def _plan_row(one: Expected, wanted: Wanted) -> PlanRow:
 
 def _impossible(one: Expected) -> str:
     if not math.isfinite(one.single):
-        return f"no {one.basis} to plan with"
+        return f"no {'ICC' if one.basis == 'pilot' else 'interval'} in the pilot"
     if not -1 / (one.columns - 1) < one.single < 1:
         return f"a single-rater ICC of {one.single:.2f} leaves nothing to plan from {one.columns} columns"
     return ""
@@ -192,7 +192,7 @@ def _of_pilot(one: "Variation", n: int, wanted: Wanted) -> PowerRow:
         n=n,
         difference=gap,
         power=NormalDist().cdf(gap / sd - CRITICAL) if known else NAN,
-        mde=DETECTABLE * sd,
+        mde=DETECTABLE * sd if DETECTABLE * sd <= 1 else NAN,
         n_for_difference=needed,
         sd=sd,
         rule=DETECTABLE * sd,

@@ -170,6 +170,8 @@ def _of_pilot(pilot: Piloted) -> Iterator[str]:
     """Yield what the pilot found, and what of it carries over only to a study like it."""
     yield f"Pilot: {pilot.benchmark}, jury {', '.join(pilot.jurors) or 'none'}."
     for one in (pilot.clinicians, pilot.jury):
+        if not math.isfinite(one.icc):
+            continue
         name = (
             "single-rater ICC of clinicians"
             if one.scorer == "clinicians"
@@ -182,7 +184,7 @@ def _of_pilot(pilot: Piloted) -> Iterator[str]:
             f"{'; ' if note else ''}{note}."
         )
     yield (
-        "Power and the jury's ICC hold for as many clinicians a response, and responses an "
+        "Power and a jury's ICC hold for as many clinicians a response, and responses an "
         "instance, as in the pilot."
     )
     if pilot.minutes is not None:

@@ -123,6 +123,12 @@ def test_only_the_responses_of_both_scorers_count():
     assert (found["juror:j0"].n_responses, found["juror:j1"].n_responses) == (80, 50)
 
 
+def test_rare_extremes_do_not_make_the_spread():
+    held = variations(scope_of(readings(12, seed=2), 4, reps=1000))[-1]
+    assert "rare extremes, sd 1.51e+05" in held.note
+    assert held.sd < 10
+
+
 def test_a_larger_study_varies_less_by_the_root_of_its_responses():
     assert Variation("metric:m", 0.2, 50, 25).at(200) == pytest.approx(0.1)
     assert np.isnan(Variation("metric:m").at(200))
@@ -131,14 +137,12 @@ def test_a_larger_study_varies_less_by_the_root_of_its_responses():
 @pytest.mark.slow
 def test_the_scaled_spread_is_that_of_larger_studies():
     def juror(seed, n):
-        return next(
-            one.sd
-            for one in variations(scope_of(readings(n, 0.6, seed=seed), 4, reps=400))
-            if one.b == "juror:j0"
-        )
+        scope = scope_of(readings(n, 0.6, seed=seed), 4, reps=400)
+        return next(one.sd for one in variations(scope) if one.b == "juror:j0")
 
-    small = np.mean([juror(seed, 100) for seed in range(20)])
-    assert np.mean([juror(seed, 400) for seed in range(10)]) == pytest.approx(small / 2, rel=0.1)
+    small = np.mean([juror(seed, 100) for seed in range(20)]) / 2
+    large = np.mean([juror(seed, 400) for seed in range(10)])
+    assert 0.85 * small < large < 1.02 * small  # scaling errs, if at all, to more responses
 
 
 def test_what_cannot_be_told_is_undefined_with_a_reason():
