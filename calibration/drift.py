@@ -13,6 +13,8 @@ LEVEL = 0.05
 MOVED = 0.1  # shares that differ by less are what any two months differ by
 HALF = 0.5  # of the fall must be explained before anything is named as its reason
 MODEL, MIX = "model", "case_mix"
+NOT_FALLEN = "agreement has not measurably fallen since the baseline"
+NOT_COMPARED = "no earlier period to compare the newest one with"
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,7 @@ class Verdict:
     Attributes
     ----------
     drift : str
-        "none" (agreement has not fallen), "model", "case_mix", "model_and_case_mix",
+        "none" (agreement has not fallen), "not_compared" (with what?), "model", "case_mix", "model_and_case_mix",
         "neither", or "unknown" (fallen, no anchor, and the case mix does not explain it).
     anchored : whether any juror has an anchor
     said : sentences, in the order to be read
@@ -46,8 +48,9 @@ def verdict(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> Ve
     moved, explained = _model(anchor), _mix(mix)
     anchored = any(row.n_responses for row in anchor)
     if not (alarm or (mix is not None and mix.change_high < 0)):
-        said = ["agreement has not measurably fallen since the baseline", *moved]
-        return Verdict("none", anchored, tuple(said))
+        compared = mix is not None and np.isfinite(mix.change_high)
+        said = NOT_FALLEN if compared else NOT_COMPARED
+        return Verdict("none" if compared else "not_compared", anchored, (said, *moved))
     drift = "_and_".join(([MODEL] if moved else []) + ([MIX] if explained else []))
     if not drift:
         drift = "neither" if anchored else "unknown"

@@ -202,6 +202,10 @@ def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():
     assert any(line.startswith("j0 moved by +0.") for line in found.said)
 
 
+def test_with_one_period_only_nothing_is_claimed():
+    assert verdict([], None, alarm=False).drift == "not_compared"
+
+
 def count(runs=24, **planted):
     return [
         judged(drifting(n=100, seed=seed, **planted), reps=200)[2].drift for seed in range(runs)
