@@ -1,5 +1,6 @@
 """`medjury juries`: every jury that the jurors already heard can make up, honestly ranked."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
+SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 POOLS = ("mean", "median", "weighted")
 
 
@@ -119,11 +121,10 @@ def _sizes(text: str | None) -> range | None:
     """Return the sizes that `A-B` or `A` means."""
     if text is None:
         return None
-    first, _, last = text.partition("-")
-    ends = [one.strip() for one in (first, last or first)]
-    if not all(one.isdecimal() and one.isascii() for one in ends):
+    found = SIZES.fullmatch(text)
+    if found is None:
         raise BadInput(f"--sizes {text}: give one size or two as 1-5")
-    low, high = map(int, ends)
+    low, high = int(found[1]), int(found[2] or found[1])
     if not 1 <= low <= high:
         raise BadInput(f"--sizes {text}: the first is at least 1 and at most the last")
     return range(low, high + 1)

@@ -9,12 +9,10 @@ import pandas as pd
 import pingouin
 import pytest
 from plain_scope import scope_of
-from scipy.optimize import nnls
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
 from calibration.juries import jury_ranking
-from calibration.juries_median import middle
 from calibration.juries_rows import Wanted, cost
 from calibration.juries_sets import compositions, number_of_juries
 from calibration.jury_icc import mean_pool
@@ -257,66 +255,6 @@ def test_no_juror_and_no_common_response_are_too_little():
     table[:30, 3], table[30:, 4] = NAN, NAN
     with pytest.raises(TooFew, match="no response was rated by all of j0, j1"):
         jury_ranking(scope_of(table, 3), Wanted(common=True))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_weights_are_those_of_scipys_nnls_and_sum_to_one(method):
-    scope = scope_of(simulate(n=50, jurors=5, seed=3), 3, method=method, reps=2)
-    pair = columns(scope.grid, Panel(("j0",), 1), method)
-    values = (
-        scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
-    )
-    y = pair.clinicians - pair.clinicians.mean()
-
-    found = jury_ranking(scope, Wanted(pool="weighted"))
-
-    assert len(found.rows) == 31
-    assert any(0.0 in row.weights for row in found.rows)
-    for row in found.rows:
-        own = values[:, scope.grid.columns(row.jurors)]
-        weights, _ = nnls(own - own.mean(axis=0), y)
-        weights /= weights.sum()
-        assert row.weights == pytest.approx(weights.tolist(), abs=1e-8)
-        assert sum(row.weights) == pytest.approx(1)
-        assert row.icc == pytest.approx(
-            column_icc(pair.clinicians, own @ weights, method), abs=1e-8
-        )
-
-
-def test_a_jury_in_which_nobody_agrees_has_no_weights():
-    table = simulate(jurors=2)
-    table[:, 3:] *= -1
-    found = jury_ranking(scope_of(table, 3, reps=20), Wanted(pool="weighted"))
-    assert [row.rank for row in found.rows] == [1, 2, None]
-    assert "none of them agrees" in found.rows[2].note
-    assert found.rows[2].weights is None
-    assert found.rows[0].weights == (1.0,)
-
-
-def test_jurors_who_say_the_same_share_their_weight():
-    table = simulate(jurors=2)
-    table[:, 4] = table[:, 3]
-    found = jury_ranking(scope_of(table, 3, reps=5), Wanted(pool="weighted", sizes=range(2, 3)))
-    assert found.rows[0].weights == pytest.approx((0.5, 0.5))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_the_median_of_members_is_numpys(method):
-    scope = scope_of(simulate(n=50, jurors=5, lost=0.1), 3, method=method, reps=3)
-    values = (
-        scope.grid.composites if method == "published" else z_within_raters(scope.grid.composites)
-    )
-    for row in jury_ranking(scope, Wanted(pool="median")).rows:
-        pair = columns(scope.grid, Panel(row.jurors, row.size), method)
-        median = np.median(values[:, scope.grid.columns(row.jurors)][pair.both], axis=1)
-        icc = column_icc(pair.clinicians[pair.both], median, method)
-        assert row.icc == pytest.approx(icc, abs=1e-12)
-
-
-@pytest.mark.parametrize("size", range(1, 9))
-def test_the_middle_is_the_median_of_any_number(size):
-    values = np.random.default_rng(size).integers(0, 5, (size, 200)).astype(float)
-    assert middle(values).tolist() == np.median(values, axis=0).tolist()
 
 
 def test_twelve_jurors_make_1585_juries_and_each_stands_once():

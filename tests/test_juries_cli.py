@@ -147,6 +147,7 @@ def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:
     [
         (["--sizes", "2-9"], "there are 3 jurors to choose from"),
         (["--sizes", "3-2"], "the first is at least 1"),
+        (["--sizes", "2-"], "give one size or two as 1-5"),
         (["--sizes", "a few"], "give one size or two as 1-5"),
         (["--jurors", "alpha,nobody"], "no ratings by a juror nobody"),
         (["--benchmark", "wards"], "this study has notes, visits, combined"),
