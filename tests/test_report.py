@@ -141,6 +141,10 @@ def test_a_page_of_simulated_raters_is_no_evidence():
     text = page(content)
     assert "Simulated: nothing here is evidence." in text
     assert "as well as a clinician does.</h1>" not in text
+    captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
+    assert len(captions) == 5
+    assert all(one.startswith("Simulated.") for one in captions[1:])
+    assert "Jury (simulated)" in text
 
 
 def test_hostile_names_are_shown_and_never_run():

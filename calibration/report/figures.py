@@ -60,16 +60,17 @@ def points(content: Content, benchmark: str) -> Iterator[Figure]:
     size = "" if cells else " The larger a circle, the more responses lie there."
     scatter = charts.chart_scatter(pair.clinicians, pair.jury)
     said = f"{whole(n)} responses: the jury's mean against the clinicians' mean, in points"
+    simulated = _simulated(content, benchmark)
     yield Figure(
         svg(scatter, f"s-{name}", said),
-        f"{whole(n)} responses, means in points of the scale; on the dashed line jury and clinicians "
+        f"{simulated}{whole(n)} responses, means in points of the scale; on the dashed line jury and clinicians "
         f"are equal.{cells}{size}",
     )
     apart = charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high))
     told = f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}"
     yield Figure(
         svg(apart, f"b-{name}", f"jury minus clinicians against the mean of both, points: {told}"),
-        "Bland and Altman: above 0 the jury is more generous than the clinicians. Where differences "
+        f"{simulated}Bland and Altman: above 0 the jury is more generous than the clinicians. Where differences "
         f"are normal, 95 % of them lie between the two limits.{cells}",
     )
 
@@ -78,7 +79,7 @@ def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
     """Yield how clinicians and jurors use the scale."""
     rows = [
         {
-            "label": scorer(row["rater"]) if row["rater"] != "clinicians" else "Clinicians",
+            "label": _rater(row),
             "criterion": row["criterion"],
             "counts": row["counts"],
         }
@@ -89,7 +90,7 @@ def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
         said = "share of each score by rater and criterion; the means stand in the JSON"
         yield Figure(
             svg(charts.chart_distributions(rows), f"d-{benchmark_id(benchmark)}", said),
-            "Scores as they were given, by criterion: the darker, the higher. Hidden repeats and "
+            f"{_simulated(content, benchmark)}Scores as they were given, by criterion: the darker, the higher. Hidden repeats and "
             "replicates count each. Grey: between the points of the scale.",
         )
 
@@ -106,7 +107,7 @@ def influence(content: Content, benchmark: str) -> Iterator[Figure]:
         said = "; ".join(f"{one['label']} {fixed(one['change'], 3)}" for one in drawn)
         yield Figure(
             svg(charts.chart_influence(drawn), f"l-{benchmark_id(benchmark)}", said),
-            "Change of the jury's ICC when one response (circle) or one instance with all its "
+            f"{_simulated(content, benchmark)}Change of the jury's ICC when one response (circle) or one instance with all its "
             "responses (square) is left out; the largest changes.",
         )
 
@@ -126,6 +127,16 @@ def _interval(row: Row) -> dict[str, Any]:
     name = scorer(row["scorer"]) + (" (simulated)" if is_simulated(row) else "")
     ends = {"low": row["boot_low"], "high": row["boot_high"]}
     return {"label": name, "kind": _kind(row), "value": row["icc"]} | ends
+
+
+def _rater(row: Row) -> str:
+    name = "Clinicians" if row["rater"] == "clinicians" else scorer(row["rater"])
+    return f"{name} (simulated)" if is_simulated(row) else name
+
+
+def _simulated(content: Content, benchmark: str) -> str:
+    """Return the word that a caption begins with where raters behind the chart are not real."""
+    return "Simulated. " if any(map(is_simulated, content.about("jury", benchmark))) else ""
 
 
 def _kind(row: Row) -> str:

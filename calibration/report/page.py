@@ -18,6 +18,7 @@ from calibration.report.tables import Table
 from calibration.report.verdict import Verdict, verdict
 
 HERE = "calibration.report"
+LEAST_BIAS = 0.005  # points: below it two decimals show none
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -61,6 +62,8 @@ def in_points(content: Content, benchmark: str) -> str:
     way = "more generous" if row["bias"] > 0 else "stricter"
     ends = interval(row["bias_low"], row["bias_high"])
     bias = f"{fixed(abs(row['bias']))} points {way} than the clinicians"
+    if abs(row["bias"]) < LEAST_BIAS:
+        bias = "less than 0.005 points off the clinicians"
     sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
     limits = interval(row["limits_low"], row["limits_high"])
     far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
