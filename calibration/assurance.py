@@ -26,17 +26,13 @@ def zou_n(aim: Aim, width: float, assurance: float = 0.8, confidence: float = 0.
     Parameters
     ----------
     aim : Aim
-    width : float
-        From the lower to the upper end, above 0.
-    assurance : float
-        In [0.5, 1). With 0.5 it is Bonett's n.
-    confidence : float
-        Of the interval, in (0, 1).
+    width : float, from the lower to the upper end, above 0
+    assurance : float, in [0.5, 1); with 0.5 it is Bonett's n
+    confidence : float, of the interval, in (0, 1)
 
     Returns
     -------
-    int
-        Independent responses, so at most one an instance; at least 3.
+    int, independent responses, so at most one an instance; at least 3
 
     Raises
     ------

@@ -154,9 +154,10 @@ def _plan_row(one: Expected, wanted: Wanted) -> PlanRow:
 def _impossible(one: Expected) -> str:
     if not math.isfinite(one.single):
         return f"no {'ICC' if one.basis == 'pilot' else 'interval'} in the pilot"
-    if not -1 / (one.columns - 1) < one.single < 1:
-        return f"a single-rater ICC of {one.single:.2f} leaves nothing to plan from {one.columns} columns"
-    return ""
+    if one.single >= 1:
+        return "an ICC of 1 has no interval to plan for"
+    low = f"below 0 ({one.single:.2f} of single raters): the pilot cannot tell it from none"
+    return f"{low}; --icc 0 plans for that" if one.single < 0 else ""
 
 
 def _finite(wanted: Wanted) -> str:

@@ -195,11 +195,11 @@ def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
     assert power_rows(rows, Wanted(), found) == []
 
 
-def test_a_low_end_that_no_three_clinicians_can_have_is_undefined() -> None:
-    rows: list[PlanRow] = plan_rows(list(pilot_of(0.4, 0.6, -0.7).expected(3)), Wanted())
-    assert rows[1].n is None
-    assert "leaves nothing to plan" in rows[1].note
-    assert rows[3].n is not None
+def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
+    rows: list[PlanRow] = plan_rows(list(pilot_of(0.4, 0.6, -0.2).expected(3)), Wanted())
+    assert [row.n is None for row in rows] == [False, True, False, True]
+    assert "--icc 0 plans for that" in rows[1].note
+    assert rows[1].icc_single == -0.2
 
 
 def ratings(n: int = 24) -> str:
