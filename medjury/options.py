@@ -26,7 +26,7 @@ Json = Annotated[
     Path | None,
     typer.Option("--json", metavar="FILE", help="Write the figures as JSON; - is standard output."),
 ]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.")]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 RubricOption = Annotated[
     str | None, typer.Option("--rubric", help="A rubric that ships with medjury, or a folder.")
 ]
