@@ -32,7 +32,7 @@ def scopes(
     Unknown, BadInput, TooFew
         As `table.agreement_table`, before the first is yielded.
     """
-    chosen = _jurors(scores, sitting.jurors)
+    chosen = known_jurors(scores, sitting.jurors)
     _check_options(asked)
     _check_criterion(scores, asked.criterion)
     jury = _jury(chosen, sitting.needed)
@@ -61,7 +61,8 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> str:
     return ""
 
 
-def _jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:
+def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the jurors asked for, each once, or all; raise Unknown for one without a rating."""
     known = scores.raters("juror")
     if jurors is None:
         return known

@@ -135,17 +135,16 @@ def print_agreement(
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
     from threadpoolctl import threadpool_limits
 
+    from calibration.scopes import known_jurors
+
     take = sound_only if asked.references == "sound" else all_instances
     everything = scores_of(engine)
     chosen = everything.of(asked.benchmark) if asked.benchmark else everything
     kept: Kept = take(engine, chosen)
     jury, silent = asked.jurors or all_jurors(kept.scores), silent_jurors(engine, kept.scores)
-    if jury:
-        say(f"jury: {', '.join(jury)}", json_to)
-    if silent:
-        seat = "without a score from them" if asked.jurors else "not in this jury"
-        say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
     scores = replace(kept.scores, silent=frozenset(silent)) if asked.jurors else kept.scores
+    known_jurors(scores, jury)
+    _say_who(jury, silent, json_to, seated=bool(asked.jurors))
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         seen = _computed(engine, asked, scores, jury, everything.ratings)
     body, found = seen.body, seen.found
@@ -164,6 +163,15 @@ def print_agreement(
     write_json(body, json_to)
     for line in freeze_calibration(engine, asked, body, jury, everything.ratings):
         say(line, json_to)
+
+
+def _say_who(jury: list[str], silent: list[str], json_to: Path | None, *, seated: bool) -> None:
+    """Print who sits on the jury, and who was asked in vain."""
+    if jury:
+        say(f"jury: {', '.join(jury)}", json_to)
+    if silent:
+        seat = "without a score from them" if seated else "not in this jury"
+        say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
 
 
 def _computed(

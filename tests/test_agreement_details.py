@@ -118,3 +118,23 @@ def test_a_notes_raters_are_named_once(run: Run) -> None:
     for line in out.splitlines():
         names = [one.strip() for one in line.partition(": ")[0].split(",")]
         assert len(names) == len(set(names)), line
+
+
+@pytest.mark.usefixtures("rated")
+@pytest.mark.parametrize(
+    ("jurors", "said"),
+    [("gpt,,gpt", "gpt more than once and an empty name"), ("", "an empty name")],
+)
+def test_a_juror_named_twice_or_without_a_name_is_refused(jurors: str, said: str, run: Run) -> None:
+    code, out, error = run("calibrate", "--jurors", jurors)
+    assert code == 2
+    assert said in error
+    assert not out
+
+
+@pytest.mark.usefixtures("rated")
+def test_an_unknown_juror_is_refused_before_a_jury_is_named(run: Run) -> None:
+    code, out, error = run("calibrate", "--jurors", "gpt,nobody")
+    assert code == 2
+    assert "no ratings by a juror nobody" in error
+    assert "jury:" not in out
