@@ -107,7 +107,8 @@ def assert_whole(engine: Engine, clinicians: list[Clinician]) -> None:
 
 
 async def killed(server: Server, clinicians: list[Clinician], seconds: float) -> None:
-    """Let everyone rate and kill the server after so many seconds; they all notice."""
+    """Let everyone rate, kill the server so many seconds after a first rating; all notice."""
+    before = sum(len(who.rated) for who in clinicians)
 
     async def one(who: Clinician) -> None:
         with contextlib.suppress(*GONE):
@@ -116,6 +117,8 @@ async def killed(server: Server, clinicians: list[Clinician], seconds: float) ->
     async with asyncio.timeout(TURN_SECONDS), asyncio.TaskGroup() as group:
         for who in clinicians:
             group.create_task(one(who))
+        while sum(len(who.rated) for who in clinicians) == before:
+            await asyncio.sleep(0.05)
         await asyncio.sleep(seconds)
         server.stop()
 
@@ -136,7 +139,7 @@ def kill_and_check(url: str, kills: int, seed: int) -> None:
         for number in range(kills):
             if number:
                 server.start()
-            asyncio.run(killed(server, clinicians, draw.uniform(0.3, 1.5)))
+            asyncio.run(killed(server, clinicians, draw.uniform(0.0, 1.2)))
             assert_whole(engine, clinicians)
     assert sum(len(who.rated) for who in clinicians) >= kills, "hardly anything was rated"
     engine.dispose()
