@@ -2,6 +2,7 @@
 
 import json
 import math
+import sqlite3
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -16,11 +17,12 @@ from sqlmodel import select
 from data.database import reading
 from data.queries import benchmarks
 from data.queries.costs import JurorCost, juror_costs
-from data.queries.ledger import tried
+from data.queries.ledger import comparisons_besides, tried
 from data.queries.record import acts, verify
 from data.schema import Response, Status
 from data.store.attempts import AttemptRecord, JurorRecord, add_jurors, record_attempts
 from data.store.ledger import EVALUATED, Evaluated, remember
+from medjury import main
 
 Write = Callable[[str, str], Path]
 JURORS = ("alpha", "beta", "gamma")
@@ -31,9 +33,10 @@ ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_re
 ROW += ["on_front", "n_responses", "note"]
 
 
-@pytest.fixture
-def study(run: Run, write: Write) -> Run:
-    """Bring in 30 responses on two benchmarks, two clinicians and three jurors; one score is lost."""
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a study of 30 responses on two benchmarks, two clinicians, three jurors; one score is lost."""
+    folder = tmp_path_factory.mktemp("juries")
     random = np.random.default_rng(0)
     lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
@@ -47,8 +50,26 @@ def study(run: Run, write: Write) -> Run:
             own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
             kind = "clinician" if rater.startswith("dr") else "juror"
             scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    assert run("import", str(write("r.csv", "\n".join(lines))))[0] == 0
-    assert run("ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
+    for command, text in (("import", lines), ("ratings", scores)):
+        (folder / f"{command}.csv").write_text("\n".join(text))
+        with pytest.raises(SystemExit) as ended:
+            main(
+                [
+                    "--db",
+                    f"sqlite:///{folder / 'study.db'}",
+                    command,
+                    str(folder / f"{command}.csv"),
+                ]
+            )
+        assert not ended.value.code
+    return folder / "study.db"
+
+
+@pytest.fixture
+def study(run: Run, filled: Path, tmp_path: Path) -> Run:
+    """Return what runs a command on a copy of the filled study."""
+    with sqlite3.connect(filled) as source, sqlite3.connect(tmp_path / "study.db") as copy:
+        source.backup(copy)
     return run
 
 
@@ -113,15 +134,11 @@ def test_other_ways_to_pool_and_other_responses_are_other_juries(
     assert {one.method for one in tried(engine)} == {"paper", "paper, median", "paper, weighted"}
 
 
-def test_later_p_values_pay_for_all_juries_looked_at(study: Run) -> None:
-    def n_tried() -> int:
-        _, out, _ = study("calibrate", "--details", "--reps", "60", "--json", "-")
-        rows = json.loads(out)["details"]["differences"]
-        return max(row["n_tried"] for row in rows if row["benchmark"] == "combined")
-
-    before = n_tried()
+def test_holms_correction_counts_every_jury_looked_at(study: Run, engine: Engine) -> None:
     juries(study, "--sizes", "2")
-    assert n_tried() == before + 3
+    assert comparisons_besides(tried(engine), {}) == 3
+    juries(study, "--sizes", "1-2")
+    assert comparisons_besides(tried(engine), {}) == 6
 
 
 def test_the_screen_says_who_won_what_it_is_worth_and_how_many_were_tried(study: Run) -> None:

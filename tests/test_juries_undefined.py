@@ -1,0 +1,54 @@
+"""Juries without an ICC, and jurors who can sit on none: named, counted, never guessed."""
+
+import math
+
+from plain_scope import scope_of
+from test_juries import NAN, simulate
+
+from calibration.juries import jury_ranking
+from calibration.juries_rows import Wanted
+
+
+def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
+    table = simulate(jurors=3)
+    table[:, 4], table[:, 5] = 4.0, NAN
+    found = jury_ranking(scope_of(table, 3), Wanted())
+    assert found.pool == ("j0",)
+    assert "left out, no scores or all the same: j1, j2" in found.note
+
+
+def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
+    table = simulate(jurors=3)
+    table[:30, 3], table[30:, 4] = NAN, NAN
+    found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
+    lost = found.rows[-1]
+    assert math.isnan(lost.icc)
+    assert lost.rank is None
+    assert (lost.n_responses, lost.on_front) == (0, False)
+    assert lost.note == "undefined: no response has the scores it takes, and 3 are needed"
+    assert {row.jurors for row in found.rows if row.rank is None} == {
+        ("j0", "j1"),
+        ("j0", "j1", "j2"),
+    }
+
+
+def test_two_responses_are_too_few_for_an_icc():
+    table = simulate(jurors=2)
+    table[2:, 4] = NAN
+    found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
+    assert [row.rank for row in found.rows] == [1, None, None]
+    assert found.rows[1].note.startswith("undefined: 2 responses have")
+
+
+def test_resamples_without_an_icc_are_counted():
+    table = simulate(n=12, jurors=2)
+    table[3:, 4] = NAN
+    found = jury_ranking(scope_of(table, 3, reps=200), Wanted())
+    assert "of 200 resamples undefined and left out" in found.rows[1].note
+
+
+def test_no_resamples_give_iccs_without_intervals():
+    found = jury_ranking(scope_of(simulate(), 3, reps=0), Wanted())
+    assert math.isfinite(found.winner.row.icc)
+    assert math.isnan(found.winner.row.low)
+    assert math.isnan(found.winner.icc_honest)
