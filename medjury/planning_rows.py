@@ -156,17 +156,14 @@ def _impossible(one: Expected) -> str:
         return f"no {'ICC' if one.basis == 'pilot' else 'interval'} in the pilot"
     if one.single >= 1:
         return "an ICC of 1 has no interval to plan for"
-    low = f"below 0 ({one.single:.2f} of single raters): the pilot cannot tell it from none"
-    return f"{low}; --icc 0 plans for that" if one.single < 0 else ""
+    if one.single < 0:
+        return f"{one.single:.2f}, below 0: not told from no agreement; --icc 0 plans for that"
+    return ""
 
 
 def _finite(wanted: Wanted) -> str:
-    if not wanted.population:
-        return ""
-    return (
-        f"corrected for {wanted.population} instances in all: it holds for these alone, and the "
-        "interval that calibrate prints is not corrected (width_expected)"
-    )
+    said = "it holds for these alone, and the interval of calibrate (width_expected) for others too"
+    return f"corrected for {wanted.population} instances: {said}" if wanted.population else ""
 
 
 def power_rows(
@@ -246,6 +243,5 @@ def two(single: float) -> float:
 
 
 def _beyond(needed: int | None, wanted: Wanted) -> str:
-    if not (needed and wanted.population) or needed <= wanted.population:
-        return ""
-    return f"the difference takes more than the {wanted.population} instances there are"
+    beyond = needed and wanted.population and needed > wanted.population
+    return f"it takes more than the {wanted.population} instances there are" if beyond else ""
