@@ -99,7 +99,8 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
     Out-of-bag estimates: Breiman (1996), Out-of-bag estimation, technical report, Berkeley.
     """
     common = wanted.common or wanted.pool == "weighted"
-    scope, own = _kept(scope, common=common)
+    whole = scope
+    scope, own = _kept(whole, common=common)
     sizes = _sizes(len(own), wanted.sizes)
     every = range(1, sizes[-1] + 1) if wanted.pool == "weighted" else sizes
     _check_work(scope, number_of_juries(len(own), every), wanted.pool)
@@ -118,7 +119,7 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
         by_size=tuple(winners(rows, sizes, found)),
         n_responses=int(pool.bench.heard.sum()),
         common=common,
-        note=notes.joined(ranking_notes(scope, judged, rows, common=common)),
+        note=notes.joined(ranking_notes(whole, scope, judged, rows, common=common)),
     )
 
 

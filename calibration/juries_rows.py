@@ -152,22 +152,27 @@ def cost(jurors: Sequence[str], usd: Mapping[str, float | None]) -> float | None
 
 
 def ranking_notes(
-    scope: Scope, judged: Judged, rows: Sequence[JuryRow], *, common: bool
+    whole: Scope, kept: Scope, judged: Judged, rows: Sequence[JuryRow], *, common: bool
 ) -> Iterator[str]:
-    """Yield what must be known beside the whole ranking."""
+    """Yield what must be known beside the ranking of the responses kept of a whole scope."""
     n = [row.n_responses for row in rows]
     if common:
+        left = len(whole.grid.responses) - len(kept.grid.responses)
         yield f"all juries on the same {n[0]} responses, those that all jurors rated"
+        yield (
+            f"{notes.counted(left, 'response')} that not all jurors rated left out" if left else ""
+        )
     elif min(n) < max(n):
         yield (
             f"juries rated {min(n)} to {max(n)} responses, each on its own: --common compares them "
             "on the same"
         )
-    yield scope.analysed_note
-    left = [name for name in scope.jurors if name not in judged.names]
-    yield f"left out, no scores or all the same: {', '.join(left)}" if left else ""
-    yield notes.few_instances(scope.grid.n_clusters)
-    yield notes.simulated(scope.simulated & {*judged.names, *scope.clinicians})
+    yield whole.analysed_note
+    yield notes.incomplete(sum(whole.incomplete.get(name, 0) for name in judged.names))
+    absent = [name for name in whole.jurors if name not in judged.names]
+    yield f"left out, no scores or all the same: {', '.join(absent)}" if absent else ""
+    yield notes.few_instances(kept.grid.n_clusters)
+    yield notes.simulated(whole.simulated & {*judged.names, *whole.clinicians})
 
 
 def _weights(judged: Judged) -> list[tuple[float, ...]] | None:

@@ -173,6 +173,8 @@ def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
     assert "each on its own: --common" in apart.note
     assert {row.n_responses for row in common.rows} == {int(whole.sum())}
     assert f"on the same {whole.sum()} responses" in common.note
+    assert f"{60 - whole.sum()} responses that not all jurors rated left out" in common.note
+    assert "analysed" not in common.note
     assert iccs(common) == iccs(only)
     assert common.winner.icc_honest == only.winner.icc_honest
 
