@@ -1,0 +1,4 @@
+"""A jury taken to other tools: one format a file, values in and the text of files out.
+
+Knows no study: what was validated, and how well, is handed over as values.
+"""
