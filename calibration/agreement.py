@@ -22,6 +22,7 @@ from calibration.scores import Array, Flags, Integers, Method
 from calibration.stack import Part, Stack, together
 from calibration.zscore import FLAT, mean_of_given, without_variance, z_within_raters
 
+NO_Z = "no variance, hence no z"
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
 
 
@@ -111,6 +112,29 @@ def why_undefined(
     if np.ptp(x + y) <= FLAT * (np.ptp(x) + np.ptp(y)):
         return "undefined: one column is the mirror of the other"
     return ""
+
+
+def why_no_icc(
+    grid: Grid,
+    panel: Panel,
+    method: Method,
+    pair: tuple[Array, Array],
+    names: tuple[str, str] = ("the clinicians", "the scorer"),
+) -> str:
+    """Return why the columns that `columns` made, where both exist, have no ICC, or "".
+
+    Under "paper" a side whose raters all lack variance has no z, however much it scored.
+    """
+    if method == "paper" and len(pair[0]) < LEAST_RESPONSES:
+        clinicians = tuple(grid.raters[own] for own in grid.of_kind("clinician"))
+        for name, raters, verb in zip(
+            names, (clinicians, panel.members), ("have", "has"), strict=True
+        ):
+            table = grid.composites[:, grid.columns(raters)]
+            flat = unscaled(grid, raters)
+            if flat and len(flat) == (~np.isnan(table)).any(axis=0).sum():
+                return f"undefined: {name} {verb} {NO_Z}"
+    return why_undefined(*pair, names=names)
 
 
 def _have(responses: int) -> str:
@@ -213,8 +237,8 @@ def scorer_replicates(
 
 
 def unscaled(grid: Grid, raters: Sequence[str]) -> tuple[str, ...]:
-    """Return which of the raters have composites here but no variance, hence no z."""
-    own = grid.columns(raters)
+    """Return which of the raters have composites here but no variance, hence no z; each once."""
+    own = grid.columns(dict.fromkeys(raters))
     table = grid.composites[:, own]
     named = without_variance(table) & (~np.isnan(table)).any(axis=0)
     return tuple(grid.raters[column] for column in own[named])

@@ -7,13 +7,14 @@ import numpy as np
 
 from calibration import notes
 from calibration.agreement import (
+    NO_Z,
     Panel,
     column_icc,
     columns,
     one,
     scorer_replicates,
     unscaled,
-    why_undefined,
+    why_no_icc,
 )
 from calibration.bootstrap import Statistic, percentile_interval
 from calibration.f_interval import UNDEFINED
@@ -56,9 +57,8 @@ def difference_rows(
     """Compare the jury with each metric, each of its jurors alone, and other juries.
 
     Both ICCs are over the responses that both scorers have: where they have the same, the
-    ICCs of the agreement table; else as if only the common ones were in the study. Each resample of instances gives both
-    ICCs, z recomputed, from the draw that all rows of the scope share: the difference is
-    paired. p shifts its bootstrap distribution to 0 (`shifted_p`).
+    ICCs of the agreement table; else as if only the common ones were in the study. Each resample
+    of instances gives both ICCs, z anew, from the draw that all rows share: they are paired. p shifts its bootstrap distribution to 0 (`shifted_p`).
 
     Parameters
     ----------
@@ -167,11 +167,11 @@ def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -
         rows = pair[0].both & pair[1].both
     clinicians, scorers = pair[0].clinicians[rows], [own.scorer[rows] for own in pair]
     reasons = [
-        why_undefined(clinicians, scorer, names=("the clinicians", called))
-        for scorer, called in zip(scorers, (JURY, name), strict=True)
+        why_no_icc(grid, panel, method, (clinicians, own), ("the clinicians", called))
+        for panel, own, called in zip((jury, other), scorers, (JURY, name), strict=True)
     ]
     first, second = (column_icc(clinicians, scorer, method) for scorer in scorers)
-    reason = reasons[0] or reasons[1]
+    reason = min(reasons, key=lambda one: (NO_Z not in one, not one))
     return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
 
 
@@ -230,7 +230,7 @@ def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[str]:
     if found.key:
         have = f"{JURY} has {found.of_each[0]}, {found.name} {found.of_each[1]}"
         yield f"only the responses of both: {have}"
-    if scope.asked.method == "paper":
+    if scope.asked.method == "paper" and NO_Z not in found.reason:
         yield notes.no_variance(unscaled(found.grid, raters))
     if not found.reason:
         yield f"{JURY} {found.iccs[0]:z.3f}, {found.name} {found.iccs[1]:z.3f}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import notes
-from calibration.agreement import Panel, column_icc, columns, why_undefined
+from calibration.agreement import Panel, column_icc, columns, why_no_icc
 from calibration.left_out import Deletions, deletions, iccs_without
 from calibration.scope import NAN, Scope
 from calibration.scores import Array, Integers
@@ -86,7 +86,8 @@ def _scorer_rows(
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     icc = column_icc(x, y, scope.asked.method)
     if not np.isfinite(icc):
-        return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, why_undefined(x, y))]
+        reason = why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
+        return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, reason)]
     found = []
     for way in ways:
         without = iccs_without(way.ready, panel)

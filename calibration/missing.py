@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import notes
-from calibration.agreement import Panel, column_icc, columns, why_undefined
+from calibration.agreement import Panel, column_icc, columns, why_no_icc
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.missing_bounds import icc_bounds
 from calibration.scope import NAN, Scope
@@ -88,7 +88,7 @@ def _row(
     pair = columns(grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     open_x = pair.clinicians[~present & ~np.isnan(pair.clinicians)]
-    reason, metric = why_undefined(x, y), scorer.startswith("metric:")
+    reason, metric = why_no_icc(grid, panel, method, (x, y)), scorer.startswith("metric:")
     bounds = UNDEFINED
     if ends and not reason and not metric:
         bounds = icc_bounds((x, y), open_x, _column_ends(scope, panel, ends), method)

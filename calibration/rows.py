@@ -7,19 +7,20 @@ import numpy as np
 
 from calibration import notes
 from calibration.agreement import (
+    NO_Z,
     Panel,
     column_icc,
     columns,
     scorer_replicates,
     unscaled,
-    why_undefined,
+    why_no_icc,
 )
-from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
-from calibration.f_interval import UNDEFINED, Interval, f_interval
+from calibration.bootstrap import bca_interval
+from calibration.clinician_rows import clinicians_row, interval, like_for_like_row
+from calibration.f_interval import UNDEFINED, f_interval
 from calibration.intra_rater import intra_rater_row
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
-from calibration.mixed import clinicians_mixed_model
-from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
+from calibration.pairs import Pairs, clinician_pairs, pair_replicates
 from calibration.ranks import rank_correlations
 from calibration.resample import prepare
 from calibration.scope import NAN, Row, Scope
@@ -36,9 +37,9 @@ def scope_rows(scope: Scope) -> Iterator[Row]:
     drawn = _drawn(scope, pairs, held)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
         yield _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
-    yield _clinicians_row(scope, pairs, drawn.pairs)
+    yield clinicians_row(scope, pairs, drawn.pairs)
     if scope.jury and held:
-        yield _like_for_like_row(scope, scope.jury, held, drawn.held)
+        yield like_for_like_row(scope, scope.jury, held, drawn.held)
     if scope.repeats:
         yield intra_rater_row(scope)
 
@@ -76,10 +77,11 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
     icc = column_icc(x, y, scope.asked.method)
-    reason = _unscored(scope, scorer, panel) or why_undefined(x, y)
+    reason = _unscored(scope, scorer, panel)
+    reason = reason or why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
     exact = f_interval(icc, len(x))
     instances = scope.grid.instances(both)
-    boot = UNDEFINED if reason else _interval(drawn, instances)
+    boot = UNDEFINED if reason else interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = "" if reason else notes.undefined_resamples(drawn)
     corrected = _jury_bca(scope, drawn) if scorer == "jury" and np.isfinite(boot.low) else ""
@@ -100,16 +102,11 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
         spearman=spearman,
         note=notes.joined(
             [
-                *_scorer_notes(scope, panel, both, clinicians),
+                *_scorer_notes(scope, panel, both, clinicians, reason),
                 *(reason, notes.negative(icc, high, spearman), resamples, corrected),
             ]
         ),
     )
-
-
-def _interval(drawn: Array, instances: int) -> Interval:
-    """Return the percentile interval, undefined where one instance alone has the scores."""
-    return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
 def _unscored(scope: Scope, scorer: str, panel: Panel) -> str:
@@ -132,13 +129,13 @@ def _jury_bca(scope: Scope, drawn: Array) -> str:
 
 
 def _scorer_notes(
-    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...]
+    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...], reason: str
 ) -> Iterator[str]:
     yield _coverage(scope, panel)
     yield scope.analysed_note
     if panel.needed < len(panel.members):
         yield f"mean of at least {panel.needed} of {len(panel.members)} jurors"
-    if scope.asked.method == "paper":
+    if scope.asked.method == "paper" and NO_Z not in reason:
         yield notes.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
     yield notes.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
@@ -164,84 +161,3 @@ def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     heard = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
     flat = unscaled(scope.grid, scope.clinicians) if scope.asked.method == "paper" else ()
     return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
-
-
-def _clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
-    grid = scope.grid
-    rows = np.isin(np.arange(len(grid.responses)), found.shared)
-    boot = _interval(drawn, grid.instances(rows))
-    return Row(
-        benchmark=scope.name,
-        scorer="clinicians",
-        icc=found.icc,
-        boot_low=boot.low,
-        boot_high=boot.high,
-        n_responses=int(rows.sum()),
-        n_instances=grid.instances(rows),
-        n_clinicians=len(found.clinicians or scope.clinicians),
-        n_pairs=len(found.defined),
-        note=notes.joined(
-            [
-                *_pair_notes(scope, found),
-                scope.analysed_note,
-                notes.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
-                notes.few_instances(grid.instances(rows)),
-                notes.negative_pairs(found.icc, boot.high),
-                notes.undefined_resamples(drawn),
-                notes.simulated(scope.simulated & set(scope.clinicians)),
-            ]
-        ),
-    )
-
-
-def _pair_notes(scope: Scope, found: Pairs) -> Iterator[str]:
-    if len(scope.clinicians) == 1:
-        yield notes.only_clinician(scope.clinicians[0])
-        return
-    across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
-    yield from notes.pairs(found, scope.asked.min_shared, across)
-    yield notes.mixed_model(clinicians_mixed_model(scope.grid))
-
-
-def _like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Array) -> Row:
-    grid = scope.grid
-    rows = np.isin(np.arange(len(grid.responses)), found.rows)
-    boot = _interval(drawn, grid.instances(rows))
-    return Row(
-        benchmark=scope.name,
-        scorer="like_for_like",
-        icc=found.difference,
-        boot_low=boot.low,
-        boot_high=boot.high,
-        n_responses=int(rows.sum()),
-        n_instances=grid.instances(rows),
-        n_clinicians=len(found.defined) or len(scope.clinicians),
-        n_missing=int((~rows).sum()),
-        note=notes.joined(
-            [
-                *_held_notes(scope, found),
-                scope.analysed_note,
-                notes.few_instances(grid.instances(rows)),
-                notes.undefined_resamples(drawn),
-                notes.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
-            ]
-        ),
-    )
-
-
-def _held_notes(scope: Scope, found: LikeForLike) -> Iterator[str]:
-    if len(scope.clinicians) == 1:
-        yield notes.only_clinician(scope.clinicians[0])
-        return
-    if not found.defined:
-        yield "undefined: no clinician can be compared with the mean of others"
-    else:
-        jury = np.mean([held.jury_icc for held in found.defined])
-        own = np.mean([held.clinician_icc for held in found.defined])
-        yield f"with the other clinicians: jury {jury:z.3f}, a clinician {own:z.3f}"
-    if found.undefined:
-        left = ", ".join(
-            f"{held.clinician} ({held.reason.removeprefix('undefined: ')})"
-            for held in found.undefined
-        )
-        yield f"not compared: {left}"

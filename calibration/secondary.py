@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 
 from calibration import notes
-from calibration.agreement import LEAST_RESPONSES, Columns, columns, unscaled, why_undefined
+from calibration.agreement import (
+    LEAST_RESPONSES,
+    NO_Z,
+    Columns,
+    columns,
+    unscaled,
+    why_no_icc,
+    why_undefined,
+)
 from calibration.bland_altman import BlandAltman, bias_replicates, bland_altman
 from calibration.bootstrap import percentile_interval
 from calibration.f_interval import UNDEFINED, Interval
@@ -18,6 +26,7 @@ from calibration.scopes import why_undefined_scope
 from calibration.scores import Array, Scores
 
 ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
+NO_ICC = "ICC undefined: "
 IN_POINTS = (
     *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
     *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
@@ -113,6 +122,9 @@ def _row(scope: Scope, scorer: str, raw: Columns, bias: Interval | None) -> Seco
     found, of_points = _absent(scorer), ["not in points of the scale: only its order is compared"]
     if not _is_metric(scorer):
         found, of_points = _in_points(scope, raw, bias)
+    if of_points[0].startswith(NO_ICC) and np.isnan(ranks.spearman):
+        of_ranks = []
+        of_points[0] = of_points[0].replace(NO_ICC, "ICC and rank correlations undefined: ")
     return SecondaryRow(
         benchmark=scope.name,
         scorer=scorer,
@@ -133,7 +145,8 @@ def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[str]]:
     said = [f"no variance, so not in the order: {', '.join(flat)}" if flat else ""]
     ranks = rank_correlations(x, y) if len(x) >= LEAST_RESPONSES else UNRANKED
     if np.isnan(ranks.spearman):
-        said.append(f"rank correlations {why_undefined(x, y)}")
+        reason = why_no_icc(scope.grid, panel, method, (x, y))
+        said = [*([] if NO_Z in reason else said), f"rank correlations {reason}"]
     elif len(x) < n:
         said.append(f"rank correlations over {len(x)} responses")
     return ranks, said

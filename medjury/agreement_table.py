@@ -16,6 +16,7 @@ WIDE = ("scorer", "ICC(C,2)", "bootstrap 95 %", "F 95 %", "scored", "rho")
 NARROW = ("scorer", "ICC(C,2)", "bootstrap 95 %\nF 95 %", "scored", "rho")
 SIMULATED = "simulated raters: "
 SCORED = "scored "
+SCORED_OF = re.compile(r"scored (\d+ of \d+)\b")
 SEVERAL = re.compile(r"(\d+) responses from (\d+) instances: (.+)")
 NAMES = {
     "like_for_like": "like for like",
@@ -122,6 +123,8 @@ def _scored(row: Row) -> str:
         return counted(row["n_responses"], "repeat")
     if row["scorer"] == "like_for_like" and _none(row["icc"]):
         return ""
+    if own := SCORED_OF.match(row["note"]):
+        return own[1]
     total = row["n_responses"] + (0 if _none(row["n_missing"]) else row["n_missing"])
     return f"{row['n_responses']} of {total}"
 

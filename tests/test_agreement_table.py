@@ -61,6 +61,11 @@ def test_like_for_like_has_no_count_where_it_is_undefined() -> None:
     assert laid_out([row("like_for_like", n_missing=2)], narrow=False)[1][0][4] == "384 of 386"
 
 
+def test_a_scorer_without_z_is_shown_with_what_it_scored() -> None:
+    flat = row("juror:gpt", icc=None, n_responses=0, note="scored 20 of 20; undefined: no z")
+    assert laid_out([flat], narrow=False)[1][0][4] == "20 of 20"
+
+
 def test_nothing_is_minus_zero() -> None:
     tiny = row("jury", icc=-0.0001, boot_low=-0.004, boot_high=0.2, spearman=-0.001)
     _, (cells,) = laid_out([tiny], narrow=False)

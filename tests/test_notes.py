@@ -198,3 +198,15 @@ def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
     assert marked == {"jury", "juror:gpt", "like_for_like"}
     everywhere = agreement_table(study(simulated=DOCTORS), reps=60)
     assert everywhere["note"].str.contains("simulated").all()
+
+
+def test_a_constant_juror_was_scored_by_and_has_no_z_which_is_said_once():
+    scores = study(n=40)
+    flat = scores.ratings["rater"].eq("gpt")
+    ratings = scores.ratings.assign(score=scores.ratings["score"].mask(flat, 4))
+
+    row = rows_of(agreement_table(Scores(ratings, scores.responses, scores.rubrics), reps=60))
+    juror = row["aci", "juror:gpt"]
+
+    assert (juror.n_responses, juror.n_missing) == (0, 0)
+    assert juror.note == "scored 40 of 40; undefined: the scorer has no variance, hence no z"
