@@ -1,0 +1,135 @@
+"""What a coordinator does to a study in the app; each act asks for the role."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from data.database import transaction
+from data.errors import BadInput, Unknown
+from data.importers.rows import RatingRow, ResponseRow
+from data.person import Person, only
+from data.queries.steering import taxonomy
+from data.rubric import Rubric
+from data.schema import Benchmark, Role
+from data.store.assignments import Key, Slot, assign
+from data.store.audit import log, refuse_locked
+from data.store.masks import MaskedText, mask_responses
+from data.store.people import Invitation, invite
+from data.store.ratings import RatingsAdded, import_ratings
+from data.store.record import lock, reopen
+from data.store.rehearsal import rehearsal
+from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedWork:
+    """A design to be stored: new slots, and open ones (rater, response, pass) to take back."""
+
+    slots: Sequence[Slot]
+    dropped: Sequence[Key]
+    per_response: int
+    seed: int
+
+
+@only(Role.COORDINATOR)
+def bring_responses(
+    _: Person,
+    engine: Engine,
+    rows: Iterable[ResponseRow],
+    rubric_for: RubricFor,
+    chosen: Rubric | None = None,
+) -> ResponsesAdded:
+    """Store responses as `import_responses` does."""
+    return import_responses(engine, rows, rubric_for, chosen)
+
+
+@only(Role.COORDINATOR)
+def try_responses(
+    _: Person,
+    engine: Engine,
+    rows: Iterable[ResponseRow],
+    rubric_for: RubricFor,
+    chosen: Rubric | None = None,
+) -> ResponsesAdded:
+    """Return what `bring_responses` would do, or raise what it would; nothing is stored."""
+    with rehearsal(engine) as trial:
+        return import_responses(trial, rows, rubric_for, chosen)
+
+
+@only(Role.COORDINATOR)
+def bring_ratings(
+    _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
+) -> RatingsAdded:
+    """Store ratings made elsewhere as `import_ratings` does."""
+    return import_ratings(engine, rows, chosen)
+
+
+@only(Role.COORDINATOR)
+def try_ratings(
+    _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
+) -> RatingsAdded:
+    """Return what `bring_ratings` would do, or raise what it would; nothing is stored."""
+    with rehearsal(engine) as trial:
+        return import_ratings(trial, rows, chosen)
+
+
+@only(Role.COORDINATOR)
+def mask_found(
+    _: Person, engine: Engine, masked: Iterable[MaskedText], searched: int
+) -> tuple[int, int]:
+    """Mask new responses, searched up to a primary key; return how many were, and were not."""
+    return mask_responses(engine, masked, searched)
+
+
+@only(Role.COORDINATOR)
+def set_place(by: Person, engine: Engine, benchmark: str, place: Place) -> bool:
+    """Say where a benchmark stands in the taxonomy; False if it stands there already.
+
+    Raises
+    ------
+    Unknown
+        If the study has no such benchmark.
+    BadInput
+        If the taxonomy has no such category, or the category no such subcategory. A
+        category alone, or neither, is allowed.
+    """
+    parts = taxonomy().get(place.category, [])
+    if place.category and place.category not in taxonomy():
+        raise BadInput(f"category {place.category!r}: choose from {', '.join(taxonomy())}")
+    if place.subcategory and place.subcategory not in parts:
+        raise BadInput(f"subcategory {place.subcategory!r}: is not one of {place.category!r}")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        one = session.get(Benchmark, benchmark)
+        if one is None:
+            raise Unknown(f"benchmark {benchmark!r}: is not in this study")
+        if (one.category, one.subcategory) == (place.category, place.subcategory):
+            return False
+        one.category, one.subcategory = place.category, place.subcategory
+        session.add(one)
+        detail = {"benchmark": benchmark, "category": one.category, "subcategory": one.subcategory}
+        log(session, by.actor, "place in the taxonomy set", detail)
+    return True
+
+
+@only(Role.COORDINATOR)
+def store_design(
+    _: Person, engine: Engine, plan: PlannedWork, raters: Sequence[str]
+) -> list[Invitation]:
+    """Store a design as `medjury assign` does; return a code for each clinician without one."""
+    invitations = invite(engine, raters)
+    assign(engine, plan.slots, plan.seed, plan.dropped, plan.per_response)
+    return invitations
+
+
+@only(Role.COORDINATOR)
+def lock_study(by: Person, engine: Engine) -> str:
+    """Lock the study and return the head to keep elsewhere: see `lock`."""
+    return lock(engine, by.actor)
+
+
+@only(Role.COORDINATOR)
+def reopen_study(by: Person, engine: Engine, reason: str) -> None:
+    """Open a locked study again, with a reason that stays in the record."""
+    reopen(engine, by.actor, reason)
