@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 WIDE = ("scorer", "ICC(C,2)", "bootstrap 95 %", "F 95 %", "scored", "rho")
-NARROW = ("scorer", "ICC(C,2)", "bootstrap 95 %\nF 95 %", "scored", "rho")
+NARROW = ("scorer", "ICC(C,2)", "bootstrap 95 %", "scored", "rho")
+LABELLED = "An interval after F is the exact F interval, 95 %, and not the bootstrap's."
 SIMULATED = "simulated raters: "
 SCORED = "scored "
 SCORED_OF = re.compile(r"scored (\d+ of \d+)\b")
@@ -48,7 +49,7 @@ def print_table(table: "pd.DataFrame", method: str, json_to: Path | None = None)
         for line in told(found):
             say(f"  {line}", json_to)
         say("", json_to)
-    say(CONSISTENCY, json_to)
+    say(f"{CONSISTENCY} {LABELLED}" if narrow else CONSISTENCY, json_to)
     if any(row["scorer"] == "intra_rater" for row in rows):
         say(AGAIN, json_to)
 
@@ -105,8 +106,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def _narrow(scorer: str, icc: str, boot: str, exact: str, scored: str, rho: str) -> list[str]:
-    """Return a row with F's interval below the bootstrap's, and shared responses below pairs."""
-    intervals = f"{boot}\n{exact}" if exact else boot
+    """Return a row with F's interval, labelled, below the bootstrap's, and shared below pairs."""
+    intervals = "\n".join([*([boot] if boot else []), *([f"F {exact}"] if exact else [])])
     return [scorer, icc, intervals, scored.replace(", ", ",\n"), rho]
 
 

@@ -46,8 +46,15 @@ def test_intervals_stand_side_by_side_only_where_there_is_room() -> None:
     headings, cells = laid_out(ROWS, narrow=True)
     assert headings == NARROW
     assert width(headings, cells) <= 80
-    assert cells[0][2] == "-1.25 to -1.25\n-1.25 to -1.25"
+    assert cells[0][2] == "-1.25 to -1.25\nF -1.25 to -1.25"
     assert cells[2][2:4] == ["-1.25 to -1.25", "3 pairs,\n384 shared"]
+
+
+def test_where_it_is_narrow_no_interval_can_be_taken_for_the_other() -> None:
+    only_f = row("jury", boot_low=None, boot_high=None)
+    headings, cells = laid_out([only_f, CLINICIANS], narrow=True)
+    assert not any("\n" in heading for heading in headings)
+    assert [one[2] for one in cells] == ["F -1.25 to -1.25", "-1.25 to -1.25"]
 
 
 def test_pairs_are_counted_with_what_they_share_and_one_pair_is_singular() -> None:
