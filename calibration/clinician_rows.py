@@ -9,7 +9,7 @@ from calibration.agreement import Panel
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.like_for_like import LikeForLike
-from calibration.mixed import clinicians_mixed_model
+from calibration.mixed import MixedModel, clinicians_mixed_model
 from calibration.pairs import Pairs, over_pairs
 from calibration.scope import Row, Scope
 from calibration.scores import Array
@@ -24,7 +24,7 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
     """Return the row of clinicians against one another, pair by pair."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
-    boot = interval(drawn, grid.instances(rows))
+    boot, model = interval(drawn, grid.instances(rows)), clinicians_mixed_model(grid)
     return Row(
         benchmark=scope.name,
         scorer="clinicians",
@@ -37,11 +37,11 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
         n_pairs=len(found.defined),
         note=notes.joined(
             [
-                *_pair_notes(scope, found),
+                *_pair_notes(scope, found, model),
                 scope.analysed_note,
                 notes.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
                 notes.few_instances(grid.instances(rows)),
-                notes.negative_pairs(found.icc, boot.high),
+                notes.negative_pairs(found, boot.high, model),
                 notes.undefined_resamples(drawn),
                 notes.simulated(scope.simulated & set(scope.clinicians)),
             ]
@@ -49,13 +49,13 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
     )
 
 
-def _pair_notes(scope: Scope, found: Pairs) -> Iterator[str]:
+def _pair_notes(scope: Scope, found: Pairs, model: MixedModel) -> Iterator[str]:
     if len(scope.clinicians) == 1:
         yield notes.only_clinician(scope.clinicians[0])
         return
     across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
     yield from notes.pairs(found, scope.asked.min_shared, across)
-    yield notes.mixed_model(clinicians_mixed_model(scope.grid))
+    yield notes.mixed_model(model)
 
 
 def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Array) -> Row:
@@ -75,7 +75,7 @@ def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Arra
         n_missing=int((~rows).sum()),
         note=notes.joined(
             [
-                *_held_notes(scope, found),
+                *_held_notes(scope, found, boot),
                 scope.analysed_note,
                 notes.few_instances(grid.instances(rows)),
                 notes.undefined_resamples(drawn),
@@ -85,7 +85,7 @@ def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Arra
     )
 
 
-def _held_notes(scope: Scope, found: LikeForLike) -> Iterator[str]:
+def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[str]:
     if len(scope.clinicians) == 1:
         yield notes.only_clinician(scope.clinicians[0])
         return
@@ -95,6 +95,7 @@ def _held_notes(scope: Scope, found: LikeForLike) -> Iterator[str]:
         jury = np.mean([held.jury_icc for held in found.defined])
         own = np.mean([held.clinician_icc for held in found.defined])
         yield f"with the other clinicians: jury {jury:z.3f}, a clinician {own:z.3f}"
+        yield from notes.held(found, boot)
     if found.undefined:
         left = ", ".join(
             f"{held.clinician} ({held.reason.removeprefix('undefined: ')})"

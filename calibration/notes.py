@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 
 from calibration.f_interval import Interval
+from calibration.like_for_like import LikeForLike
 from calibration.mixed import MixedModel
-from calibration.pairs import Pair, Pairs
+from calibration.pairs import FRAGILE, Pair, Pairs
 from calibration.repeats import same_scores
 from calibration.scores import Array
 
 LEAST_PAIRS = 6  # resamples of fewer pairs say little more than their least and greatest ICC
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
+MANY = 0.05  # of the resamples
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
 
 
@@ -72,10 +74,15 @@ def negative(icc: float, high: float, spearman: float) -> str:
     return "below 0: no agreement beyond chance"
 
 
-def negative_pairs(icc: float, high: float) -> str:
-    """Say what a mean ICC of pairs below 0 means."""
-    if not icc < 0:
+def negative_pairs(found: Pairs, high: float, model: MixedModel) -> str:
+    """Say what a mean ICC of pairs below 0 means; of fragile pairs that it means little."""
+    if not found.icc < 0:
         return ""
+    if 2 * sum(pair.fragile for pair in found.defined) > len(found.defined):
+        rather = (
+            "" if model.reason else f", rather read the mixed model's {model.consistency(2):z.3f}"
+        )
+        return f"below 0, but a few pairs that share few responses carry this mean{rather}"
     if high < 0:
         return "below 0 with its whole interval: clinicians rank against one another"
     return "below 0: no agreement beyond chance"
@@ -91,6 +98,13 @@ def incomplete(readings: int) -> str:
     if readings == 1:
         return "1 reading lacks a criterion and has no composite"
     return f"{readings} readings lack a criterion and have no composite" if readings else ""
+
+
+def members_left_out(resamples: int, reps: int) -> str:
+    """Warn of an interval for which many resamples made the jury smaller."""
+    if not resamples > MANY * reps:
+        return ""
+    return f"in {resamples} of {reps} resamples a juror without variance is left out"
 
 
 def undefined_resamples(values: Array) -> str:
@@ -118,7 +132,7 @@ def pairs(found: Pairs, min_shared: int, interval: Interval) -> Iterable[str]:
         yield _no_pair(found, min_shared)
     if fragile := sum(pair.fragile for pair in found.defined):
         of = counted(len(found.defined), "pair")
-        yield f"fragile: {fragile} of {of} {_verb(fragile, 'share')} fewer than 10 responses"
+        yield f"fragile: {fragile} of {of} {_verb(fragile, 'share')} fewer than {FRAGILE} responses"
     if found.undefined:
         yield f"pairs left out as undefined: {', '.join(map(_why, found.undefined))}"
     if found.too_few:
@@ -126,6 +140,17 @@ def pairs(found: Pairs, min_shared: int, interval: Interval) -> Iterable[str]:
         yield f"{left} left out for sharing fewer than {min_shared} responses"
     if len(found.defined) >= LEAST_PAIRS and np.isfinite(interval.low):
         yield f"bootstrap over pairs {interval.low:z.3f} to {interval.high:z.3f}"
+
+
+def held(found: LikeForLike, boot: Interval) -> Iterable[str]:
+    """Say what the comparisons like for like rest on, and what may not be read from them."""
+    sizes = [len(one.rows) for one in found.defined]
+    yield f"{counted(len(sizes), 'clinician')} compared, each on {min(sizes)} responses or more"
+    if fragile := sum(size < FRAGILE for size in sizes):
+        of = counted(len(sizes), "comparison")
+        yield f"fragile: {fragile} of {of} {_verb(fragile, 'rest')} on fewer than {FRAGILE} responses"
+    if boot.low <= 0 <= boot.high:
+        yield "the interval includes 0: neither is shown to agree better"
 
 
 def only_clinician(name: str) -> str:

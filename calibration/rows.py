@@ -1,7 +1,7 @@
 """The rows of the agreement table for one grid: scorers, clinicians, like for like, repeats."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from calibration.ranks import rank_correlations
 from calibration.resample import prepare
 from calibration.scope import NAN, Row, Scope
 from calibration.scores import Array, Flags
-from calibration.stack import MOST_ROWS, Summed, together
+from calibration.stack import MOST_ROWS, LeftOut, Summed, together
 
 MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 
@@ -36,7 +36,8 @@ def scope_rows(scope: Scope) -> Iterator[Row]:
     held = like_for_like(scope.grid, scope.jury, scope.asked.method) if scope.jury else None
     drawn = _drawn(scope, pairs, held)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
-        yield _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
+        row = _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
+        yield _with_left_out(row, drawn.left_out) if scorer == "jury" else row
     yield clinicians_row(scope, pairs, drawn.pairs)
     if scope.jury and held:
         yield like_for_like_row(scope, scope.jury, held, drawn.held)
@@ -46,30 +47,37 @@ def scope_rows(scope: Scope) -> Iterator[Row]:
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Replicates of all that a scope's rows resample; empty where something is undefined."""
+    """Replicates of all that a scope's rows resample; empty where something is undefined.
+
+    `left_out` is 1 where a juror that has variance in the study has none in the resample.
+    """
 
     scorers: Array
-    pairs: Array
-    held: Array
+    pairs: Array = field(default_factory=lambda: np.empty(0))
+    held: Array = field(default_factory=lambda: np.empty(0))
+    left_out: Array = field(default_factory=lambda: np.empty(0))
 
 
 def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
     """Return the replicates of scorers, pairs and like for like, on the same resamples."""
     grid, method = scope.grid, scope.asked.method
-    statistics: list[Summed] = []
-    if scope.scorers:
-        singles = (*scope.jurors, *scope.metrics)
-        statistics.append(scorer_replicates(grid, scope.jury, singles, method))
+    alone: dict[str, Summed] = {}
     if pairs.defined:
-        statistics.append(pair_replicates(grid, pairs))
+        alone["pairs"] = pair_replicates(grid, pairs)
     if scope.jury and held and held.defined:
-        statistics.append(held_replicates(grid, scope.jury, held, method))
-    if not statistics:
-        return _Drawn(np.empty((0, 0)), np.empty(0), np.empty(0))
-    found = scope.resample(together(prepare(grid, method), statistics), most_rows=MOST_ROWS)
+        alone["held"] = held_replicates(grid, scope.jury, held, method)
+    if scope.jury and len(scope.jury.members) > 1 and method == "paper":
+        flat = unscaled(grid, scope.jury.members)
+        varied = [name for name in scope.jury.members if name not in flat]
+        alone["left_out"] = LeftOut(grid.columns(varied))
+    singles, every = (*scope.jurors, *scope.metrics), [*alone.values()]
+    if scope.scorers:
+        every = [scorer_replicates(grid, scope.jury, singles, method), *every]
+    if not every:
+        return _Drawn(np.empty((0, 0)))
+    found = scope.resample(together(prepare(grid, method), every), most_rows=MOST_ROWS)
     first = len(scope.scorers)
-    last = found[:, first + bool(pairs.defined) :].ravel()
-    return _Drawn(found[:, :first], found[:, first] if pairs.defined else np.empty(0), last)
+    return _Drawn(found[:, :first], **dict(zip(alone, found[:, first:].T, strict=True)))
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
@@ -107,6 +115,12 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
             ]
         ),
     )
+
+
+def _with_left_out(row: Row, left_out: Array) -> Row:
+    """Return the jury's row, which says where many of its resamples are of a smaller jury."""
+    said = notes.members_left_out(int(np.nansum(left_out)), len(left_out))
+    return replace(row, note=notes.joined([row.note, said])) if np.isfinite(row.boot_low) else row
 
 
 def _unscored(scope: Scope, scorer: str, panel: Panel) -> str:

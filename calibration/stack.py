@@ -88,3 +88,19 @@ def together(prepared: Prepared, statistics: Sequence[Summed]) -> Statistic:
         return np.column_stack([each.value(one, stack) for one, each in found])
 
     return of
+
+
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Whether any of some raters has no variance in a resample, 1 or 0: shape (B,)."""
+
+    raters: Integers
+
+    def sums(self, part: Part) -> Array:
+        """Return nothing: a resample's sds are known without its responses."""
+        return np.zeros(())
+
+    def value(self, sums: Array, stack: Stack) -> Array:
+        """Return 1 for each resample in which a rater has no variance."""
+        lost: Array = (stack.by.defined[:, self.raters] == 0).any(axis=1).astype(np.float64)
+        return lost

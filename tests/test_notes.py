@@ -1,11 +1,18 @@
 """What the agreement table says beside its numbers, and where it has none."""
 
 import math
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from little_study import DOCTORS, rows_of, study, without
 
+from calibration import notes
+from calibration.f_interval import Interval
+from calibration.like_for_like import Held, LikeForLike
+from calibration.mixed import MixedModel
+from calibration.pairs import Pair, Pairs
 from calibration.scores import Scores
 from calibration.table import agreement_table
 
@@ -210,3 +217,46 @@ def test_a_constant_juror_was_scored_by_and_has_no_z_which_is_said_once():
 
     assert (juror.n_responses, juror.n_missing) == (0, 0)
     assert juror.note == "scored 40 of 40; undefined: the scorer has no variance, hence no z"
+
+
+def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
+    found = Pairs((Pair("a", "b", np.arange(3), -8.0), Pair("a", "c", np.arange(30), 0.6)), (), 0)
+    model = MixedModel(response=1.0, rater=0.0, residual=0.5)
+    mostly = replace(found, defined=found.defined[:1])
+
+    assert notes.negative_pairs(found, 0.9, model) == "below 0: no agreement beyond chance"
+    said = notes.negative_pairs(mostly, -0.1, model)
+    assert said.startswith("below 0, but a few pairs that share few responses carry this mean")
+    assert said.endswith("rather read the mixed model's 0.800")
+    assert "rather" not in notes.negative_pairs(mostly, -0.1, MixedModel(reason="none"))
+
+
+def test_like_for_like_says_on_how_few_responses_it_rests_and_what_it_does_not_show():
+    held = [Held("a", np.arange(12), 0.6, 0.5), Held("b", np.arange(4), 0.9, -3.0)]
+    found = LikeForLike(tuple(held), ())
+
+    assert list(notes.held(found, Interval(-0.1, 5.0))) == [
+        "2 clinicians compared, each on 4 responses or more",
+        "fragile: 1 of 2 comparisons rests on fewer than 10 responses",
+        "the interval includes 0: neither is shown to agree better",
+    ]
+    firm = list(notes.held(LikeForLike((held[0],), ()), Interval(0.01, 0.2)))
+    assert firm == ["1 clinician compared, each on 12 responses or more"]
+
+
+def test_resamples_in_which_a_juror_drops_out_of_the_jury_are_counted_where_they_are_many():
+    scores = study(n=40)
+    gpt = scores.ratings["rater"].eq("gpt")
+    usual = gpt & ~scores.ratings["response_id"].eq("aci-r3")
+    ratings = scores.ratings.assign(score=scores.ratings["score"].mask(gpt, 2).mask(usual, 4))
+    rare = Scores(ratings, scores.responses, scores.rubrics)
+
+    row = rows_of(agreement_table(rare, reps=400))["aci", "jury"]
+    lost = re.search(r"in (\d+) of 400 resamples a juror without variance is left out", row.note)
+    assert lost is not None
+    assert int(lost[1]) / 400 == pytest.approx((1 - 1 / 40) ** 40, abs=0.08)
+    for same in (
+        agreement_table(scores, reps=60),
+        agreement_table(rare, method="published", reps=60),
+    ):
+        assert "is left out" not in rows_of(same)["aci", "jury"].note
