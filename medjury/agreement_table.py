@@ -96,13 +96,18 @@ def _several(rows: Sequence[Row]) -> list[str]:
 
 def _cells(row: Row) -> list[str]:
     return [
-        _scorer(row["scorer"]),
+        _scorer(row["scorer"]) + (", fragile" if _fragile(row) else ""),
         "undefined" if _none(row["icc"]) else f"{row['icc']:z.3f}",
         _interval(row["boot_low"], row["boot_high"]),
         _interval(row["f_low"], row["f_high"]),
         _scored(row),
         "" if _none(row["spearman"]) else f"{row['spearman']:z.2f}",
     ]
+
+
+def _fragile(row: Row) -> bool:
+    """Tell whether a comparison like for like rests on a handful of responses."""
+    return row["scorer"] == "like_for_like" and "fragile: " in row["note"]
 
 
 def _narrow(scorer: str, icc: str, boot: str, exact: str, scored: str, rho: str) -> list[str]:

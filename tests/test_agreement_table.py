@@ -73,6 +73,13 @@ def test_a_scorer_without_z_is_shown_with_what_it_scored() -> None:
     assert laid_out([flat], narrow=False)[1][0][4] == "20 of 20"
 
 
+def test_a_fragile_comparison_like_for_like_is_called_so_in_the_table() -> None:
+    note = "fragile: 9 of 10 comparisons rest on fewer than 10 responses"
+    rows = [row("like_for_like", note=note), row("like_for_like")]
+    _, cells = laid_out(rows, narrow=True)
+    assert [one[0] for one in cells] == ["like for like, fragile", "like for like"]
+
+
 def test_nothing_is_minus_zero() -> None:
     tiny = row("jury", icc=-0.0001, boot_low=-0.004, boot_high=0.2, spearman=-0.001)
     _, (cells,) = laid_out([tiny], narrow=False)
