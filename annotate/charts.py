@@ -1,0 +1,170 @@
+"""Showing a chart: in the reports' style, with its figures as a table, and to be kept as a file.
+
+A chart is an Altair chart or, better here, its Vega-Lite specification from `drawn`: whoever
+imports Altair in this process makes every rater's page slower.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from annotate import drawing, tables
+from calibration.report.numbers import fixed
+
+Row = Mapping[str, Any]
+PICKED = "picked"
+PIXELS = 2.0
+DIGITS = 3
+MOST_LISTED = 200
+# Nothing but what is drawn at its own size: Streamlit would squeeze axes and labels into the width.
+FRAME = {"autosize": {"type": "pad", "contains": "padding"}, "padding": 4}
+
+
+def drawn(function: str, *given: object) -> dict[str, Any]:
+    """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
+    found: dict[str, Any] = drawing.make(f"calibration.report.{function}", *given)
+    return found
+
+
+def show(
+    chart: Any, name: str, caption: str, alt: str, rows: Sequence[Row] | None = None
+) -> list[Row]:
+    """Show a chart with its caption; its figures and files are one click away.
+
+    Parameters
+    ----------
+    chart : Altair chart or specification
+        What `pickable` made so answers to a click.
+    name
+        Unique on the page; files and controls are named by it.
+    caption, alt
+        In words: under the chart, and to who cannot see it.
+    rows
+        The plotted figures where they are not the chart's own longest rows.
+
+    Returns
+    -------
+    list of mappings
+        What the reader clicked on.
+    """
+    spec = (dict(chart) if isinstance(chart, Mapping) else drawing.plain(chart)) | FRAME
+    listed = plotted(spec) if rows is None else [*rows]
+    with st.container(key=f"chart-{name}"):
+        if "params" in spec:
+            event: Any = st.vega_lite_chart(
+                *(None, spec), theme=None, width="content", key=name, alt=alt, on_select="rerun"
+            )
+            picked = event.selection.get(PICKED) or []
+        else:
+            st.vega_lite_chart(None, spec, theme=None, width="content", alt=alt)
+            picked = []
+        st.html(f'<p class="mj-caption">{tables.escaped(caption)}</p>{tables.style()}')
+        with st.expander("Figures as a table, and files"):
+            st.html(_as_table(listed, caption))
+            _files(spec, name, listed)
+    return [one for one in picked if isinstance(one, Mapping)]
+
+
+def pickable(spec: Mapping[str, Any], mark: str, *fields: str) -> dict[str, Any]:
+    """Return a layered chart in which marks of a kind, in their first layer, answer to a click."""
+    view, layers = "picking", [dict(one) for one in spec["layer"]]
+    next(one for one in layers if _mark(one) == mark)["name"] = view
+    chosen = {"type": "point", "fields": [*fields], "toggle": False}
+    return {
+        **spec,
+        "layer": layers,
+        "params": [{"name": PICKED, "select": chosen, "views": [view]}],
+    }
+
+
+def plotted(spec: Mapping[str, Any]) -> list[Row]:
+    """Return the rows that a chart draws: the longest that it carries, the first of those."""
+    return max(_rows(spec), key=len, default=[])
+
+
+def svg(spec: Mapping[str, Any]) -> str:
+    """Return a chart as an SVG file; runs in the drawing process."""
+    import vl_convert
+
+    from calibration.report.svg import VEGA_LITE
+
+    return str(vl_convert.vegalite_to_svg(_on_paper(spec), vl_version=VEGA_LITE))
+
+
+def png(spec: Mapping[str, Any]) -> str:
+    """Return a chart as a PNG file in base 64; runs in the drawing process."""
+    import base64
+
+    import vl_convert
+
+    from calibration.report.svg import VEGA_LITE
+
+    found = vl_convert.vegalite_to_png(_on_paper(spec), vl_version=VEGA_LITE, scale=PIXELS)
+    return base64.b64encode(found).decode()
+
+
+def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a chart without what only a click needs, on white."""
+    kept = {key: value for key, value in spec.items() if key != "params"}
+    return kept | {"config": {**spec.get("config", {}), "background": "white"}}
+
+
+def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
+    """Show what makes the files; nothing is made before it is asked for."""
+    with st.container(horizontal=True, gap="small"):
+        for kind, mime, make in (
+            ("svg", "image/svg+xml", partial(drawing.make, "annotate.charts:svg", spec)),
+            ("png", "image/png", partial(_picture, spec)),
+            ("csv", "text/csv", partial(tables.csv_of, rows)),
+        ):
+            st.download_button(
+                *(kind.upper(), make, f"{name}.{kind}", mime),
+                key=f"{name}-{kind}",
+                on_click="ignore",
+            )
+
+
+def _picture(spec: Mapping[str, Any]) -> bytes:
+    import base64
+
+    return base64.b64decode(drawing.make("annotate.charts:png", spec))
+
+
+def _as_table(rows: Sequence[Row], caption: str) -> str:
+    """Return plotted rows as a table; many are cut, and the CSV has all."""
+    names = [*dict.fromkeys(name for row in rows for name in row)]
+    columns = [_column(name, [row.get(name) for row in rows]) for name in names]
+    left = len(rows) - MOST_LISTED
+    notes = [f"{left} more rows stand in the CSV."] if left > 0 else []
+    return tables.table(rows[:MOST_LISTED], columns, f"Figures of the chart. {caption}", notes)
+
+
+def _column(name: str, values: Sequence[Any]) -> tables.Column:
+    """Return how a plotted value is shown: counts as they are, other numbers with three decimals."""
+    if not any(isinstance(one, float) for one in values):
+        return tables.words(name.replace("_", " "), name)
+    return tables.Column(
+        name.replace("_", " "),
+        lambda row: (
+            fixed(row.get(name), DIGITS)
+            if isinstance(row.get(name), int | float | None)
+            else str(row[name])
+        ),
+    )
+
+
+def _rows(part: Any) -> list[list[Row]]:
+    if isinstance(part, list):
+        return [found for one in part for found in _rows(one)]
+    if not isinstance(part, Mapping):
+        return []
+    data = part.get("data")
+    own = [data["values"]] if isinstance(data, Mapping) and "values" in data else []
+    return own + [found for key, one in part.items() if key != "data" for found in _rows(one)]
+
+
+def _mark(layer: Mapping[str, Any]) -> str:
+    mark = layer.get("mark", "")
+    return str(mark.get("type", "") if isinstance(mark, Mapping) else mark)
