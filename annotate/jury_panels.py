@@ -1,0 +1,111 @@
+"""Panels as a study keeps them: TOML texts, checked as the command line checks them."""
+
+import atexit
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from ipaddress import ip_address
+from pathlib import Path
+
+from data.errors import BadPanel
+from jury.panel import FOLDER, Juror, Panel, read_panel, shipped
+from jury.panel_faults import KEY_START, LONGEST_NAME
+
+LONGEST_TEXT = 50_000
+STARTS = "|".join(re.escape(one) for one in KEY_START)
+KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
+ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
+
+
+def shipped_texts() -> dict[str, str]:
+    """Return the TOML texts of the panels that ship with medjury, by name."""
+    return {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+
+
+def checked(text: str) -> Panel:
+    """Return the panel that a text is.
+
+    Raises
+    ------
+    BadPanel
+        As `medjury jury run` says it; and if any line may hold a key, without that line.
+    """
+    if len(text) > LONGEST_TEXT:
+        raise BadPanel(f"a panel of {len(text)} characters: {LONGEST_TEXT} is the most")
+    for number, line in enumerate(text.splitlines(), 1):
+        if KEY.search(line):
+            raise BadPanel(
+                f"line {number} may hold a key (not shown): a panel names the environment "
+                'variable that holds it, as in api_key_env = "OPENAI_API_KEY"; if it is a key, '
+                "take it out here and have it renewed"
+            )
+    path = on_disk("panel", text)
+    try:
+        return read_panel(path)
+    except BadPanel as error:
+        raise BadPanel(without_path(str(error), path)) from error
+
+
+def on_disk(name: str, text: str) -> Path:
+    """Write a text into a private folder of this process and return where; the same one once."""
+    folder = _folder() / sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}.toml"
+    if not path.exists():
+        path.write_text(text, "utf-8", errors="replace")
+    return path
+
+
+def without_path(message: str, path: Path) -> str:
+    """Return a message about a panel's file without saying where our copy of it is."""
+    return message.replace(f"panel {path}: ", "").replace(str(path), path.stem)
+
+
+def costs_money(panel: Panel) -> bool:
+    """Return whether asking may cost money: a price above 0, or none told by a host elsewhere."""
+    return any(_costs(one) for one in panel.juror)
+
+
+def with_juror(text: str, settings: Mapping[str, object]) -> str:
+    """Return a panel's text with one juror more; settings left empty are left out."""
+    lines = [f"{name} = {_toml(name, value)}" for name, value in settings.items() if value != ""]
+    return "\n".join([text.rstrip(), "", "[[juror]]", *lines, ""])
+
+
+def _costs(juror: Juror) -> bool:
+    if juror.simulated:
+        return False
+    if juror.usd_per_million_in is None:
+        return not _own_machine(juror.host)
+    return bool(juror.usd_per_million_in or juror.usd_per_million_out)
+
+
+def _own_machine(host: str) -> bool:
+    """Return whether a host is this machine, or one inside the house's own network."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return False
+
+
+def _toml(name: str, value: object) -> str:
+    """Return a value as TOML writes it; a number where the key wants one and it is one."""
+    text = str(value).strip()
+    if name in ONLY_IN_NUMBERS and re.fullmatch(r"\d+(\.\d+)?", text):
+        whole = name == "max_tokens"
+        return text if whole or "." in text else f"{text}.0"
+    return json.dumps(text, ensure_ascii=False)
+
+
+@cache
+def _folder() -> Path:
+    """Return a folder that only this process's user may read, gone when it ends."""
+    made = tempfile.mkdtemp(prefix="medjury-panels-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)

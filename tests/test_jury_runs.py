@@ -1,0 +1,267 @@
+"""Jury runs that outlive whoever started them: told in the study, stopped and taken up again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from rating_server import row, rubric
+from sqlalchemy import Engine
+from stub_llm import Do, Seen, Stub
+
+from annotate import jury_panels, jury_probes, jury_runs
+from data.database import transaction
+from data.errors import BadInput, BadPanel, Conflict, NotAllowed
+from data.person import OPERATOR, Person
+from data.queries import lab, person_by_code
+from data.queries.record import acts, verify
+from data.schema import Role, Setting
+from data.store import import_responses
+from data.store.jury_runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
+from data.store.people import add_people, end_access
+
+PATIENCE_SECONDS = 120
+CLINICIAN = Person(9, "dr-a", Role.CLINICIAN)
+SECRET = "sk-verysecret-0123456789"
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub() as running:
+        yield running
+
+
+@pytest.fixture
+def study(engine: Engine) -> Engine:
+    rows = [row(n, f"Response {n}.") for n in range(20)]
+    import_responses(engine, rows, lambda _: rubric())
+    return engine
+
+
+def panel_text(stub: Stub, *names: str, also: str = "", price: float = 0.0) -> str:
+    """Return a panel of jurors at the stub."""
+    jurors = [
+        f"""[[juror]]
+        name = "{name}"
+        provider = "openai"
+        model = "{name}"
+        family = "x"
+        base_url = "{stub.openai_url}"
+        usd_per_million_in = {price}
+        usd_per_million_out = {price}
+        {also}
+        """
+        for name in names or ("a", "b")
+    ]
+    return 'name = "two"\n' + "\n".join(jurors)
+
+
+def run_of(engine: Engine) -> RunRow:
+    found = lab.last_run(OPERATOR, engine)
+    assert found is not None
+    return found
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def wait_ended(engine: Engine) -> RunRow:
+    until(lambda: run_of(engine).ended is not None)
+    return run_of(engine)
+
+
+def test_a_run_is_stopped_in_order_and_goes_on_where_it_was(
+    study: Engine, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STUB_KEY", SECRET)
+    stub.script = lambda _: Do(seconds=0.3)
+    text = panel_text(stub, also='api_key_env = "STUB_KEY"', price=1.0)
+    order = RunOrder("two", text, concurrency=2, cap=5.0)
+    token = jury_runs.start(OPERATOR, study, order)
+    until(lambda: len(stub.seen) >= 4)
+    with pytest.raises(Conflict, match="the command line started a run of the panel two at"):
+        jury_runs.start(OPERATOR, study, order)
+    stop_run(OPERATOR, study, token)
+    stopped = wait_ended(study)
+
+    rows = lab.jury_progress(OPERATOR, study, stopped, ["a", "b", "never"])
+    assert stopped.code == 1
+    assert 0 < rows[0].rated + rows[1].rated == len(stub.seen) < 40
+    assert [one.total for one in rows] == [20, 20, 20]
+    assert sum(one.calls for one in rows) == len(stub.seen)
+    assert sum(one.usd for one in rows) == pytest.approx(0.0011 * len(stub.seen))
+    assert stopped.figures["by_status"]["interrupted"] > 0
+
+    stub.script = lambda _: Do()
+    jury_runs.start(OPERATOR, study, stopped.order)
+    ended = wait_ended(study)
+    assert (ended.code, ended.figures["rated"], len(stub.seen)) == (0, 40, 40)
+    assert {seen.headers["authorization"] for seen in stub.seen} == {f"Bearer {SECRET}"}
+    assert SECRET not in str(ended)
+    assert not any("study " in line or gettempdir() in line for line in ended.said)
+    told = [one.action for one in acts(study, "jury run started", "jury run stopped")]
+    assert told == ["jury run started", "jury run stopped", "jury run started"]
+    assert verify(study).findings == ()
+
+
+def test_failures_are_counted_by_reason(study: Engine, stub: Stub) -> None:
+    def script(seen: Seen) -> Do:
+        return Do(refusal="No.") if seen.model == "b" and "Response 3." in seen.prompt else Do()
+
+    stub.script = script
+    jury_runs.start(OPERATOR, study, RunOrder("two", panel_text(stub)))
+    ended = wait_ended(study)
+    first, second = lab.jury_progress(OPERATOR, study, ended, ["a", "b"])
+    assert (ended.code, first.rated, first.failed) == (1, 20, {})
+    assert (second.rated, second.failed) == (19, {"refused": 1})
+    assert second.reasons["refused"]
+    assert any("missing: b: 1 refused" in line for line in ended.said)
+
+
+def test_a_run_that_is_refused_says_why_and_not_where(
+    study: Engine, stub: Stub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOBODYS_KEY", raising=False)
+    text = panel_text(stub, also='api_key_env = "NOBODYS_KEY"')
+    jury_runs.start(OPERATOR, study, RunOrder("two", text))
+    ended = wait_ended(study)
+    assert ended.code == 2
+    assert "the environment variable NOBODYS_KEY is not set" in ended.said[-1]
+    assert "/" not in ended.said[-1].split(";")[0]
+
+
+def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -> None:
+    stub.script = lambda _: Do(seconds=0.05)
+    program = (
+        "import sys; from annotate import jury_runs; from annotate.study import study\n"
+        "from data.person import OPERATOR; from data.store.jury_runs import RunOrder\n"
+        "jury_runs.start(OPERATOR, study(), RunOrder('two', sys.argv[1]))\n"
+        "import time; time.sleep(60)"
+    )
+    command = [sys.executable, "-c", program, panel_text(stub)]
+    server = subprocess.Popen(command, env=jury_runs.environment(study), start_new_session=True)
+    until(lambda: len(stub.seen) >= 2)
+    os.killpg(server.pid, signal.SIGKILL)
+    server.wait()
+    assert wait_ended(study).figures["rated"] == 40
+
+
+def test_a_run_whose_keeper_fell_silent_does_not_hold_the_next_one(study: Engine) -> None:
+    begin_run(OPERATOR, study, RunOrder("two", ""), "dead")
+    assert run_of(study).on
+    with transaction(study) as session:
+        stored = session.get_one(Setting, RUN)
+        stored.value = stored.value.replace(f"{run_of(study).seen:%Y-}", "2001-")
+    assert run_of(study).lost
+    begin_run(OPERATOR, study, RunOrder("three", ""), "next")
+    assert run_of(study).order.panel == "three"
+
+
+def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None:
+    order = RunOrder("two", panel_text(stub, price=1.0))
+    with pytest.raises(BadInput, match="set a cap in US dollars"):
+        jury_runs.start(OPERATOR, study, order)
+    texts = jury_panels.shipped_texts()
+    costs = {name for name in texts if jury_panels.costs_money(jury_panels.checked(texts[name]))}
+    assert costs == {"current", "medhelm"}
+    assert lab.last_run(OPERATOR, study) is None
+    assert not stub.seen
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f'api_key_env = "{SECRET}"',
+        f'api_key = "{SECRET}"',
+        f"# {SECRET}",
+        'model = "AIzaSyD0123456789abcdefghijk"',
+        f'name = "{"a1B2" * 12}"',
+    ],
+)
+def test_a_pasted_key_is_refused_and_not_echoed(line: str, stub: Stub) -> None:
+    with pytest.raises(BadPanel) as refused:
+        jury_panels.checked(panel_text(stub, "a") + line)
+    assert "may hold a key" in str(refused.value)
+    assert "0123456789" not in str(refused.value) + repr(refused.value.__cause__)
+    assert "a1B2" not in str(refused.value)
+
+
+def test_a_wrong_panel_is_told_in_the_command_lines_words_without_a_path(stub: Stub) -> None:
+    for text, said in (
+        ("name = ", "not TOML"),
+        ('name = "x"', "juror: Field required"),
+        (panel_text(stub, "a", "a"), "two jurors are named 'a'"),
+        (panel_text(stub, "a") + "\nkey = 1", "key: no such key; the keys are"),
+    ):
+        with pytest.raises(BadPanel, match=said) as refused:
+            jury_panels.checked(text)
+        assert "/" not in str(refused.value).split(";")[0]
+
+
+def test_a_juror_filled_in_by_form_is_one_the_panel_reads(stub: Stub) -> None:
+    settings = {
+        "name": "third",
+        "provider": "openai",
+        "model": 'odd "name"',
+        "family": "y",
+        "base_url": stub.openai_url,
+        "api_key_env": "",
+        "temperature": "0",
+        "max_tokens": "900",
+        "usd_per_million_in": "1.5",
+        "usd_per_million_out": "2",
+    }
+    panel = jury_panels.checked(jury_panels.with_juror(panel_text(stub), settings))
+    juror = panel.juror[-1]
+    assert (juror.model, juror.temperature, juror.max_tokens) == ('odd "name"', 0.0, 900)
+    assert (juror.usd_per_million_in, juror.usd_per_million_out) == (1.5, 2.0)
+
+
+def test_kept_panels_stand_in_the_study_and_in_the_record(study: Engine, stub: Stub) -> None:
+    keep_panel(OPERATOR, study, "two", panel_text(stub))
+    assert lab.own_panels(OPERATOR, study) == {"two": panel_text(stub)}
+    assert [one.detail["panel"] for one in acts(study, "panel kept")] == ["two"]
+
+
+def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None:
+    order = RunOrder("two", panel_text(stub))
+    for act in (
+        lambda: jury_runs.start(CLINICIAN, study, order),
+        lambda: jury_probes.probe(CLINICIAN, study, "two", order.text),
+        lambda: stop_run(CLINICIAN, study, "x"),
+        lambda: keep_panel(CLINICIAN, study, "two", order.text),
+        lambda: lab.last_run(CLINICIAN, study),
+        lambda: lab.own_panels(CLINICIAN, study),
+    ):
+        with pytest.raises(NotAllowed):
+            act()
+
+
+def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Engine) -> None:
+    made = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0]
+    person = person_by_code(engine, made.code)
+    assert person is not None
+    assert lab.last_run(person, engine) is None
+    end_access(OPERATOR, engine, "Rita")
+    with pytest.raises(NotAllowed):
+        lab.last_run(person, engine)
+
+
+def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
+    study: Engine, stub: Stub
+) -> None:
+    text = panel_text(stub)
+    asked = jury_probes.probe(OPERATOR, study, "two", text)
+    found = asked.figures.result(PATIENCE_SECONDS)
+    assert [one["juror"] for one in found["jurors"]] == ["a", "b"]
+    assert jury_probes.last_probe(OPERATOR, study, text) is asked
+    assert jury_probes.probe(OPERATOR, study, "two", text) is not asked
+    assert not any("Response" in seen.prompt and "fever" in seen.prompt for seen in stub.seen)
