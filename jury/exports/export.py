@@ -1,9 +1,13 @@
 """What is exported: a rubric, the panel that rates on it, responses, and what was validated."""
 
+import shutil
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from data.errors import BadFile
 from data.rubric import Rubric
 from jury.panel import Panel
 
@@ -49,3 +53,36 @@ class Export:
     panel: Panel
     rows: tuple[ExportRow, ...]
     record: Mapping[str, Any]
+
+
+def write_folder(out: Path, files: Mapping[str, str]) -> None:
+    """Write all files into a new or empty folder, or none.
+
+    Raises
+    ------
+    BadFile
+        If the folder holds something, or cannot be written.
+    """
+    made: Path | None = None
+    try:
+        refuse_full(out)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
+        for name, text in files.items():
+            (made / name).parent.mkdir(parents=True, exist_ok=True)
+            (made / name).write_text(text, encoding="utf-8", newline="\n")
+        made.chmod(0o755)
+        if out.exists():
+            out.rmdir()
+        made.rename(out)
+    except OSError as error:
+        raise BadFile(f"--out {out}: {error.strerror}") from error
+    finally:
+        if made is not None:
+            shutil.rmtree(made, ignore_errors=True)
+
+
+def refuse_full(out: Path) -> None:
+    """Refuse a folder that holds something."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadFile(f"--out {out}: is there already; name a new folder")
