@@ -24,6 +24,7 @@ from medjury import (
     predict,
     reading,
     record,
+    rubric_export,
     rubrics,
     study,
     training,
@@ -62,6 +63,7 @@ app.command("juries")(juries.juries)
 app.command("monitor")(monitor.monitor)
 app.command("models")(models.models)
 app.command("predict")(predict.predict)
+rubrics.rubric.command("export")(rubric_export.export)
 app.add_typer(rubrics.rubric, name="rubric")
 app.add_typer(people.people, name="people")
 app.command("blind")(blinding.blind)
