@@ -1,6 +1,9 @@
 """Screens ask the command line for figures, once, and again when the study has changed."""
 
+from pathlib import Path
+
 import pytest
+from report_study import rated
 from small import Run
 from sqlalchemy import Engine
 
@@ -8,6 +11,7 @@ from annotate.worker import ask
 from data.database import open_study
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
+from data.queries.ledger import tried
 from data.queries.version import version
 from data.schema import Role
 from data.store.settings import set_setting
@@ -44,6 +48,18 @@ def test_a_command_is_asked_once_until_the_study_changes_or_it_failed(engine: En
     assert second is not first
     assert second.exception(WAIT_SECONDS)
     assert ask(OPERATOR, engine, "calibrate") is not second
+
+
+def test_figures_that_left_a_trace_in_the_ledger_are_not_asked_for_again(
+    engine: Engine, run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=8)
+    first = ask(OPERATOR, engine, "calibrate", "--reps", "20")
+
+    assert first.result(WAIT_SECONDS)["rows"]
+
+    assert [one.times for one in tried(engine)] == [1]
+    assert ask(OPERATOR, engine, "calibrate", "--reps", "20") is first
 
 
 def test_two_studies_have_answers_of_their_own(engine: Engine, tmp_path: object) -> None:
