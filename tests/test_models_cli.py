@@ -217,7 +217,7 @@ def test_bad_input_ends_with_two_and_lifts_no_blind(run: Run, rated: Engine, wri
         (["--by", "experts"], "experts"),
         (["--jurors", "gpt,nobody"], "nobody"),
         (["--criterion", "wit"], "no rubric has the criterion wit"),
-        (["--seed", "-1"], "seed=-1"),
+        (["--seed", "-1"], "greater than or equal to 0"),
         (["--costs", "nowhere.toml"], "nowhere.toml"),
         (["--costs", nine], "--costs names model-nine"),
         (["--json", "nowhere/models.json"], "nowhere"),
