@@ -148,12 +148,12 @@ def print_agreement(
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         seen = _computed(engine, asked, scores, jury, everything.ratings)
     body, found = seen.body, seen.found
-    print_table(seen.table, asked.method, json_to)
+    print_table(seen.table, asked.method, (asked.reps, asked.seed), json_to)
     lines = (*kept.told, *steered(engine))
     for line in lines:
         say(line, json_to)
     if asked.details:
-        print_details(found, json_to)
+        print_details(found, json_to, asked.reps)
         if len(scores.benchmarks) > 1:
             say("--benchmark NAME shows the same of one benchmark; --json has all of them", json_to)
         body |= {"details": found}

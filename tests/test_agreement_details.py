@@ -8,7 +8,9 @@ from small import Run
 from sqlalchemy import Engine
 
 from data.queries.ledger import tried
-from medjury.agreement_details import SECTIONS
+from medjury.agreement_cells import bounds, probability
+from medjury.agreement_notes import told
+from medjury.agreement_sections import SECTIONS
 
 RATERS = ("dr-a", "dr-b", "dr-c")
 JURORS = ("gpt", "llama", "claude")
@@ -38,6 +40,8 @@ def test_every_section_is_printed_and_written(run: Run, tmp_path: Path) -> None:
     to = tmp_path / "d.json"
     code, out, _ = run("calibrate", "--details", "--reps", "50", "--json", str(to))
     assert code == 0
+    assert "50 resamples, seed 0: too few resamples for an interval" in out
+    assert "Terms: advantage is" in out
     found = json.loads(to.read_text())["details"]
     assert set(found) == set(SECTIONS)
     for name, section in SECTIONS.items():
@@ -138,3 +142,73 @@ def test_an_unknown_juror_is_refused_before_a_jury_is_named(run: Run) -> None:
     assert code == 2
     assert "no ratings by a juror nobody" in error
     assert "jury:" not in out
+
+
+@pytest.mark.usefixtures("rated")
+def test_a_section_without_a_figure_is_one_line_with_the_reason(run: Run) -> None:
+    _, out, _ = run("calibrate", "--details", "--reps", "200")
+    (line,) = [one for one in out.splitlines() if "the same juror again" in one]
+    assert "undefined: no replicates" in line
+    assert "SD, points" not in out
+    assert "too few resamples" not in out
+
+
+@pytest.mark.usefixtures("rated")
+def test_scorers_that_miss_nothing_are_named_in_one_line(run: Run) -> None:
+    _, out, _ = run("calibrate", "--details", "--reps", "50")
+    (line,) = [one for one in out.splitlines() if "nothing missing" in one]
+    assert line.partition("nothing missing: ")[2].startswith("jury, claude, gpt, llama")
+
+
+@pytest.mark.usefixtures("rated")
+def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody(run: Run) -> None:
+    _, out, _ = run("calibrate", "--details", "--reps", "50")
+    assert "no leave to replace one" in out
+    assert "epsilon 0.2; a winning rate of 0.5 is the pass mark; a tie counts" in out
+    assert "stand in for" not in out
+
+
+def test_a_p_is_never_shown_as_0() -> None:
+    shown = [probability("p")({"p": p}) for p in (None, 0.00049, 0.0009, 0.001, 0.25)]
+    assert shown == ["-", "<0.001", "<0.001", "0.001", "0.250"]
+
+
+def test_a_lower_bound_that_does_not_exist_is_told_in_its_cell() -> None:
+    shown = [
+        bounds({"icc_lowest": low, "icc_highest": high})
+        for low, high in ((None, None), (None, 0.9), (-1.0, 0.9))
+    ]
+    assert shown == ["-", "no bound to 0.90", "-1.00 to 0.90"]
+
+
+def test_a_note_on_one_criterion_says_which() -> None:
+    rows = [
+        {"scorer": name, "on": criterion, "note": note}
+        for name, criterion, note in (
+            ("j1", "accuracy", "few; own"),
+            ("j2", "accuracy", "few"),
+            ("j1", "clarity", "all"),
+            ("j2", "clarity", "all; only here"),
+        )
+    ]
+    assert told(rows) == [
+        "accuracy: few",
+        "j1 (accuracy): own",
+        "clarity: all",
+        "j2 (clarity): only here",
+    ]
+
+
+def test_what_holds_for_a_whole_table_comes_last_and_under_no_name() -> None:
+    few = "fewer than 20 instances: the interval is too narrow to trust"
+    analysed = "8 of 9 responses are analysed: the others have no complete reading by a clinician"
+    rows = [
+        {"scorer": "dr-a", "note": f"{few}; {analysed}; simulated raters: j1"},
+        {"scorer": "dr-b", "note": f"stricter; {analysed}"},
+    ]
+    assert told(rows) == [
+        "dr-b: stricter",
+        f"{few} (dr-a)",
+        analysed,
+        "simulated raters: j1",
+    ]

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from medjury import output
-from medjury.agreement_table import NARROW, WIDE, fits, laid_out, told
+from medjury.agreement_notes import told
+from medjury.agreement_table import NARROW, WIDE, fits, laid_out
 from medjury.output import progress, show, width
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"
