@@ -26,10 +26,34 @@ def _rate(engine: Engine, person: Person) -> None:
         rate.show(engine, person, person.rater)
 
 
+def _study(engine: Engine, person: Person) -> None:
+    from annotate.screens import study
+
+    study.show(engine, person)
+
+
 def _people(engine: Engine, person: Person) -> None:
     from annotate.screens import people
 
     people.show(engine, person)
+
+
+def _monitoring(engine: Engine, person: Person) -> None:
+    from annotate.screens import monitoring
+
+    monitoring.show(engine, person)
+
+
+def _models(engine: Engine, person: Person) -> None:
+    from annotate.screens import models
+
+    models.show(engine, person)
+
+
+def _rubrics(engine: Engine, person: Person) -> None:
+    from annotate.screens import rubrics
+
+    rubrics.show(engine, person)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +69,10 @@ class Screen:
 # The first screen of a role is where its people arrive.
 SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN}), _rate),
+    Screen("Study", "study", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _study),
+    Screen("Monitoring", "monitoring", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _monitoring),
+    Screen("Models", "models", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _models),
+    Screen("Rubrics", "rubrics", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _rubrics),
     Screen("People", "people", frozenset({Role.COORDINATOR}), _people),
 )
 
@@ -54,7 +82,8 @@ def run() -> None:
     try:
         engine = study()
         person = sessions.owner(engine, st.context.cookies.get(sessions.COOKIE))
-        st.navigation(pages(engine, person), position="hidden").run()
+        mine = pages(engine, person)
+        st.navigation(mine, position="top" if len(mine) > 1 else "hidden").run()
     except MedjuryError:
         st.html(panes.style())
         st.html(panes.note("Not reachable", UNREACHABLE))

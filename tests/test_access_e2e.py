@@ -65,6 +65,7 @@ def test_an_invitation_leads_from_the_coordinator_to_a_rating(
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(coordinator)
     page.keyboard.press("Enter")
+    page.get_by_role("link", name="People").click()
     page.get_by_role("button", name="Add people").click()
     page.get_by_label("Names, one a line").fill("dr-invited")
     page.get_by_role("button", name="Add", exact=True).click()

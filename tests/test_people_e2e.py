@@ -58,7 +58,8 @@ def page(
     page.goto(server.address)
     page.get_by_label("Your sign-in code").fill(boss)
     page.get_by_role("button", name="Sign in").click()
-    page.get_by_role("table").wait_for()
+    page.get_by_role("link", name="People").click()
+    page.get_by_role("table", name="Everybody in this study").wait_for()
     yield page
     context.close()
 

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes
-from annotate.screens import people_forms
+from annotate.screens import frame, people_forms
 from annotate.screens.people_forms import HANDED, OPENINGS, Handed
 from data import queries
 from data.person import Person
@@ -61,17 +60,15 @@ _mount = st.components.v2.component("medjury_people", js=SCRIPT, isolate_styles=
 def show(engine: Engine, person: Person) -> None:
     """Show everybody in the study, and what a coordinator can do about them."""
     everybody = queries.people(person, engine)
-    st.html(panes.style() + f"<style>{STYLE}</style>")
-    st.html(_top(person.name))
-    with st.container(key="people-head", horizontal=True, vertical_alignment="center"):
-        st.html(_summary(everybody))
-        if st.button("Add people", type="primary", key="add"):
-            people_forms.add(engine, person)
-    _show_handed()
+    frame.begin(person, "People in this study", _summary(everybody))
+    st.html(f"<style>{STYLE}</style>")
+    if st.button("Add people", type="primary", key="add"):
+        people_forms.add(engine, person)
+    show_handed()
     if all(one.id == person.id for one in everybody):
         st.html(
             '<div class="mj-empty">Nobody else is in this study yet. Add clinicians, then '
-            "give them work with <code>medjury assign</code>.</div>"
+            "give them work under Study, Design.</div>"
         )
     chosen = _show_table(_table(everybody, person.id))
     for one in everybody:
@@ -90,7 +87,7 @@ def _nothing() -> None:
     """Do nothing: Streamlit hands on what a component says only where somebody listens."""
 
 
-def _show_handed() -> None:
+def show_handed() -> None:
     """Show codes and links just made, until they are put away: they cannot be shown again."""
     handed: Handed | None = st.session_state.get(HANDED)
     if handed is None:
@@ -133,22 +130,13 @@ def _row(one: PersonView, *, is_me: bool) -> str:
     )
 
 
-def _top(name: str) -> str:
-    """Return the line at the top of the screen."""
-    return (
-        '<div class="mj-top"><span class="mj-brand">medjury</span><span class="mj-count">People'
-        f'</span><span style="flex:1"></span><span class="mj-who">{html.escape(name)}</span>'
-        '<a href="/logout" target="_self">Sign out</a></div>'
-    )
-
-
 def _summary(everybody: Sequence[PersonView]) -> str:
-    """Return the heading with the sum of it all."""
+    """Return the sum of it all."""
     clinicians = [one for one in everybody if one.role == Role.CLINICIAN and one.way != "ended"]
     done, total = sum(one.done for one in clinicians), sum(one.total for one in clinicians)
     told = f"{len(clinicians)} {'clinician' if len(clinicians) == 1 else 'clinicians'}"
     told += f", {done} of {total} assigned responses rated" if total else ", nothing assigned yet"
-    return f'<div class="mj-people"><h1>People in this study</h1><p>{told}</p></div>'
+    return told
 
 
 def _name(one: PersonView, *, is_me: bool) -> str:

@@ -2,6 +2,7 @@
 
 from data.person import Person
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
+from data.queries.lab import all_spending, jury_progress, last_run, own_panels, study_benchmarks
 from data.queries.people import (
     Checked,
     Outcome,
@@ -40,12 +41,12 @@ from data.queries.steering import (
     DesignInput,
     Material,
     Standing,
-    begun,
     checked_record,
     design_input,
     materials,
     readings_by_response,
     rubric_names,
+    rubric_of_name,
     standing,
     who_can_rate,
 )
@@ -83,8 +84,8 @@ __all__ = [
     "Task",
     "Validation",
     "Workload",
+    "all_spending",
     "assigned",
-    "begun",
     "benchmarks",
     "check_code",
     "checked_record",
@@ -97,9 +98,12 @@ __all__ = [
     "house",
     "juror_cards",
     "jurors_heard",
+    "jury_progress",
     "kept",
+    "last_run",
     "materials",
     "next_task",
+    "own_panels",
     "pairs",
     "people",
     "person",
@@ -111,10 +115,12 @@ __all__ = [
     "rated_codes",
     "readings_by_response",
     "rubric_names",
+    "rubric_of_name",
     "simulated_raters",
     "standing",
     "stated_valid",
     "stored_rubric",
+    "study_benchmarks",
     "study_rubrics",
     "task",
     "validations",

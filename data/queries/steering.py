@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -14,12 +14,13 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.person import Person, only
+from data.queries.masks import StoredText, author_names, searched_up_to, stored_texts
 from data.queries.models import TAXONOMY
 from data.queries.record import Verified, acts, locked_since, verify
-from data.queries.study import BenchmarkView, assigned, benchmarks, design_items
+from data.queries.study import BenchmarkView, assigned, benchmarks, design_items, stored_rubric
+from data.rubric import Rubric
 from data.schema import (
     Account,
-    Assignment,
     Event,
     Expert,
     Instance,
@@ -29,7 +30,6 @@ from data.schema import (
     Response,
     Role,
     RubricText,
-    State,
 )
 
 
@@ -175,23 +175,17 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
+def rubric_of_name(_: Person, engine: Engine, name: str) -> Rubric | None:
+    """Return the rubric last stored under a name, or None."""
+    return stored_rubric(engine, name)
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
 def who_can_rate(_: Person, engine: Engine) -> list[str]:
     """Return the clinicians who can be given work: those with an account that has not ended."""
     query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
     with reading(engine) as session:
         return sorted(session.exec(query))
-
-
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def begun(_: Person, engine: Engine) -> int:
-    """Return how many assignments somebody has opened, drafted or ended; repeats count."""
-    query = select_columns(func.count()).where(
-        (col(Assignment.state) != State.OPEN)
-        | (col(Assignment.draft_seq) > 0)
-        | col(Assignment.opened_at).is_not(None)
-    )
-    with reading(engine) as session:
-        return int(session.execute(query).scalar_one())
 
 
 @only(Role.COORDINATOR)
@@ -206,6 +200,18 @@ def design_input(_: Person, engine: Engine) -> DesignInput:
             for one in assigned(engine)
         ),
     )
+
+
+@only(Role.COORDINATOR)
+def names_to_mask(_: Person, engine: Engine) -> list[str]:
+    """Return the study's models, which no response may name."""
+    return author_names(engine)
+
+
+@only(Role.COORDINATOR)
+def unsearched_texts(_: Person, engine: Engine) -> Iterator[list[StoredText]]:
+    """Return the responses not yet searched for their authors' names, page by page."""
+    return stored_texts(engine, searched_up_to(engine))
 
 
 @cache

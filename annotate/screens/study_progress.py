@@ -1,0 +1,182 @@
+"""How far the clinicians and the responses are, and when all will be done."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from urllib.parse import urlsplit
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate.screens import frame
+from annotate.screens.markup import Cell, heading, said, table
+from annotate.screens.study_pace import SILENT_DAYS, WINDOW_DAYS, Outlook, outlook, silent
+from data import queries
+from data.person import Person
+from data.queries import Workload
+from data.schema import Role, now
+
+OF_CLINICIANS = (
+    *("Clinician", "State", "Done", "Assigned", "Could not rate", "Flagged"),
+    *("Given back", "Rated elsewhere", "Median time", "Last rated", "Done by"),
+)
+MOST_TIMES = 4  # readings of a response from which on they share a column
+MINUTES = 2.0  # a showing, where somebody has rated none: as `medjury assign` assumes
+ABOUT_CLINICIANS = (
+    "Done and Assigned count hidden repeats. Flagged: the newest submission has a flag. Given back: "
+    "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
+    "Done by: at their own pace of the last two weeks."
+)
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Show the outlook, every clinician, and how often responses have been read."""
+    present = now()
+    found = queries.workloads(person, engine)
+    if not found:
+        frame.empty(
+            "Nobody has been given work yet, and nobody has rated.",
+            "A coordinator makes a design under Design, or brings ratings in under Import.",
+        )
+        return
+    ahead = outlook(engine, person, found, present)
+    st.html(heading("Outlook") + "".join(said(one) for one in _foretold(found, ahead, present)))
+    rows = [_row(one, ahead, present) for one in found]
+    st.html(
+        heading("Clinicians")
+        + table("Work of each clinician", OF_CLINICIANS, rows, words=2)
+        + said(ABOUT_CLINICIANS)
+    )
+    _show_responses(engine, person)
+    if person.role == Role.COORDINATOR:
+        _show_reminder([one for one in found if silent(one, present)])
+
+
+def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime) -> list[str]:
+    """Return in words when the work will end, and how sure that is."""
+    open_ = sum(one.open for one in found if not (one.ended or one.simulated))
+    if not sum(one.total for one in found):
+        return ["No work is assigned here: all ratings came by import."]
+    if not open_:
+        return ["All assigned work is done."]
+    if ahead.likely is None:
+        return [
+            f"{open_:,} showings are open. Not enough yet to say when they will be done: that takes "
+            f"ten showings on three days of the last {WINDOW_DAYS}."
+        ]
+    latest = (
+        f"and the latest {_day(ahead.late, present)}"
+        if ahead.late
+        else "but days vary so much that no latest date can be given"
+    )
+    told = (
+        f"{open_:,} showings are open. At {ahead.per_day:.1f} a day, the pace of the last "
+        f"{WINDOW_DAYS} days, they end about {_day(ahead.likely, present)}; the earliest is "
+        f"{_day(ahead.early, present)} {latest}, in four of five cases, if the days to come vary "
+        "as these did."
+    )
+    return [told, *_slowest(found, ahead, present)]
+
+
+def _slowest(found: Sequence[Workload], ahead: Outlook, present: datetime) -> list[str]:
+    """Return who holds the end up: work is not passed on by itself."""
+    quiet = [one.handle for one in found if silent(one, present)]
+    told = []
+    if ahead.ends and ahead.likely:
+        last = max(ahead.ends, key=lambda one: ahead.ends[one])
+        if ahead.ends[last] > ahead.likely:
+            told.append(f"{last} alone would need until {_day(ahead.ends[last], present)}.")
+    if quiet:
+        told.append(
+            f"Nothing for {SILENT_DAYS} days from {', '.join(quiet)}: their part does not end at any "
+            "pace; a reminder is below, and Design can pass their open work on."
+        )
+    return told
+
+
+def _row(one: Workload, ahead: Outlook, present: datetime) -> list[Cell]:
+    end = ahead.ends.get(one.handle)
+    return [
+        *(one.handle, _state(one, present), one.done, one.total, one.unrated, one.flagged),
+        *(one.recused, one.elsewhere, _minutes(one.seconds)),
+        _day(one.last.date(), present) if one.last else None,
+        _day(end, present) if end else None,
+    ]
+
+
+def _state(one: Workload, present: datetime) -> str:
+    """Return in a word or two where somebody stands."""
+    if one.simulated:
+        return "simulated"
+    if one.ended:
+        return "shut out"
+    if silent(one, present):
+        return "silent" if one.done else "not begun"
+    return "at work" if one.open else "done"
+
+
+def _show_responses(engine: Engine, person: Person) -> None:
+    """Show how many responses have been rated by how many clinicians."""
+    found = queries.readings_by_response(person, engine)
+    most = min(max((max(one) for one in found.values() if one), default=0), MOST_TIMES)
+    heads = ["Benchmark", "Responses", *(_times(number, most) for number in range(most + 1))]
+    rows: list[list[Cell]] = [
+        [
+            name,
+            counts.total(),
+            *(counts[number] for number in range(most)),
+            sum(counts[number] for number in counts if number >= most),
+        ]
+        for name, counts in sorted(found.items())
+    ]
+    if len(rows) > 1:
+        rows.append(
+            ["All", *(sum(column) for column in zip(*(row[1:] for row in rows), strict=True))]
+        )
+    st.html(
+        heading("Responses by the number of clinicians who have rated them")
+        + table("Responses by number of readings", heads, rows)
+    )
+
+
+def _times(number: int, most: int) -> str:
+    return f"{number} or more" if number == most == MOST_TIMES else f"{number}"
+
+
+def _show_reminder(quiet: Sequence[Workload]) -> None:
+    """Show a text to copy for somebody who is behind; nothing is sent."""
+    if not quiet:
+        return
+    st.html(heading("Reminders"))
+    st.html(
+        said("For clinicians with open work and none ended for a week. Copy it; nothing is sent.")
+    )
+    chosen = st.selectbox("Clinician", [one.handle for one in quiet], key="remind")
+    one = next(one for one in quiet if one.handle == chosen)
+    with st.container(key="reminder"):
+        st.code(_reminder(one), language=None, wrap_lines=True)
+
+
+def _reminder(one: Workload) -> str:
+    """Return a reminder: what is left, how long it takes, and where."""
+    base = urlsplit(st.context.url or "")
+    minutes = max(1, round(one.open * (one.seconds / 60 if one.seconds else MINUTES)))
+    pace = "at your pace so far" if one.seconds else f"at {MINUTES:g} minutes each"
+    return (
+        f"Dear {one.handle},\n\n"
+        f"in our rating study {one.open} of your {one.total} responses are still open, about "
+        f"{minutes} minutes {pace}. You can stop and go on at any time; what you enter is kept.\n\n"
+        f"{base.scheme}://{base.netloc}\n\n"
+        "Your sign-in code still works. If you cannot find it, or cannot go on, tell me.\n"
+    )
+
+
+def _minutes(seconds: float | None) -> str | None:
+    return None if not seconds else f"{seconds / 60:.1f} min"
+
+
+def _day(one: date | None, present: datetime) -> str:
+    """Return a date as people say it, with the year where it is another."""
+    if one is None:
+        return ""
+    year = f" {one.year}" if one.year != present.year else ""
+    return f"{one.day} {one:%B}{year}"
