@@ -1,0 +1,174 @@
+"""The run that is on or was the last: how far it is, what failed and why, and stopping it."""
+
+import html
+from collections.abc import Sequence
+from datetime import datetime
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import jury_panels, jury_runs
+from annotate.screens.jury_tables import usd
+from annotate.screens.markup import Cell, refused, table
+from data import queries
+from data.errors import MedjuryError
+from data.person import Person
+from data.queries.lab import JurorProgress
+from data.schema import now
+from data.store.jury_runs import RunRow, stop_run
+
+POLL_SECONDS = 2
+HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", "USD")
+SHOWN_REASONS = 3
+INTERRUPTED, MISSING, USER_ERROR = 130, 1, 2
+
+
+def show(engine: Engine, person: Person) -> None:
+    """Show the run, again every two seconds while it is on."""
+    run = queries.last_run(person, engine)
+    if run is not None:
+        every = POLL_SECONDS if run.on else None
+        st.fragment(_card, run_every=every)(engine, person, on=run.on)
+
+
+def _card(engine: Engine, person: Person, *, on: bool) -> None:
+    """Draw the run; the whole page again once it has ended or whoever looks is shut out."""
+    try:
+        run = queries.last_run(person, engine)
+        if run is None or run.on != on:
+            st.rerun()
+        jurors = [one.name for one in jury_panels.checked(run.order.text).juror]
+        rows = queries.jury_progress(person, engine, run, jurors)
+    except MedjuryError:
+        st.rerun()
+    with st.container(key="lab-run"):
+        st.html(_head(run) + _facts(run, rows) + _table(run, rows) + _said(run))
+        try:
+            _acts(engine, person, run, rows)
+        except MedjuryError as error:
+            st.html(refused(str(error)))
+
+
+def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> None:
+    """Offer to stop a run, and to take up one that left something out."""
+    if run.on:
+        words = "Stop without waiting" if run.stops else "Stop"
+        if run.stops < 2 and st.button(words, key=f"stop-{run.stops}"):
+            stop_run(person, engine, run.token)
+            st.rerun(scope="fragment")
+        return
+    left = any(one.rated < one.total for one in rows)
+    if left and st.button("Resume", key="resume", type="primary"):
+        jury_runs.start(person, engine, run.order)
+        st.rerun()
+
+
+def _head(run: RunRow) -> str:
+    """Return what run it is, and what has become of it."""
+    state, kind = _state(run)
+    order = run.order
+    about = [f"started by {run.by}, {_when(run.started)}"]
+    about += [f"ended {_when(run.ended)}"] if run.ended else []
+    about += [", ".join(order.benchmarks) or "all benchmarks"]
+    about += [f"{order.replicates} verdicts each"] if order.replicates > 1 else []
+    about += ["in batches"] if order.batch else []
+    told = html.escape(" \N{MIDDLE DOT} ".join(about))
+    return (
+        f'<div class="mj-run-head"><h2 class="mj-part">Run of the panel {html.escape(order.panel)}'
+        f'</h2><span class="mj-state mj-{kind}" role="status">{html.escape(state)}</span>'
+        f"<p>{told}</p></div>"
+    )
+
+
+def _state(run: RunRow) -> tuple[str, str]:
+    """Return a run's state in words, and the kind of it."""
+    if run.on:
+        return (
+            ("stopping: waiting for what is in flight", "stopping")
+            if run.stops
+            else ("running", "on")
+        )
+    if run.lost:
+        return "lost: its process is gone. What was stored stays; resume it", "bad"
+    if run.stops or run.code == INTERRUPTED:
+        return "stopped; what was stored stays", "stopping"
+    words = {0: ("complete", "done"), MISSING: ("ended, verdicts are missing", "stopping")}
+    return words.get(run.code or 0, ("refused" if run.code == USER_ERROR else "failed", "bad"))
+
+
+def _facts(run: RunRow, rows: Sequence[JurorProgress]) -> str:
+    """Return the sums: rated, missing, failed, spent."""
+    rated, total = sum(one.rated for one in rows), sum(one.total for one in rows)
+    spent, unknown = sum(one.usd for one in rows), sum(one.unknown for one in rows)
+    cap = "no cap" if run.order.cap is None else f"of a cap of ${run.order.cap:,.2f}"
+    also = f", {unknown} of unknown price" if unknown else ""
+    facts = [
+        ("Rated", f"{rated:,}", f"of {total:,}", _bar("Verdicts rated", rated, total)),
+        ("Missing", f"{total - rated:,}", "", ""),
+        ("Failed in this run", f"{sum(sum(one.failed.values()) for one in rows):,}", "", ""),
+        ("Calls", f"{sum(one.calls for one in rows):,}", "", ""),
+        (
+            "Spent in this run",
+            f"${spent:,.4f}",
+            cap + also,
+            _bar("Of the cap spent", spent, run.order.cap) if run.order.cap else "",
+        ),
+    ]
+    return '<dl class="mj-facts">' + "".join(_fact(*one) for one in facts) + "</dl>"
+
+
+def _fact(name: str, value: str, small: str, bar: str) -> str:
+    return f"<div><dt>{name}</dt><dd>{value} <small>{html.escape(small)}</small>{bar}</dd></div>"
+
+
+def _bar(label: str, part: float, whole: float | None) -> str:
+    """Return a bar with its share in words for those who do not see it."""
+    percent = min(100, round(100 * part / whole)) if whole else 0
+    return (
+        f'<span class="mj-share" role="progressbar" aria-label="{label}" aria-valuemin="0" '
+        f'aria-valuemax="100" aria-valuenow="{percent}"><span style="width:{percent}%"></span></span>'
+    )
+
+
+def _table(run: RunRow, rows: Sequence[JurorProgress]) -> str:
+    """Return the jurors side by side."""
+    cells: list[list[Cell]] = [
+        [
+            one.juror,
+            _reasons(one) or None,
+            f"{one.rated:,} of {one.total:,}",
+            one.total - one.rated,
+            sum(one.failed.values()),
+            one.calls,
+            usd(one.usd) + (f" + {one.unknown} unknown" if one.unknown else ""),
+        ]
+        for one in rows
+    ]
+    return table(f"Jurors in the run of {run.order.panel}", HEADS, cells, words=2)
+
+
+def _reasons(one: JurorProgress) -> str:
+    """Return how a juror's verdicts failed, commonest first."""
+    each = list(one.failed.items())[:SHOWN_REASONS]
+    told = [
+        f"{number} {status}" + (f" ({one.reasons[status]})" if one.reasons.get(status) else "")
+        for status, number in each
+    ]
+    return "; ".join(told)
+
+
+def _said(run: RunRow) -> str:
+    """Return what the command told, as it told it."""
+    if not run.said:
+        return ""
+    lines = html.escape("\n".join(run.said))
+    shown = "" if run.on else " open"
+    return (
+        f'<details class="mj-told-lines"{shown}><summary>What medjury said</summary>'
+        f'<pre tabindex="0" role="region" aria-label="What medjury said">{lines}</pre></details>'
+    )
+
+
+def _when(at: datetime) -> str:
+    """Return a time of today as a time, another with its day."""
+    return f"{at:%H:%M} UTC" if at.date() == now().date() else f"{at:%d %b %Y, %H:%M} UTC"
