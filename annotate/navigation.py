@@ -56,6 +56,18 @@ def _rubrics(engine: Engine, person: Person) -> None:
     rubrics.show(engine, person)
 
 
+def _lab(engine: Engine, person: Person) -> None:
+    from annotate.screens import lab
+
+    lab.show(engine, person)
+
+
+def _workbench(engine: Engine, person: Person) -> None:
+    from annotate.screens import workbench
+
+    workbench.show(engine, person)
+
+
 @dataclass(frozen=True, slots=True)
 class Screen:
     """A screen, where it stands, whom it is for, and what draws it (imported when first asked)."""
@@ -73,6 +85,8 @@ SCREENS = (
     Screen("Monitoring", "monitoring", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _monitoring),
     Screen("Models", "models", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _models),
     Screen("Rubrics", "rubrics", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _rubrics),
+    Screen("Jury lab", "lab", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _lab),
+    Screen("Workbench", "workbench", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _workbench),
     Screen("People", "people", frozenset({Role.COORDINATOR}), _people),
 )
 
