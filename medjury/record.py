@@ -17,6 +17,7 @@ from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
 from data.store.settings import set_setting
+from medjury.bundle_verify import verify_bundle
 from medjury.options import Db, Json, study_of
 from medjury.output import say, show, write_json
 
@@ -31,13 +32,21 @@ Reason = Annotated[str, typer.Option(help="Why; stays in the record and in every
 
 def verify(
     context: typer.Context,
+    bundle: Annotated[
+        Path | None, typer.Argument(metavar="BUNDLE", help="Of `rubric export --to medjury`.")
+    ] = None,
     head: Annotated[
         str | None, typer.Option(metavar="HASH", help="A head that was kept elsewhere.")
     ] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Check that nothing was changed behind the record's back; exit 1 if something was."""
+    """Check that nothing was changed behind the record's back, or in a bundle; exit 1 if so."""
+    if bundle is not None:
+        if head is not None:
+            raise typer.BadParameter("does not go with a BUNDLE", param_hint="--head")
+        verify_bundle(study_of(context, db), bundle, json_to)
+        return
     found = verify_record(study_of(context, db), head)
     _say_verified(found, json_to)
     body = {

@@ -19,7 +19,7 @@ from data.queries.ledger import fingerprint, tried
 from data.queries.record import verify as verify_record
 from data.queries.validation import Behind, Seat, behind, caveats, evidence, material, needed
 from data.rubric import Rubric, read_rubric
-from jury.exports.bundle import digest, reasons
+from jury.exports.bundle import digest, figure, reasons
 from jury.exports.export import Export, ExportRow, refuse_full, write_folder
 from jury.panel import Panel, read_panel, shipped
 from medjury.agreement_ledger import Looked
@@ -229,9 +229,7 @@ def _counts(
     figures: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return on how much the composite's figures rest, clinicians as a number only."""
-    jury = next(
-        (row for row in figures if row["scorer"] == "jury" and row["criterion"] is None), {}
-    )
+    jury = figure({"figures": figures}, None, "jury")
     counts = {
         name: jury.get(name, 0)
         for name in ("n_responses", "n_instances", "n_clinicians", "n_missing")

@@ -136,7 +136,7 @@ def _page(body: Body) -> str:
         f"For {rubric['audience']}. Scale {rubric['scale']['min']} to {rubric['scale']['max']}; "
         f"reference answer: {rubric['gold']}.",
         "",
-        f"**{record['status'].upper()}**" + (": " if record["reasons"] else ""),
+        f"**{record['status'].upper()}**",
         "",
         *(f"- {reason}" for reason in record["reasons"]),
         *(f"- to know: {caveat}" for caveat in record["caveats"]),
