@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from medjury.agreement_details import print_details
 from medjury.agreement_ledger import Looked, known_of
+from medjury.agreement_pairs import Pairs, pairs_of
 from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.agreement_table import print_table
 from medjury.freezing import Freeze, Name, freeze_calibration, named
@@ -58,6 +59,7 @@ def calibrate(
     more: Annotated[
         bool, typer.Option("--details", help="Differences, influence, jurors one by one, and more.")
     ] = False,
+    pairs: Pairs = False,
     html: Html = None,
     markdown: Markdown = None,
     csv: Csv = None,
@@ -90,8 +92,9 @@ def calibrate(
         min_jurors,
         kept,
         more,
-        html is not None,
+        html is not None or pairs,
         named(freeze, name),
+        pairs=pairs,
     )
     print_agreement(engine, asked, json_to, places)
 
@@ -112,6 +115,7 @@ class Asked:
     details: bool = False
     page: bool = False
     frozen: str | None = None
+    pairs: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +163,7 @@ def print_agreement(
         body |= {"details": found}
     told = Told(seen.looked, seen.options, scores, body, found, seen.beyond, silent, lines)
     write_reports(engine, places, told, json_to)
-    body |= kept.to_json()
+    body |= kept.to_json() | (pairs_of(engine, told) if asked.pairs else {})
     write_json(body, json_to)
     for line in freeze_calibration(engine, asked, body, jury, everything.ratings):
         say(line, json_to)

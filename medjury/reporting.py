@@ -20,6 +20,7 @@ from medjury.output import STANDARD_OUTPUT, say
 from medjury.report_study import study_of_report
 
 if TYPE_CHECKING:
+    from calibration.report.content import Study
     from calibration.report.evidence import Paired
     from calibration.scope import Asked as Options
     from calibration.scopes import Sitting
@@ -149,21 +150,24 @@ def _text(engine: Engine, name: str, told: Told) -> str:
     return table_formats.latex(rows, words) if name == "--latex" else _page(engine, told)
 
 
-def _page(engine: Engine, told: Told) -> str:
-    from calibration.report.content import Content
-    from calibration.report.page import page
-
+def facts_of(engine: Engine, told: Told) -> "Study":
+    """Return the facts that every page owes its reader."""
     study = study_of_report(engine, told.looked, told.options, told.scores)
-    facts = replace(
+    return replace(
         study,
         made=f"{now():%Y-%m-%d %H:%M} UTC",
         silent=tuple(told.silent),
         told=tuple(told.lines),
         versions={"Python": platform.python_version()} | {one: version(one) for one in SOFTWARE},
     )
-    return page(
-        Content(told.body["rows"], told.found, told.beyond.criteria, told.beyond.paired, facts)
-    )
+
+
+def _page(engine: Engine, told: Told) -> str:
+    from calibration.report.content import Content
+    from calibration.report.page import page
+
+    facts, beyond = facts_of(engine, told), told.beyond
+    return page(Content(told.body["rows"], told.found, beyond.criteria, beyond.paired, facts))
 
 
 def _write(texts: Mapping[Path, str]) -> None:
