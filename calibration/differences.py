@@ -25,6 +25,7 @@ from calibration.scores import Array, Flags, Method
 
 ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
 DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
+LEVEL = 0.05  # of p, as the interval is of 95 %
 JURY = "jury"
 
 
@@ -162,7 +163,7 @@ def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -
     of_each, key = (int(pair[0].both.sum()), int(pair[1].both.sum())), b""
     rows = pair[0].both & pair[1].both
     if rows.any() and of_each != (int(rows.sum()),) * 2:
-        grid, key = _only(grid, rows), rows.tobytes()
+        grid, key = grid.only(rows), rows.tobytes()
         pair = [columns(grid, panel, method) for panel in (jury, other)]
         rows = pair[0].both & pair[1].both
     clinicians, scorers = pair[0].clinicians[rows], [own.scorer[rows] for own in pair]
@@ -173,11 +174,6 @@ def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -
     first, second = (column_icc(clinicians, scorer, method) for scorer in scorers)
     reason = min(reasons, key=lambda one: (NO_Z not in one, not one))
     return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
-
-
-def _only(grid: Grid, rows: Flags) -> Grid:
-    """Return a grid of the same shape and instances without the composites of other rows."""
-    return replace(grid, composites=np.where(rows[:, None], grid.composites, np.nan))
 
 
 def _drawn(scope: Scope, found: Sequence[_Comparison]) -> list[Array]:
@@ -237,14 +233,17 @@ def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[str]:
         instances = found.grid.instances(found.rows)
         if instances < notes.FEW_INSTANCES:
             yield f"too few: {notes.counted(instances, 'instance')} for an interval and p to trust"
-        yield _power(found.difference, drawn)
+        yield from _doubts(found.difference, drawn)
         yield notes.undefined_resamples(drawn)
     yield notes.simulated(scope.simulated & set(raters))
 
 
-def _power(difference: float, drawn: Array) -> str:
-    finite = drawn[np.isfinite(drawn)]
+def _doubts(difference: float, drawn: Array) -> Iterator[str]:
+    """Say that interval and p disagree, and what was too small to be found."""
+    finite, ends = drawn[np.isfinite(drawn)], percentile_interval(drawn)
+    apart = ends.low > 0 or ends.high < 0
+    if apart != (shifted_p(difference, drawn) <= LEVEL):
+        yield "interval and p are two methods, and one of them alone shows a difference"
     least = DETECTABLE * float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
-    if not least > abs(difference):
-        return ""
-    return f"smaller than what 80 % power would find here, {least:.2f}"
+    if not apart and least > abs(difference):
+        yield f"smaller than what 80 % power would find here, {least:.2f}"

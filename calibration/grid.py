@@ -1,7 +1,7 @@
 """The analysed set as a grid: responses in rows, raters in columns."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,10 @@ class Grid:
     def instances(self, rows: Flags) -> int:
         """Return how many instances some responses come from."""
         return len(np.unique(self.clusters[rows]))
+
+    def only(self, rows: Flags) -> "Grid":
+        """Return a grid of the same shape and instances without the composites of other rows."""
+        return replace(self, composites=np.where(rows[:, None], self.composites, np.nan))
 
 
 def analysed_grid(

@@ -8,7 +8,7 @@ import pytest
 
 from calibration.agreement import Panel, scorer_replicates
 from calibration.bootstrap import draw_counts
-from calibration.differences import compared, difference_rows, shifted_p
+from calibration.differences import _doubts, compared, difference_rows, shifted_p
 from calibration.grid import analysed_grid
 from calibration.repeats import Repeats
 from calibration.scope import Asked, Scope
@@ -166,7 +166,7 @@ def test_p_is_below_5_percent_in_some_5_percent_of_studies_without_a_difference(
 
 
 def test_a_difference_too_small_for_the_study_says_what_could_be_found():
-    scope = scope_of(scores(30, seed=3))
+    scope = scope_of(scores(30, seed=6))
     row = row_of(difference_rows(scope), "juror:j0")
     drawn = scope.resample(scorer_replicates(scope.grid, JURY, ("j0",), "paper"))
     least = 2.8 * np.std(drawn[:, 0] - drawn[:, 1], ddof=1)
@@ -195,6 +195,17 @@ def test_shift_and_order_change_nothing(method):
             assert [getattr(same, name) for name in numbers] == pytest.approx(
                 [getattr(row, name) for name in numbers]
             )
+
+
+def test_interval_and_p_that_disagree_are_called_two_methods_and_power_is_for_what_is_not_found():
+    drawn = np.concatenate([np.full(90, 0.2), np.full(10, 0.45), np.full(100, 0.03)])
+    (said,) = _doubts(0.2, drawn)  # from 0.03 up, yet 5 % and more stray 0.2 and more from it
+    assert said.startswith("interval and p are two methods")
+    assert shifted_p(0.2, drawn) > 0.05
+    assert list(_doubts(0.2, np.random.default_rng(0).normal(0.2, 0.02, 500))) == []
+    (small,) = _doubts(0.02, np.random.default_rng(0).normal(0.02, 0.05, 500))
+    assert small.startswith("smaller than what 80 % power would find here, 0.1")
+    assert list(_doubts(float("nan"), np.empty(0))) == []
 
 
 def test_an_undefined_icc_leaves_no_difference_no_p_and_no_comparison():
