@@ -1,4 +1,4 @@
-"""The alternative annotator test: whether a jury may stand in for a clinician."""
+"""The alternative annotator test: is a jury as near to the other clinicians as one of them."""
 
 from dataclasses import dataclass
 
@@ -180,7 +180,7 @@ def _why_not(scope: Scope, found: dict[str, Comparison]) -> str:
     most = max(int(one.rows.sum()) for one in found.values())
     return (
         f"undefined: the test needs {LEAST_CLINICIANS} clinicians with {LEAST_RESPONSES} responses "
-        f"each that another clinician and the scorer scored too; the most that one has is {most}"
+        f"each that another clinician and the scorer scored too, and the most that one has is {most}"
     )
 
 
@@ -197,10 +197,12 @@ def _note(
     few = len(held) < ADVISED_CLINICIANS
     instances, responses = scope.grid.instances(used), int(used.sum())
     clustered = instances < responses
+    won = f"{sum(one.won for one in held)} of {notes.counted(len(held), 'clinician')}"
     return notes.joined(
         [
-            f"{'passes' if rate >= TO_PASS else 'does not pass'}: wins against "
-            f"{sum(one.won for one in held)} of {notes.counted(len(held), 'clinician')}",
+            f"{'passes' if rate >= TO_PASS else 'does not pass'} the test of nearness: as near to "
+            f"the others as {won}, less epsilon",
+            _single(scope.grid, used),
             f"fewer than {ADVISED_CLINICIANS} clinicians tested: too few to rely on" if few else "",
             f"not tested, fewer than {LEAST_RESPONSES} responses: {', '.join(left)}"
             if left
@@ -212,3 +214,12 @@ def _note(
             notes.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         ]
     )
+
+
+def _single(grid: Grid, used: Flags) -> str:
+    """Say on how many responses the others are one clinician, to whose noise nearness then is."""
+    rated = (~np.isnan(grid.composites[np.ix_(used, grid.of_kind("clinician"))])).sum(axis=1)
+    if not (alone := int((rated == 2).sum())):
+        return ""
+    where = "" if alone == len(rated) else f" on {alone} of {len(rated)} responses"
+    return f"the others are a single clinician{where}"

@@ -141,9 +141,11 @@ def test_a_jury_that_knows_the_truth_passes_and_a_random_one_does_not():
     worse = alt_test_rows(scope_of(table))[0]
 
     assert (better.scorer, better.winning_rate) == ("jury", 1)
-    assert better.note == "passes: wins against 4 of 4 clinicians"
+    assert better.note == (
+        "passes the test of nearness: as near to the others as 4 of 4 clinicians, less epsilon"
+    )
     assert worse.winning_rate == 0
-    assert worse.note.startswith("does not pass: wins against 0 of 4")
+    assert worse.note.startswith("does not pass the test of nearness: as near to the others as 0")
 
 
 def test_a_juror_as_noisy_as_a_clinician_wins_by_epsilon_alone():
@@ -228,6 +230,17 @@ def test_two_clinicians_are_tested_with_a_warning():
     row = alt_test_rows(scope_of(table))[0]
     assert row.n_clinicians == 2
     assert "fewer than 3 clinicians tested" in row.note
+
+
+def test_others_who_are_a_single_clinician_are_said_to_be_one():
+    table = make_table(n=60, each=4)
+    assert "single clinician" not in alt_test_rows(scope_of(table))[0].note
+    table[:20, 2:4] = np.nan
+    assert "; the others are a single clinician on 20 of 60 responses" in (
+        alt_test_rows(scope_of(table))[0].note
+    )
+    table[:, 2:4] = np.nan
+    assert "; the others are a single clinician; " in alt_test_rows(scope_of(table))[0].note
 
 
 def test_metrics_are_on_no_scale_of_points_and_have_no_row():
