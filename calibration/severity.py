@@ -7,7 +7,6 @@ import numpy as np
 
 from calibration import notes
 from calibration.bootstrap import Counts, percentile_interval
-from calibration.f_interval import Interval
 from calibration.grid import Grid
 from calibration.mixed import MOST_RESPONSES, MixedModel, clinicians_mixed_model
 from calibration.scope import NAN, Scope
@@ -201,21 +200,17 @@ def _row(
         high=ends.high,
         shrunken=float(shrunken),
         n=int(rated.sum()),
-        note=notes.joined(_notes(scope, grid, place, (rated, drawn, ends), model)),
+        note=notes.joined(_notes(scope, grid, place, (rated, drawn), model)),
     )
 
 
 def _notes(
-    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array, Interval], model: MixedModel
+    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array], model: MixedModel
 ) -> Iterator[str]:
-    rated, drawn, ends = found
+    rated, drawn = found
     if not rated.any():
         yield "undefined: no response that this rater and another one rated"
         return
-    if ends.high < 0:
-        yield "stricter than the others"
-    if ends.low > 0:
-        yield "more lenient than the others"
     yield _to_clinicians(grid, place)
     yield f"not shrunken: {model.reason}" if model.reason else ""
     yield scope.analysed_note

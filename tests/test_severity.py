@@ -113,7 +113,7 @@ def test_the_interval_is_that_of_resampled_instances():
     assert severity_replicates(away, scope.grid)(counts) == pytest.approx(np.array(expected))
 
 
-def test_planted_severities_lie_in_their_intervals_and_are_named():
+def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict():
     table = simulate(n=200, severities=[0, 0, 0, 0, -0.8, 0, 0.8], seed=5)
 
     rows = {row.rater: row for row in severity_rows(scope_of(table, 4))}
@@ -121,8 +121,9 @@ def test_planted_severities_lie_in_their_intervals_and_are_named():
     # Five raters a response: j0's others are two clinicians, j1 and j2, 0.2 above 0 together.
     assert rows["j0"].low < -0.8 - 0.2 < rows["j0"].high
     assert rows["j2"].low < 0.8 + 0.2 < rows["j2"].high
-    assert rows["j0"].note.startswith("stricter than the others")
-    assert rows["j2"].note.startswith("more lenient than the others")
+    for row in rows.values():  # many raters: nobody is called strict for an interval of his own
+        assert "stricter" not in row.note
+        assert "lenient" not in row.note
 
 
 def test_what_is_undefined_is_nan_with_a_reason():
