@@ -15,6 +15,7 @@ from calibration.severity import distances
 from calibration.zscore import FLAT, mean_of_given
 
 LEAST_INSTANCES = 5  # on either side: the SE of a mean of fewer is a guess
+NO_FAMILY = "undefined: imported, no family is stored: --panel names families"
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
 
 
@@ -102,8 +103,7 @@ def self_preference_rows(
     scope : Scope
     families : juror to model family; a juror that is absent has no preference
     authors : response_id to model family; absent where unknown
-
-    Raw composites under both methods. See `preferences`.
+        Raw composites under both methods; see `preferences`.
     """
     grid = scope.grid
     family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
@@ -242,7 +242,7 @@ def _row(
 
 
 def _notes(scope: Scope, data: Judged, juror: int, found: Preference, family: str) -> Iterator[str]:
-    yield found.reason if family else "undefined: the juror's family is not given"
+    yield found.reason if family else NO_FAMILY
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):
         yield f"{notes.counted(unknown, 'response')} by an unknown family left out"
     if not found.reason:

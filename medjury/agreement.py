@@ -1,6 +1,7 @@
 """`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,7 +29,7 @@ from medjury.reporting import (
     look_beyond,
     write_reports,
 )
-from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
+from medjury.scores import all_jurors, named_jurors, panel_families, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,6 +95,7 @@ def calibrate(
         more,
         html is not None or pairs,
         named(freeze, name),
+        panel_families(panel),
         pairs=pairs,
     )
     print_agreement(engine, asked, json_to, places)
@@ -115,6 +117,7 @@ class Asked:
     details: bool = False
     page: bool = False
     frozen: str | None = None
+    families: Mapping[str, str] = field(default_factory=dict)
     pairs: bool = False
 
 
@@ -217,7 +220,7 @@ def _computed(
         if jury and asked.page:
             beyond = look_beyond(engine, looked, scores, sitting, options)
         if more:
-            found = details(scores, sitting, options, known_of(engine, looked))
+            found = details(scores, sitting, options, known_of(engine, looked, asked.families))
     return Computed(table, body, found, beyond, looked, options)
 
 

@@ -79,9 +79,12 @@ class Looked:
             print(f"medjury: not noted in the ledger of juries tried: {error}", file=sys.stderr)
 
 
-def known_of(engine: Engine, looked: Looked) -> "Known":
-    """Return what the statistics on jurors need beside the scores."""
+def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "Known":
+    """Return what the statistics on jurors need beside the scores.
+
+    `families` are a panel's: they count for jurors of whom the study has none.
+    """
     from calibration.details import Known
 
-    told = evidence(engine)
+    told = evidence(engine, families)
     return Known(told.words, told.authors, told.families, looked.tried_besides(engine))

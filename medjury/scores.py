@@ -66,3 +66,12 @@ def _each_once(jurors: str) -> list[str]:
             f"{jurors!r} has {' and '.join(wrong)}: name every juror once", param_hint="--jurors"
         )
     return names
+
+
+def panel_families(panel: str | None) -> dict[str, str]:
+    """Return the model families that a panel gives its jurors; none without a panel."""
+    if panel is None:
+        return {}
+    from jury.panel import read_panel
+
+    return {one.name: one.family for one in read_panel(panel).juror}

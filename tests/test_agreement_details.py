@@ -212,3 +212,26 @@ def test_what_holds_for_a_whole_table_comes_last_and_under_no_name() -> None:
         analysed,
         "simulated raters: j1",
     ]
+
+
+@pytest.mark.usefixtures("rated")
+def test_families_of_imported_jurors_are_the_panels(run: Run, tmp_path: Path) -> None:
+    panel = ['name = "imported"']
+    for name, family in (("gpt", "gpt"), ("llama", "llama"), ("claude", "claude")):
+        panel += ["[[juror]]", f'name = "{name}"', f'family = "{family}"', 'model = "x"']
+        panel += ['provider = "openai"', 'base_url = "http://127.0.0.1:1/v1"', 'api_key_env = ""']
+    (tmp_path / "panel.toml").write_text("\n".join(panel))
+    to = tmp_path / "d.json"
+
+    def preferences(*options: str) -> list[dict[str, object]]:
+        asked = ("calibrate", "--details", "--reps", "50", "--json", str(to), *options)
+        assert run(*asked)[0] == 0
+        rows: list[dict[str, object]] = json.loads(to.read_text())["details"]["self_preference"]
+        return rows
+
+    for row in preferences():
+        said = "undefined: imported, no family is stored: --panel names families"
+        assert str(row["note"]).startswith(said)
+    named = preferences("--panel", str(tmp_path / "panel.toml"))
+    assert [row["family"] for row in named] == ["gpt", "llama", "claude"]
+    assert not any("imported" in str(row["note"]) for row in named)

@@ -139,7 +139,11 @@ def shifted(authors, by):
 @pytest.mark.parametrize(
     ("families", "writers", "reason"),
     [
-        ({"j1": "claude"}, WRITERS, "the juror's family is not given"),
+        (
+            {"j1": "claude"},
+            WRITERS,
+            "undefined: imported, no family is stored: --panel names families",
+        ),
         (FAMILIES, ("qwen", "claude"), "no response by its family"),
         (FAMILIES, ("gpt",), "responses by other families to 0 instances, and 5 are needed"),
         (FAMILIES, (), "no response by a known family"),

@@ -23,7 +23,7 @@ class Evidence:
     authors
         response_id -> family of its author; absent where the name tells none, or two.
     families
-        Juror -> family, as its panel said when it was first run.
+        Juror -> family, as its panel said when it was first run; "" where none is known.
     """
 
     words: Mapping[str, int]
@@ -31,13 +31,16 @@ class Evidence:
     families: Mapping[str, str]
 
 
-def evidence(engine: Engine) -> Evidence:
-    """Return the lengths and author families of all but training responses, and the jurors'."""
+def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
+    """Return the lengths and author families of all but training responses, and the jurors'.
+
+    `panel` has families of jurors; they count where the study has none, as of imported jurors.
+    """
     with reading(engine) as session:
         jurors: Any = session.execute(
             select(col(Rater.handle), col(Rater.family)).where(col(Rater.kind) == Kind.JUROR)
         ).all()
-        families = {handle: _family(family or "") for handle, family in jurors}
+        families = {handle: _family(family or panel.get(handle, "")) for handle, family in jurors}
         rows: Any = session.execute(
             select(
                 col(Response.response_id),
