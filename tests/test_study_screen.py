@@ -1,0 +1,249 @@
+"""What the study screen reads and does, without a browser."""
+
+import random
+import tempfile
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from rating_server import FULL, build, codes_of, row, rubric
+from small import RESPONSES, Run
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from annotate.screens import study_intake
+from annotate.screens.study_intake import Upload
+from annotate.screens.study_pace import by_day, outlook, silent, spread
+from data import queries
+from data.card import Reply
+from data.database import open_study
+from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
+from data.person import OPERATOR, Person
+from data.queries.record import acts, verify
+from data.queries.steering import design_input, taxonomy
+from data.schema import Response, Role, now
+from data.store import add_people, end_access, invite, recuse, steering, submit
+from data.store.responses import Place
+from data.store.steering import PlannedWork, lock_study, set_place, store_design
+
+RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
+CLINICIAN = Person(8, "dr-a", Role.CLINICIAN, rater=1)
+RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,,5\n"
+NAMED = RESPONSES.replace(
+    "model-one,Mild pain.", "model-one,As an AI language model I say: mild pain."
+)
+
+
+def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
+    return Upload(name, text.encode(), **({"rubric": "", "benchmark": ""} | chosen))
+
+
+def dump(engine: Engine) -> str:
+    with engine.connect() as connection:
+        return "\n".join(connection.connection.driver_connection.iterdump())  # type: ignore[union-attr]
+
+
+def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> None:
+    before = dump(small_study)
+    more = RESPONSES.replace("r1", "s1").replace("r2", "s2").replace(",visits,", ",letters,")
+    seen, added = study_intake.try_response_file(small_study, OPERATOR, upload(more))
+    assert (added.responses, added.instances, added.benchmarks) == (4, 2, {"letters": "generic"})
+    assert (seen.responses["letters"], seen.instances["letters"], seen.models) == (4, 2, 2)
+    ratings, empty = study_intake.try_rating_file(small_study, OPERATOR, upload(RATINGS))
+    assert (ratings.added, ratings.raters, empty) == (2, ["dr-x"], 1)
+    assert dump(small_study) == before
+
+
+def test_an_upload_changes_what_the_command_changes(
+    engine: Engine, tmp_path: Path, run: Run, write: Callable[[str, str], Path]
+) -> None:
+    other = open_study(f"sqlite:///{tmp_path / 'other.db'}", create=True)
+    run("import", str(write("answers.csv", NAMED)))
+    run("ratings", str(write("ratings.csv", RATINGS)))
+    assert study_intake.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
+    assert study_intake.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
+    assert shown(other) == shown(engine)
+    assert [one.action for one in acts(other, *ACTS)] == [one.action for one in acts(engine, *ACTS)]
+    assert verify(other).findings == ()
+    other.dispose()
+
+
+ACTS = ("responses imported", "authors masked", "ratings imported")
+
+
+def shown(engine: Engine) -> list[tuple[str, str, str | None]]:
+    with Session(engine) as session:
+        return [(one.response_id, one.text, one.shown) for one in session.exec(select(Response))]
+
+
+def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> None:
+    wrong = upload(RESPONSES.replace("r12", "r11"), "../../etc/answers.csv")
+    with pytest.raises(BadRow, match=r"^answers\.csv row 3, column response_id") as told:
+        study_intake.try_response_file(engine, OPERATOR, wrong)
+    assert "/" not in str(told.value)
+    with pytest.raises(BadInput, match=r"^answers\.csv: column 'instance_id' is missing"):
+        study_intake.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
+    assert queries.materials(OPERATOR, engine) == []
+
+
+def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
+    name = f"only-in-this-test-{random.getrandbits(64)}.csv"
+    study_intake.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
+    with pytest.raises(BadInput):
+        study_intake.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n", name))
+    assert list(Path(tempfile.gettempdir()).glob(f"medjury-*/{name}")) == []
+
+
+def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
+    study_intake.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
+    assert queries.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
+    study_intake.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
+    assert queries.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
+
+
+def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
+    demo = upload(RESPONSES.replace(",visits,", f",{study_intake.sample_benchmarks()[0]['name']},"))
+    study_intake.bring_response_file(engine, OPERATOR, demo)
+    with pytest.raises(Conflict, match="demo study"):
+        study_intake.try_response_file(engine, OPERATOR, upload(RESPONSES))
+
+
+@pytest.mark.parametrize("person", [RESEARCHER, CLINICIAN], ids=["researcher", "clinician"])
+def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person) -> None:
+    before = dump(small_study)
+    plan = PlannedWork((), (), 2, 0)
+    for act in (
+        lambda: study_intake.try_response_file(small_study, person, upload(NAMED)),
+        lambda: study_intake.bring_response_file(small_study, person, upload(NAMED)),
+        lambda: study_intake.try_rating_file(small_study, person, upload(RATINGS)),
+        lambda: study_intake.bring_rating_file(small_study, person, upload(RATINGS)),
+        lambda: set_place(person, small_study, "visits", Place()),
+        lambda: store_design(person, small_study, plan, ["dr-a"]),
+        lambda: design_input(person, small_study),
+        lambda: lock_study(person, small_study),
+        lambda: steering.reopen_study(person, small_study, "why"),
+    ):
+        with pytest.raises(NotAllowed):
+            act()
+    assert dump(small_study) == before
+
+
+def test_a_clinician_reads_nothing_of_the_study(small_study: Engine) -> None:
+    for reads in (
+        queries.materials,
+        queries.standing,
+        queries.workloads,
+        queries.readings_by_response,
+        queries.checked_record,
+        queries.who_can_rate,
+    ):
+        assert reads(RESEARCHER, small_study) is not None
+        with pytest.raises(NotAllowed):
+            reads(CLINICIAN, small_study)
+
+
+def test_a_benchmark_takes_a_place_of_the_taxonomy_and_no_other(small_study: Engine) -> None:
+    place = Place("Clinical Note Generation", "Documenting Patient Visits")
+    assert set_place(OPERATOR, small_study, "visits", place)
+    assert not set_place(OPERATOR, small_study, "visits", place)
+    view = queries.materials(RESEARCHER, small_study)[0].view
+    assert (view.category, view.subcategory) == (place.category, place.subcategory)
+    for error, name, wrong in (
+        (BadInput, "visits", Place("Invented")),
+        (BadInput, "visits", Place("Clinical Note Generation", "Planning Treatments")),
+        (BadInput, "visits", Place("", "Planning Treatments")),
+        (Unknown, "nowhere", place),
+    ):
+        with pytest.raises(error):
+            set_place(OPERATOR, small_study, name, wrong)
+    [told] = acts(small_study, "place in the taxonomy set")
+    assert told.detail["benchmark"] == "visits"
+    assert verify(small_study).findings == ()
+    lock_study(OPERATOR, small_study)
+    with pytest.raises(NotAllowed, match="locked"):
+        set_place(OPERATOR, small_study, "visits", Place())
+
+
+def test_the_taxonomy_has_5_categories_and_22_subcategories() -> None:
+    assert len(taxonomy()) == 5
+    assert sum(map(len, taxonomy().values())) == 22
+
+
+def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: Engine) -> None:
+    build(engine, [row(n, f"Note {n}.") for n in range(4)], ["dr-a", "dr-b"], rubric())
+    codes = codes_of(engine, "dr-a")
+    submit(engine, 1, codes[0], Reply(dict(FULL), flags=("flag",)), 61)
+    recuse(engine, 1, codes[1], "I know the patient")
+    found = {one.handle: one for one in queries.workloads(RESEARCHER, engine)}
+    one = found["dr-a"]
+    assert (one.done, one.total, one.open, one.recused, one.unrated) == (1, 3, 2, 1, 0)
+    assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
+    assert found["dr-b"].done == 0
+    assert queries.readings_by_response(RESEARCHER, engine) == {"bench_hidden": {0: 3, 1: 1}}
+    assert silent(found["dr-b"], now())
+    assert not silent(one, now())
+    assert silent(one, now() + timedelta(days=8))
+    assert outlook(engine, RESEARCHER, list(found.values()), now()).likely is None
+
+
+def test_days_are_counted_back_from_now_and_begin_with_the_first_showing() -> None:
+    present = now()
+    times = [present - timedelta(hours=hours) for hours in (1, 2, 30, 80)]
+    assert by_day(times, present, begun_before=False) == [2, 1, 0, 1]
+    assert by_day(times, present, begun_before=True) == [2, 1, 0, 1] + [0] * 10
+    assert by_day([], present, begun_before=False) == []
+
+
+def test_an_end_is_foretold_from_ten_showings_on_three_days() -> None:
+    assert spread(30, [5, 4]) == (None, None, None)
+    assert spread(30, [9, 9]) == (None, None, None)
+    assert spread(30, [3, 3, 3]) == (None, None, None)
+    assert spread(0, [5, 5, 5]) == (None, None, None)
+    early, likely, late = spread(50, [5] * 10)
+    assert likely == 10
+    # r = v = 5, n = 10, by hand: 5 t + 1.2816 sqrt(5 t + t^2 / 2) is 49.4 at 7.75 and 50.9 at 8,
+    # with the minus 49.3 at 13 and 50.3 at 13.25; it goes by quarters of a day.
+    assert (early, late) == (8, 13.25)
+
+
+def test_a_pace_that_may_be_nil_has_no_latest_end() -> None:
+    early, likely, late = spread(400, [10, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1])
+    assert early is not None
+    assert likely == pytest.approx(400 / (12 / 14))
+    assert late is None
+
+
+def test_more_open_work_never_ends_earlier_and_the_interval_holds_the_likely_end() -> None:
+    draw = random.Random(4)  # noqa: S311 a simulation
+    for _ in range(200):
+        days = [draw.randint(0, 12) for _ in range(draw.randint(3, 14))]
+        ends = [spread(open_, days) for open_ in (5, 20, 80)]
+        for early, likely, late in ends:
+            if likely is not None and early is not None:
+                assert early <= likely + 0.25
+                assert late is None or late >= likely
+        likelies = [likely for _, likely, _ in ends if likely is not None]
+        assert likelies == sorted(likelies)
+
+
+def test_four_of_five_simulated_ends_lie_in_the_interval() -> None:
+    draw = random.Random(11)  # noqa: S311 a simulation
+    inside, all_ = 0, 400
+    for _ in range(all_):
+        rate = draw.uniform(3, 9)
+        daily = lambda: sum(draw.random() < rate / 200 for _ in range(200))  # noqa: B023, E731
+        early, _, late = spread(60, [daily() for _ in range(14)])
+        left, day = 60, 0
+        while left > 0:
+            left, day = left - daily(), day + 1
+        inside += (early or 0) <= day and (late is None or day <= late + 1)
+    assert 0.75 <= inside / all_ <= 0.93
+
+
+def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:
+    add_people(OPERATOR, engine, ["boss"], Role.COORDINATOR)
+    assert queries.who_can_rate(OPERATOR, engine) == []
+    invite(engine, ["dr-a", "dr-b"])
+    end_access(OPERATOR, engine, "dr-b")
+    assert queries.who_can_rate(OPERATOR, engine) == ["dr-a"]
