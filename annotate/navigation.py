@@ -38,6 +38,12 @@ def _people(engine: Engine, person: Person) -> None:
     people.show(engine, person)
 
 
+def _agreement(engine: Engine, person: Person) -> None:
+    from annotate.screens import agreement
+
+    agreement.show(engine, person)
+
+
 def _monitoring(engine: Engine, person: Person) -> None:
     from annotate.screens import monitoring
 
@@ -82,6 +88,7 @@ class Screen:
 SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN}), _rate),
     Screen("Study", "study", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _study),
+    Screen("Agreement", "agreement", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _agreement),
     Screen("Monitoring", "monitoring", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _monitoring),
     Screen("Models", "models", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _models),
     Screen("Rubrics", "rubrics", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _rubrics),

@@ -16,6 +16,10 @@ STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+class Markup(str):
+    """HTML that is ready: what is of others in it is escaped."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A heading and what shows a row's cell under it; words stand left, figures right."""
@@ -105,8 +109,13 @@ def style() -> str:
 
 
 def escaped(text: object) -> str:
-    """Return a text as HTML shows it word for word."""
-    return html.escape(str(text))
+    """Return a text as HTML shows it word for word; what is HTML already, as it is."""
+    return text if isinstance(text, Markup) else html.escape(str(text))
+
+
+def link(text: str, to: str) -> Markup:
+    """Return a link to another screen."""
+    return Markup(f'<a href="{html.escape(to)}" target="_self">{html.escape(text)}</a>')
 
 
 def _group(group: Mapping[str, Any], told: Mapping[str, Any]) -> str:
