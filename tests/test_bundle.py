@@ -1,0 +1,239 @@
+"""The bundle: what it says of a validation follows from the study, and can be checked."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small import Run
+from sqlalchemy import Engine, text
+
+from data.queries.validation import behind, evidence
+from data.rubric import Rubric, read_rubric
+from data.samples import RESPONSES
+from jury.exports.bundle import reasons
+from jury.panel import read_panel
+from medjury import main
+from medjury.rubric_export import seats_of
+
+Write = Callable[[str, str], Path]
+PANEL = """name = "ward"
+[[juror]]
+name = "gpt"
+provider = "openai"
+model = "gpt-ward"
+family = "gpt"
+base_url = "https://llm.ward.example/v1"
+api_key_env = "WARD_SECRET_KEY"
+[[juror]]
+name = "llama"
+provider = "openai"
+model = "llama-ward"
+family = "llama"
+base_url = "http://127.0.0.1:9/v1"
+"""
+DOCTORS = ("dr-holm", "dr-ude")
+SECRET = "Mrs Krause has chest pain."
+EXPORT = ("rubric", "export", "generic", "--to", "medjury", "--reps", "40")
+
+
+def rows(n: int = 60) -> tuple[str, str]:
+    """Return n responses to n / 2 instances, and their ratings by clinicians and jurors."""
+    random = np.random.default_rng(3)
+    texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    raters = [(name, "clinician", 0.9) for name in DOCTORS]
+    raters += [(name, "juror", 0.4) for name in ("gpt", "llama")]
+    for i in range(n):
+        texts.append(f"i{i // 2},visits,{SECRET},Write.,Word.,r{i},zz-author,Answer {i}.")
+        for name, kind, noise in raters:
+            drawn = np.clip(np.round(1 + i % 5 + random.normal(0, noise, 3)), 1, 5)
+            scores.append(f"r{i},{name},{kind},{drawn[0]:g},{drawn[1]:g},{drawn[2]:g}")
+    return "\n".join(texts), "\n".join(scores)
+
+
+def call(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(str(ended.value.code or 0))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a study whose jury is validated, and its bundle, once: each test has copies."""
+    folder = tmp_path_factory.mktemp("made")
+    texts = dict(zip(("r.csv", "s.csv"), rows(), strict=True)) | {"ward.toml": PANEL}
+    for name, body in texts.items():
+        (folder / name).write_text(body, encoding="utf-8")
+    db = ("--db", f"sqlite:///{folder / 'study.db'}")
+    assert call("import", str(folder / "r.csv"), *db) == 0
+    assert call("ratings", str(folder / "s.csv"), *db) == 0
+    asked = (*EXPORT, "--panel", str(folder / "ward.toml"), "--out", str(folder / "out"))
+    assert call(*asked, *db) == 0
+    return folder
+
+
+@pytest.fixture
+def exported(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def panel(exported: Path) -> str:
+    return str(exported.parent / "ward.toml")
+
+
+def read(folder: Path) -> dict:
+    body: dict = json.loads((folder / "bundle.json").read_text("utf-8"))
+    return body
+
+
+def put(folder: Path, body: dict) -> None:
+    (folder / "bundle.json").write_text(json.dumps(body), encoding="utf-8")
+
+
+def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
+    exported: Path,
+) -> None:
+    body, generic = read(exported), read_rubric("generic")
+    assert Rubric(**body["rubric"]).sha256 == generic.sha256
+    assert body["schema"] == generic.json_schema()
+    assert body["prompt"] == generic.prompt
+    record = body["validation"]
+    assert (record["status"], record["reasons"]) == ("validated", [])
+    counts = ("n_responses", "n_instances", "n_clinicians", "clinicians_per_response")
+    assert [record[name] for name in counts] == [60, 30, 2, 2]
+    assert (record["method"], record["reps"], record["seed"]) == ("paper", 40, 0)
+    assert record["sha256"]["rubric"] == generic.sha256
+    criteria = {row["criterion"] for row in record["figures"] if row["scorer"] == "like_for_like"}
+    assert criteria == {None, "accuracy", "completeness", "clarity"}
+    assert any("importer's word" in one for one in record["caveats"])
+
+
+def test_its_figures_are_those_of_calibrate(run: Run, exported: Path, panel: str) -> None:
+    out = run(
+        "calibrate", "--panel", panel, "--reps", "40", "--criterion", "clarity", "--json", "-"
+    )
+    rows = {row["scorer"]: row for row in json.loads(out[1])["rows"]}
+    mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
+    assert len(mine) == len(rows)
+    for row in mine:
+        assert all(rows[row["scorer"]][name] == row[name] for name in row if name != "criterion")
+
+
+def test_no_name_of_a_clinician_author_key_or_text_is_in_it(exported: Path) -> None:
+    everything = "".join(path.read_text("utf-8") for path in exported.iterdir())
+    for hidden in (*DOCTORS, "zz-author", "WARD_SECRET_KEY", SECRET, "Answer 1."):
+        assert hidden not in everything
+
+
+def test_its_folder_is_a_rubric_that_a_study_takes_back(run: Run, exported: Path) -> None:
+    assert read_rubric(exported).sha256 == read_rubric("generic").sha256
+    assert run("rubric", "add", str(exported))[0] == 0
+
+
+def test_verify_says_that_the_study_says_the_same_and_notes_no_jury_twice(
+    run: Run, exported: Path
+) -> None:
+    body = json.loads(run("verify", str(exported), "--json", "-")[1])
+    assert (body["status"], body["findings"]) == ("validated", [])
+    assert read(exported)["validation"]["juries_tried"] == 4  # the composite and three criteria
+    told = json.loads(run("verify", "--json", "-")[1])
+    assert told["findings"] == []
+
+
+def test_verify_names_all_that_was_changed(run: Run, exported: Path, write: Write) -> None:
+    body = read(exported)
+    body["validation"]["figures"][0]["icc"] = 0.99
+    body["validation"] |= {"status": "not validated"}
+    body["criteria"] = "Be kind."
+    put(exported, body)
+    more = "response_id,rater,kind,criterion,score\nr1,dr-holm,clinician,clarity,5\n"
+    run("ratings", str(write("more.csv", more)))
+    code, out, _ = run("verify", str(exported / "bundle.json"))
+    assert code == 1
+    for told in (
+        "bundle.json: changed after it was written",
+        "criteria: not that of the bundle's own rubric",
+        "status: does not follow from the bundle's own figures",
+        "bundle.md: not as exported",
+        "figures[composite jury].icc: the bundle says 0.99, the study 0.",
+        "sha256.data: the bundle says",
+    ):
+        assert f"DIFFERS {told}" in out
+
+
+def test_an_export_names_every_reason_why_it_is_no_validation(
+    run: Run, exported: Path, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        for change in (
+            "UPDATE rater SET simulated = 1 WHERE handle IN ('dr-ude', 'llama')",
+            "INSERT INTO setting (key, value) VALUES ('validated_responses', '61')",
+            "UPDATE response SET text = 'x' WHERE id = 1",
+        ):
+            connection.execute(text(change))
+    stranger = str(write("s.toml", PANEL.replace('name = "gpt"', 'name = "new"')))
+    out = run(*EXPORT, "--panel", stranger, "--out", str(tmp_path / "s"))[1]
+    for told in (
+        "NOT VALIDATED",
+        "simulated clinicians took part (1)",
+        "simulated jurors (llama)",
+        "no rating on this rubric by new",
+        "the study's record was changed behind its back",
+        "0 responses, 61 are needed",
+        "the jury's ICC(C,2) has no interval",
+    ):
+        assert told in out
+    assert read(tmp_path / "s")["validation"]["needed"]["responses"] == 61
+
+
+def test_a_panel_with_other_settings_does_not_borrow_a_validation(
+    exported: Path, engine: Engine, write: Write
+) -> None:
+    first = seats_of(read_panel(write("p.toml", PANEL)))
+    profile = {key: value for key, value in first[0].items() if key != "name"}
+    with engine.execution_options(writes=True).begin() as connection:
+        change = text("UPDATE rater SET profile = :profile WHERE handle = 'gpt'")
+        connection.execute(change, {"profile": json.dumps(profile)})
+    found = behind(engine, read_rubric("generic"))
+    other = seats_of(read_panel(write("o.toml", PANEL.replace("gpt-ward", "gpt-other"))))
+    assert evidence(found, first, ())["changed_jurors"] == []
+    assert evidence(found, other, ())["changed_jurors"] == ["gpt"]
+    fake = PANEL.replace('"openai"\nmodel = "gpt', '"simulated"\nmodel = "gpt')
+    simulated = seats_of(read_panel(write("f.toml", fake)))
+    assert evidence(found, simulated, ())["simulated_jurors"] == ["gpt"]
+    assert evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
+
+
+def test_too_few_or_too_low_is_a_reason_with_the_numbers(exported: Path) -> None:
+    record = read(exported)["validation"]
+    weak = record | {"n_instances": 19, "clinicians_per_response": 1.5}
+    weak["figures"] = [
+        row | {"boot_low": -0.2} if row["criterion"] is None else row for row in record["figures"]
+    ]
+    assert reasons(weak) == [
+        "19 instances, 20 are needed",
+        "1.5 clinicians a response on average, 2 are needed",
+        "the lower bound of the jury's ICC(C,2) is -0.200, it must be above 0",
+        "the lower bound of like for like is -0.200, it must be above -0.1",
+    ]
+
+
+def test_demo_data_never_validates_under_any_name(
+    run: Run, exported: Path, engine: Engine, write: Write
+) -> None:
+    assert not behind(engine, read_rubric("generic")).demo
+    said = json.loads(RESPONSES.read_text("utf-8").splitlines()[0])
+    row = {"instance_id": "x", "benchmark": "visits", "context": "c", "prompt": "p"}
+    row |= {"response_id": "x1", "model": "m", "response": said["response"]}
+    assert run("import", str(write("d.jsonl", json.dumps(row))))[0] == 0
+    record = read(exported)["validation"]
+    now = behind(engine, read_rubric("generic"))
+    assert now.demo
+    assert reasons(record | {"evidence": record["evidence"] | {"demo": now.demo}}) == [
+        "responses of the demo: they can never validate a jury"
+    ]
