@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.errors import Conflict
+from data.errors import BadInput, Conflict
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import Format, TableFile
@@ -16,30 +16,46 @@ from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
+from medjury import import_helm
 from medjury.blinding import mask_new
-from medjury.options import Db, RubricOption, rubric_named, study_of
+from medjury.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.output import counted, progress, say
 
 GENERIC = "generic"
 FormatOption = Annotated[
     str | None, typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name.")
 ]
+SourceOption = Annotated[
+    str | None,
+    typer.Option("--format", metavar="[csv|jsonl|helm]", help="By default from names and files."),
+]
+PathsArgument = Annotated[
+    list[Path],
+    typer.Argument(metavar="PATH...", help="CSV or JSON Lines; or folders of finished HELM runs."),
+]
 FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
 
 
 def import_(
     context: typer.Context,
-    path: FileArgument,
-    form: FormatOption = None,
+    paths: PathsArgument,
+    form: SourceOption = None,
     benchmark: Annotated[str | None, typer.Option(help="For rows that name none.")] = None,
     rubric: RubricOption = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Bring responses in, with the instances they answer; twice changes nothing."""
+    """Bring responses in, with the instances they answer; twice changes nothing.
+
+    Finished HELM runs (a folder, a suite) bring their jurors' ratings with them.
+    """
+    if import_helm.meant(paths, form):
+        import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
+        return
+    path = _only(paths, json_to)
     table = TableFile(path, _format(form))
     rows = ResponseFile(table, benchmark)
-    engine = study_of(context, db, create=True)
-    _refuse_demo(engine)
+    engine = _own_study(context, db)
     chosen = rubric_named(engine, rubric)
     if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
@@ -53,6 +69,22 @@ def import_(
         )
     _say_responses(table, rows, added)
     mask_new(engine)
+
+
+def _only(paths: list[Path], json_to: Path | None) -> Path:
+    """Return the one file that is meant; several, and figures, are for runs."""
+    if len(paths) > 1:
+        raise BadInput("several files of responses: import them one after another")
+    if json_to is not None:
+        raise typer.BadParameter("belongs to finished runs", param_hint="--json")
+    return paths[0]
+
+
+def _own_study(context: typer.Context, db: str | None) -> Engine:
+    """Return the study to import into, made if it is not there; never the demo."""
+    engine = study_of(context, db, create=True)
+    _refuse_demo(engine)
+    return engine
 
 
 def _refuse_demo(engine: Engine) -> None:

@@ -1,0 +1,203 @@
+"""The JSON files of a HELM run, with the parts that are read here; everything else is ignored."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from data.errors import BadFile
+
+SPEC, STATE = "run_spec.json", "scenario_state.json"
+PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
+REDACTED = "[redacted]"
+
+
+class Part(BaseModel):
+    """A piece of a file. HELM leaves out what is None, so most keys may be missing."""
+
+    model_config = ConfigDict(frozen=True, coerce_numbers_to_str=True)
+
+
+P = TypeVar("P", bound=Part)
+
+
+class Adapter(Part):
+    """How the model was asked."""
+
+    model: str = ""
+    model_deployment: str = ""
+    instructions: str = ""
+
+
+class Spec(Part):
+    """A class of HELM by name, with what it was given."""
+
+    class_name: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+
+class RunSpec(Part):
+    """`run_spec.json`."""
+
+    name: str = Field(min_length=1)
+    adapter_spec: Adapter
+    scenario_spec: Spec
+    metric_specs: list[Spec] = Field(default_factory=list)
+    annotators: list[Spec] | None = None
+
+
+class Output(Part):
+    """A text; a number where a CSV's column looked like numbers, NaN where its cell was empty."""
+
+    text: Any = None
+
+    @property
+    def said(self) -> str:
+        """Return the text as HELM's prompt shows it."""
+        return "" if self.text is None else str(self.text)
+
+    @property
+    def redacted(self) -> bool:
+        """Whether the text was taken out of a published run."""
+        return self.said.strip() == REDACTED
+
+    @property
+    def absent(self) -> bool:
+        """Whether there is nothing to read."""
+        return _nan(self.text) or self.redacted or not self.said.strip()
+
+
+class Reference(Part):
+    """A gold answer."""
+
+    output: Output
+
+
+class HelmInstance(Part):
+    """What was asked."""
+
+    input: Output
+    references: list[Reference] = Field(default_factory=list)
+    split: str | None = None
+    id: str | None = None
+    perturbation: dict[str, Any] | None = None
+
+
+class Result(Part):
+    """What the model answered."""
+
+    completions: list[Output] = Field(default_factory=list)
+
+
+class RequestState(Part):
+    """One answer to one instance, with what annotators said of it."""
+
+    instance: HelmInstance
+    train_trial_index: int = 0
+    result: Result | None = None
+    annotations: dict[str, Any] | None = None
+
+    @property
+    def output(self) -> Output:
+        """Return the completion that HELM's jury reads: the first."""
+        found = self.result.completions if self.result else []
+        return found[0] if found else Output()
+
+    @property
+    def gold(self) -> Output:
+        """Return the reference that HELM's jury reads: the first."""
+        found = self.instance.references
+        return found[0].output if found else Output()
+
+
+class States(Part):
+    """`scenario_state.json`."""
+
+    request_states: list[RequestState]
+
+
+class StatName(Part):
+    """What a figure is of."""
+
+    name: str
+    split: str | None = None
+    perturbation: dict[str, Any] | None = None
+
+
+class Stat(Part):
+    """A figure."""
+
+    name: StatName
+    mean: float | None = None
+
+
+class InstanceStats(Part):
+    """Figures of one instance; a run has several entries for each."""
+
+    instance_id: str
+    train_trial_index: int = 0
+    perturbation: dict[str, Any] | None = None
+    stats: list[Stat] = Field(default_factory=list)
+
+
+def read_part(folder: Path, name: str, form: type[P]) -> P:
+    """Read a file of a run that is one object.
+
+    Raises
+    ------
+    BadFile
+        If it is cut short, or not HELM's. No text of it is quoted.
+    """
+    return _checked(folder, name, read_json(folder, name), form)
+
+
+def read_parts(folder: Path, name: str, form: type[P]) -> list[P]:
+    """Read a file of a run that is a list of objects; empty where there is no such file."""
+    if not (folder / name).is_file():
+        return []
+    found = read_json(folder, name)
+    if not isinstance(found, list):
+        raise wrong(folder, name, "not a list, as HELM writes it")
+    return [_checked(folder, name, one, form) for one in found]
+
+
+def read_json(folder: Path, name: str) -> Any:
+    """Return what stands in a file of a run; bare NaN, which HELM writes, is read."""
+    try:
+        found = json.loads((folder / name).read_text(encoding="utf-8-sig"))
+        json.dumps(found, ensure_ascii=False).encode()
+        return found
+    except json.JSONDecodeError as error:
+        place = f"{error.msg} at line {error.lineno}, column {error.colno}"
+        raise wrong(folder, name, f"not whole JSON ({place}); copy the run again") from error
+    except UnicodeError as error:
+        raise wrong(folder, name, "not text in UTF-8") from error
+    except (RecursionError, ValueError) as error:
+        raise wrong(folder, name, "nested too deep, or a number too long") from error
+    except OSError as error:
+        raise wrong(folder, name, str(error.strerror)) from error
+
+
+def wrong(folder: Path, name: str, why: str) -> BadFile:
+    """Return the error that names the file of the run."""
+    return BadFile(f"{folder / name}: {why}; nothing was imported")
+
+
+def _checked(folder: Path, name: str, found: Any, form: type[P]) -> P:
+    try:
+        return form.model_validate(found)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(str(step)[:40] for step in first["loc"]) or "the whole"
+        why = (
+            "is missing"
+            if first["type"] == "missing"
+            else f"is not of HELM's form ({first['type']})"
+        )
+        raise wrong(folder, name, f"{place} {why}; is it a run of HELM?") from error
+
+
+def _nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)

@@ -1,0 +1,143 @@
+"""The prompt that HELM's jurors were asked with, out of the run itself, as a rubric.
+
+A run holds each prompt as it was sent, and what was filled in. Taken out again, all prompts of a
+run must give the same template, and it must fill up to each of them to the last byte.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from data.importers.helm.own_prompts import RELEASE, in_own_words, scale_of, without_prompt
+from data.rubric import Rubric, Scale
+from data.rubrics.helm import SCALE, Unusable, rubric_of
+
+PLACE = re.compile(r"\{(QUESTION|RESPONSE|GOLD_RESPONSE)\}")
+TRIED = 5  # filled prompts, those with the longest responses first
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A prompt as it was sent, None where it is not in the run, and what was filled in.
+
+    `answered` holds the criteria of each verdict.
+    """
+
+    prompt: str | None
+    question: str
+    response: str
+    gold: str
+    answered: tuple[tuple[str, ...], ...]
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Return what was filled in, by HELM's placeholder."""
+        return {"QUESTION": self.question, "RESPONSE": self.response, "GOLD_RESPONSE": self.gold}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What is known of how the jurors were asked.
+
+    Attributes
+    ----------
+    template
+        With HELM's placeholders in single braces; None where the run does not give it away.
+    checked
+        Sent prompts that the template fills up to.
+    """
+
+    name: str
+    criteria: tuple[str, ...]
+    template: str | None
+    checked: int
+
+    def rubric(self, scale: Scale | None = None) -> Rubric:
+        """Return the rubric of this prompt.
+
+        Raises
+        ------
+        Unusable
+            If no scale is given and the prompt names none, or it cannot be a rubric.
+        """
+        if not self.criteria:
+            raise Unusable("no juror gave a verdict, and its criteria are not in the run")
+        try:
+            return self._rubric(scale)
+        except ValidationError as error:
+            raise Unusable("its prompt or its criteria cannot be a rubric") from error
+
+    def _rubric(self, scale: Scale | None) -> Rubric:
+        name = re.sub(r"[^\w.-]+", "_", self.name)[:58]
+        if self.template is None:
+            return without_prompt(name, self.criteria, scale)
+        if scale is None and SCALE.search(self.template):
+            return rubric_of(name, self.template, list(self.criteria), RELEASE)
+        return in_own_words(name, self.template, self.criteria, scale or scale_of(self.template))
+
+
+def prompt_of(name: str, args: Mapping[str, Any], asked: Sequence[Asked]) -> Prompt:
+    """Return what a run gives away of its jury's prompt.
+
+    Parameters
+    ----------
+    args
+        Of the jury's annotator; a configurable benchmark's hold template and criteria.
+    """
+    sent = [one for one in asked if one.prompt is not None]
+    ordered = sorted(sent, key=lambda one: len(one.response), reverse=True)[:TRIED]
+    candidates = [found for one in ordered for found in _templates(one)]
+    held = (one for one in candidates if all(_filled(one, other) == other.prompt for other in sent))
+    template = next(held, None)
+    if template is None and not sent and isinstance(args.get("prompt_template"), str):
+        template = args["prompt_template"].replace("$$", "$")
+    criteria = args.get("annotation_criteria")
+    known = [str(one) for one in criteria] if isinstance(criteria, dict) else _common(asked)
+    return Prompt(name, _ordered(known, template), template, len(sent) if template else 0)
+
+
+def _templates(one: Asked) -> Iterator[str]:
+    """Yield a prompt with what was filled in taken out: wherever it stands, or where it is first."""
+    longest = sorted(one.parts.items(), key=lambda part: -len(part[1]))
+    for everywhere in (True, False):
+        pieces = [one.prompt or ""]
+        for name, text in longest:
+            if text.strip():
+                pieces = _taken_out(pieces, text, f"{{{name}}}", everywhere)
+        if "{RESPONSE}" in pieces:
+            yield "".join(pieces)
+
+
+def _taken_out(pieces: list[str], text: str, mark: str, everywhere: bool) -> list[str]:
+    """Return pieces with a text replaced by a mark, in which no later text is looked for."""
+    found: list[str] = []
+    for piece in pieces:
+        if PLACE.fullmatch(piece) or (mark in found and not everywhere):
+            found.append(piece)
+            continue
+        first, *rest = piece.split(text, -1 if everywhere else 1)
+        found.append(first)
+        for part in rest:
+            found += [mark, part]
+    return found
+
+
+def _filled(template: str, one: Asked) -> str:
+    parts = one.parts
+    return PLACE.sub(lambda found: parts[found[1]], template)
+
+
+def _common(asked: Sequence[Asked]) -> list[str]:
+    """Return the criteria that every verdict has: HELM takes none without all that it asks for."""
+    verdicts = [verdict for one in asked for verdict in one.answered]
+    first = verdicts[0] if verdicts else ()
+    return [name for name in first if all(name in verdict for verdict in verdicts)]
+
+
+def _ordered(criteria: list[str], template: str | None) -> tuple[str, ...]:
+    """Return criteria in the order in which the form of the answer has them."""
+    places = {name: (template or "").find(f'"{name}"') for name in criteria}
+    return tuple(sorted(criteria, key=lambda name: places[name]))

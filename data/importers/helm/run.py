@@ -1,0 +1,234 @@
+"""One run folder of HELM: its benchmark, its author, its jurors and what they said."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from data.importers.helm.files import (
+    SPEC,
+    STATE,
+    RequestState,
+    RunSpec,
+    States,
+    read_part,
+    wrong,
+)
+from data.importers.helm.jurors import jurors_of, metric_of
+from data.importers.helm.prompts import Asked, Prompt, prompt_of
+from data.importers.helm.stored import Stored, read_stored
+from data.importers.helm.values import FinishedJuror
+from data.importers.rows import Origin, ResponseRow
+
+PARTS = re.compile(r"[:,]")
+Said = Mapping[str, Any]
+
+
+class NoJury(ValueError):
+    """A run that has nothing to take, with the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A response as a row of the study, with what HELM stored of its jury.
+
+    Attributes
+    ----------
+    said
+        Juror -> what stands there; a juror whose reply HELM could not use is not in it.
+    stored
+        The score that HELM gives the response, None where the run does not hold it.
+    """
+
+    row: ResponseRow
+    said: Said
+    stored: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HelmRun:
+    """A run with a jury.
+
+    Attributes
+    ----------
+    own_name
+        What HELM calls the benchmark, where `benchmark` is the user's name for it.
+    left_out
+        Reason -> answers that were not taken.
+    notes
+        Of what was taken: texts that are redacted, further references and completions.
+    assumed
+        Whether the jurors' models are not in the run but known from HELM's release.
+    """
+
+    name: str
+    benchmark: str
+    own_name: str
+    jurors: tuple[FinishedJuror, ...]
+    judged: tuple[Judged, ...]
+    prompt: Prompt
+    stored: Stored
+    left_out: Mapping[str, int]
+    notes: Mapping[str, int]
+    assumed: bool
+
+
+def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
+    """Read one run folder, its benchmark under HELM's name or another one.
+
+    Raises
+    ------
+    NoJury
+        If it is unfinished, or no jury took part in it.
+    BadFile
+        If a file of it cannot be read as HELM's.
+    """
+    for file in (SPEC, STATE):
+        if not (folder / file).is_file():
+            raise NoJury(f"{file} is not there: the run did not end, or is not copied in full")
+    spec = read_part(folder, SPEC, RunSpec)
+    states = read_part(folder, STATE, States).request_states
+    key = _annotator(spec, states)
+    if key is None:
+        raise NoJury("no jury took part in it: HELM's other figures are no ratings")
+    own_name = _benchmark(spec)
+    benchmark = benchmark or own_name
+    taken, left_out = _taken(states)
+    if not taken:
+        raise NoJury(f"nothing to rate in it: {_listed(left_out) or 'no answers'}")
+    stored = read_stored(folder, metric_of(spec), key)
+    model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
+    if not model.strip():
+        raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
+    judged = tuple(
+        Judged(
+            _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
+            _said(state, key),
+            stored.of(str(state.instance.id), state.train_trial_index),
+        )
+        for number, state in taken
+    )
+    jurors, assumed = jurors_of(spec, [one.said for one in judged])
+    asked = [_asked(state, key) for _, state in taken]
+    prompt = prompt_of(key, _prompt_args(spec), asked)
+    notes = _notes(state for _, state in taken)
+    return HelmRun(
+        name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed
+    )
+
+
+def _prompt_args(spec: RunSpec) -> Said:
+    """Return what the jury's annotator was given, where that holds its prompt."""
+    found = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
+    return next(found, {})
+
+
+def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
+    """Return the name that the jury's annotations stand under."""
+    stands = [
+        key for state in states for key, one in (state.annotations or {}).items() if _jury(one)
+    ]
+    metric = metric_of(spec)
+    named = metric.args.get("scenario_name") if metric else None
+    return str(named) if named in stands else next(iter(stands), None)
+
+
+def _jury(annotation: object) -> bool:
+    return isinstance(annotation, dict) and "prompt_text" in annotation
+
+
+def _benchmark(spec: RunSpec) -> str:
+    """Return the run's name without what says how and by whom: the base and the scenario's arguments."""
+    base, *rest = PARTS.split(spec.name)
+    pairs = (part.partition("=") for part in rest)
+    own = [
+        f"{key}={value}"
+        for key, _, value in pairs
+        if str(spec.scenario_spec.args.get(key)) == value and key != "config_path"
+    ]
+    return ",".join([base, *own])
+
+
+def _taken(states: list[RequestState]) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
+    """Return the answers that can be rated, with their numbers, and how many others there are."""
+    taken, left_out = [], Counter[str]()
+    for number, state in enumerate(states, start=1):
+        if why := _why_not(state):
+            left_out[why] += 1
+        else:
+            taken.append((number, state))
+    return taken, dict(left_out)
+
+
+def _why_not(state: RequestState) -> str:
+    """Return why an answer cannot be rated, or ""."""
+    one = state.instance
+    reasons = {
+        "perturbed": one.perturbation is not None,
+        "training instance": one.split == "train",
+        "redacted": one.input.redacted or state.output.redacted,
+        "empty question": one.input.absent,
+        "empty response": state.output.absent,
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def _row(
+    spec: RunSpec, benchmark: str, model: str, origin: Origin, state: RequestState
+) -> ResponseRow:
+    """Return an answer as a row; its id says nothing of the model."""
+    one, text, trial = state.instance, state.output.said, state.train_trial_index
+    if not one.id:
+        raise origin.wrong("instance_id", "", "HELM gives every instance an id")
+    parts = [benchmark, one.id, model, text, *([str(trial)] if trial else [])]
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    return ResponseRow(
+        origin=origin,
+        instance_id=one.id,
+        benchmark=benchmark,
+        context=one.input.said,
+        prompt=spec.adapter_spec.instructions.strip(),
+        reference=None if state.gold.absent else state.gold.said,
+        response_id="r" + digest[:15],
+        model=model,
+        response=text,
+    )
+
+
+def _said(state: RequestState, key: str) -> Said:
+    """Return what stands under each juror's name."""
+    found = (state.annotations or {}).get(key)
+    if not isinstance(found, dict):
+        return {}
+    return {name: one for name, one in found.items() if isinstance(one, dict)}
+
+
+def _asked(state: RequestState, key: str) -> Asked:
+    """Return a filled prompt with what was filled in."""
+    found = (state.annotations or {}).get(key)
+    said = found if isinstance(found, dict) else {}
+    prompt = said.get("prompt_text")
+    return Asked(
+        prompt if isinstance(prompt, str) and "[redacted]" not in prompt else None,
+        state.instance.input.said,
+        state.output.said,
+        state.gold.said,
+        tuple(tuple(one) for name, one in said.items() if isinstance(one, dict)),
+    )
+
+
+def _notes(states: Iterator[RequestState]) -> dict[str, int]:
+    """Count what of the answers that were taken is not in the study."""
+    found = Counter[str]()
+    for state in states:
+        found["redacted reference"] += state.gold.redacted
+        found["further reference"] += max(0, len(state.instance.references) - 1)
+        found["further completion"] += len(state.result.completions) - 1 if state.result else 0
+    return {what: number for what, number in found.items() if number}
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {why}" for why, number in counts.items())

@@ -1,0 +1,159 @@
+"""Storing evaluations that were run elsewhere: responses, jurors, ratings and failures at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from sqlalchemy import Engine, insert
+from sqlmodel import Session, col, select
+
+from data.database import transaction
+from data.errors import Conflict
+from data.importers.batches import batches
+from data.importers.helm.values import FinishedJuror, FinishedRun
+from data.importers.rows import Origin
+from data.schema import Attempt, Rater, Response
+from data.store.attempts import AttemptRecord, JurorRecord, _keep, attempt_row
+from data.store.audit import Batch, log, refuse_locked
+from data.store.ratings import RatingsAdded, _Import
+from data.store.responses import (
+    Place,
+    ResponsesAdded,
+    _keep_benchmark,
+    _keep_instances,
+    _keep_responses,
+    _refuse_repeats,
+)
+from data.store.rubrics import keep_rubric
+
+ELSEWHERE = 0  # the number of a call that this study never sent
+
+
+@dataclass
+class FinishedAdded:
+    """What an import changed; `failures` are verdicts that do not stand, stored with their reason."""
+
+    responses: ResponsesAdded = field(default_factory=ResponsesAdded)
+    ratings: RatingsAdded = field(default_factory=RatingsAdded)
+    failures: int = 0
+
+
+def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdded:
+    """Store finished runs, all of them or none; what is there already stays as it is.
+
+    A failure becomes an attempt with number 0, which cost this study nothing.
+
+    Raises
+    ------
+    BadRow
+        If a response contradicts the study: nothing is stored.
+    Conflict
+        If a juror's name belongs to another rater of the study.
+    """
+    added = FinishedAdded()
+    with transaction(engine) as session:
+        refuse_locked(session)
+        _store_responses(session, runs, added.responses)
+        for run in runs:
+            keep_rubric(session, run.rubric)
+            for juror in run.jurors:
+                _store_juror(session, juror)
+            _store_ratings(session, run, added.ratings)
+            added.failures += _store_failures(session, run)
+    return added
+
+
+def _store_responses(session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded) -> None:
+    written = Batch("response")
+    for run in runs:
+        seen: dict[str, Origin] = {}
+        for batch in batches(run.responses):
+            _refuse_repeats(batch, seen)
+            for name in dict.fromkeys(row.benchmark for row in batch):
+                _keep_benchmark(session, name, run.rubric, Place(), added)
+            instances = _keep_instances(session, batch, added)
+            _keep_responses(session, batch, instances, added, written)
+    if added.responses or added.instances:
+        detail = {"instances": added.instances} | written.detail()
+        log(session, "researcher", "responses imported", detail)
+
+
+def _store_juror(session: Session, juror: FinishedJuror) -> None:
+    """Store a juror that is new; one of the same name must be the same."""
+    try:
+        _keep(session, JurorRecord(juror.handle, juror.family, juror.profile))
+    except Conflict as error:
+        model = juror.profile.get("model", "not named in the run")
+        raise Conflict(
+            f"juror {juror.handle!r} of this run (model {model}): a rater of this name, asked "
+            "otherwise, is in the study, and their ratings must not mix; import the run into a "
+            "study of its own with --db; nothing was imported"
+        ) from error
+
+
+def _store_ratings(session: Session, run: FinishedRun, added: RatingsAdded) -> None:
+    """Store the ratings of one run on its rubric and add up what changed."""
+    work = _Import(session, run.rubric, simulated=False)
+    for batch in batches(run.ratings):
+        targets = work.targets(batch)
+        work.keep([work.rating(row, targets) for row in batch])
+    found = work.finished()
+    if found.added or found.revised:
+        log(
+            session,
+            "researcher",
+            "ratings imported",
+            {"revised": found.revised} | work.written.detail(),
+        )
+    for name in ("added", "revised", "unchanged"):
+        setattr(added, name, getattr(added, name) + getattr(found, name))
+    added.other_rubric |= found.other_rubric
+
+
+def _store_failures(session: Session, run: FinishedRun) -> int:
+    """Store the verdicts that do not stand and are not there yet; return how many are new."""
+    responses = _keys(session, run)
+    jurors = {one.handle: one.id or 0 for one in session.exec(select(Rater))}
+    stored = set(
+        session.exec(
+            select(Attempt.response, Attempt.rater, Attempt.status).where(
+                col(Attempt.number) == ELSEWHERE,
+                col(Attempt.rubric_sha256) == run.rubric.sha256,
+            )
+        )
+    )
+    new = [
+        AttemptRecord(
+            rater=jurors[one.juror],
+            response=responses[one.response_id],
+            status=one.status,
+            request_sha256=sha256(
+                f"{run.source} {one.response_id} {one.juror}".encode()
+            ).hexdigest(),
+            number=ELSEWHERE,
+            sent={"source": run.source},
+            reason=one.reason,
+        )
+        for one in run.failures
+    ]
+    rows = [
+        attempt_row(one, run.rubric)
+        for one in new
+        if (one.response, one.rater, one.status) not in stored
+    ]
+    if rows:
+        session.execute(insert(Attempt), rows)
+        log(session, "researcher", "failed verdicts imported", {"verdicts": len(rows)})
+    return len(rows)
+
+
+def _keys(session: Session, run: FinishedRun) -> dict[str, int]:
+    """Return response_id -> primary key of those with a failure."""
+    names = sorted({one.response_id for one in run.failures})
+    return {
+        name: key or 0
+        for batch in batches(names)
+        for name, key in session.exec(
+            select(Response.response_id, Response.id).where(col(Response.response_id).in_(batch))
+        )
+    }

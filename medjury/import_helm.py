@@ -1,0 +1,236 @@
+"""`medjury import RUN_DIR`: finished HELM runs into the study, with what their jurors said."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable
+from data.importers.helm.figures import Taken, missing, run_figures
+from data.queries import benchmarks
+from data.queries.families import families_of
+from data.queries.study import stored_rubric
+from data.rubric import Rubric, read_rubric
+from data.rubrics.helm import Unusable
+from data.store.finished_runs import FinishedAdded, import_finished
+from medjury.blinding import mask_new
+from medjury.options import rubric_named
+from medjury.output import STANDARD_OUTPUT, check_json, counted, say, show, write_json
+
+COLUMNS = ("run", "benchmark", "responses", "ratings", "missing", "HELM's mean", "mean of verdicts")
+CAUSES = {
+    "default": "no juror gave a verdict, and HELM's default stands for a score",
+    "off_scale": "HELM counted a score that is off the scale",
+    "truncated": "HELM cut a fraction off",
+    "extra_criterion": "HELM counted something that is no criterion",
+    "unreadable": "HELM counted what is no whole verdict",
+    "unexplained": "nothing in the run says why",
+}
+NEXT = (
+    "next: clinicians, on the same rubric: `medjury assign` and `medjury serve`, or their ratings "
+    "from a file with `medjury ratings`; then `medjury calibrate`"
+)
+SAME = ("criterion", "scale", "gold", "prompt")
+
+
+def meant(paths: Sequence[Path], form: str | None) -> bool:
+    """Tell whether HELM runs are to be imported: by what the user says, else by the files."""
+    return form == "helm" or (form is None and any(is_helm(path) for path in paths))
+
+
+def bring(
+    paths: Sequence[Path],
+    benchmark: str | None,
+    rubric: str | None,
+    json_to: Path | None,
+    study: Callable[[], Engine],
+) -> None:
+    """Read runs, and only when all can be read open the study and store them in one transaction."""
+    check_json(json_to)
+    runs: list[HelmRun] = []
+    skipped: dict[str, str] = {}
+    for path in paths:
+        found, why = read_runs(path, benchmark)
+        runs, skipped = runs + found, skipped | why
+    given_away = {run.name: _why_not(run) for run in runs}
+    if rubric is None and all(given_away.values()):
+        name, reason = next(iter(given_away.items()))
+        raise BadInput(f"{name}: {reason}; nothing was imported")
+    folder = read_rubric(rubric) if rubric and Path(rubric).is_dir() else None
+    if folder:
+        for run in runs:
+            usable(run, folder)
+    engine = study()
+    store(engine, runs, skipped, folder or rubric_named(engine, rubric), json_to)
+
+
+def store(
+    engine: Engine,
+    runs: Sequence[HelmRun],
+    skipped: Mapping[str, str],
+    chosen: Rubric | None,
+    json_to: Path | None,
+) -> None:
+    """Store runs, look for authors' names in them, and tell what came of it."""
+    left, taken = dict(skipped), []
+    for run in runs:
+        if chosen is None and (why := _why_not(run)):
+            left[run.name] = why
+        else:
+            own = usable(run, chosen) if chosen else run.prompt.rubric()
+            taken.append(_taken(run, _kept(engine, run, own)))
+    added = import_finished(engine, [one.values for one in taken])
+    show("HELM runs", COLUMNS, [_cells(one) for one in taken], json_to)
+    for line in _lines(taken, left, added):
+        say(line, json_to)
+    with redirect_stdout(sys.stderr) if json_to == STANDARD_OUTPUT else nullcontext():
+        mask_new(engine)
+    write_json(_body(taken, left, added), json_to)
+
+
+def _why_not(run: HelmRun) -> str:
+    """Return why a run gives no rubric away, or ""."""
+    try:
+        run.prompt.rubric()
+    except Unusable as error:
+        return str(error)
+    return ""
+
+
+def _kept(engine: Engine, run: HelmRun, rubric: Rubric) -> Rubric:
+    """Return the study's own rubric where it is the same but for its version: ratings then meet."""
+    present = (one.rubric for one in benchmarks(engine) if one.name == run.benchmark)
+    known = [*present, stored_rubric(engine, rubric.name)]
+    same = (one for one in known if one and all(_of(one, n) == _of(rubric, n) for n in SAME))
+    return next(same, rubric)
+
+
+def _of(rubric: Rubric, name: str) -> Any:
+    return getattr(rubric, name)
+
+
+def _taken(run: HelmRun, rubric: Rubric) -> Taken:
+    values, differences = finished(run, rubric)
+    jurors = tuple(
+        replace(one, family=_family(one.profile.get("model", ""))) for one in values.jurors
+    )
+    return Taken(run, rubric, replace(values, jurors=jurors), differences)
+
+
+def _family(model: str) -> str:
+    found = families_of(model)
+    return next(iter(found)) if len(found) == 1 else ""
+
+
+def _body(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded) -> dict[str, Any]:
+    """Return the figures; a difference names no run, since that would name the author."""
+    return {
+        "format": "helm",
+        "runs": [run_figures(one) for one in taken],
+        "skipped": [{"run": run, "reason": why} for run, why in left.items()],
+        "instances": added.responses.instances,
+        "responses": added.responses.responses,
+        "responses_unchanged": added.responses.unchanged,
+        "ratings": added.ratings.added,
+        "ratings_revised": added.ratings.revised,
+        "ratings_unchanged": added.ratings.unchanged,
+        "failures": added.failures,
+        "missing": missing(taken),
+        "other_rubric": sorted(added.ratings.other_rubric),
+        "differences": [
+            {
+                "benchmark": one.benchmark,
+                "instance_id": one.instance_id,
+                "helm": one.helm,
+                "recomputed": one.recomputed,
+                "causes": list(one.causes),
+            }
+            for run in taken
+            for one in run.differences
+        ],
+    }
+
+
+def _cells(one: Taken) -> list[str]:
+    figures = run_figures(one)
+    means = (figures["helm_mean"], figures["recomputed_mean"])
+    heard = f"{figures['with_any_juror']} of {figures['responses']}"
+    shown = ["-" if mean is None else f"{mean:.3f}" for mean in means]
+    return [
+        one.run.name,
+        one.run.benchmark,
+        *(str(figures[name]) for name in ("responses", "ratings", "missing")),
+        shown[0],
+        f"{shown[1]} ({heard})",
+    ]
+
+
+def _lines(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded) -> Iterator[str]:
+    new, old = added.responses, added.ratings
+    yield (
+        f"{counted(new.responses, 'response')} to {counted(new.instances, 'new instance')} and "
+        f"{counted(old.added, 'rating')} imported; {new.unchanged} and {old.unchanged} were there "
+        f"already, {old.revised} revised an earlier one"
+    )
+    if not (new.responses or old.added or old.revised or added.failures):
+        yield "nothing changed"
+    yield from _rubric_lines(taken, added)
+    yield from _juror_lines(taken)
+    yield from _difference_lines(taken)
+    for what, number in _summed(one.run.left_out for one in taken).items():
+        yield f"left out, as nobody can rate it: {number} {what}"
+    for what, number in _summed(one.run.notes for one in taken).items():
+        yield f"not in the study: {number} {what}"
+    for run, why in left.items():
+        yield f"skipped {run}: {why}"
+    yield NEXT
+
+
+def _rubric_lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
+    for name, rubric in {one.run.benchmark: one.rubric for one in taken}.items():
+        runs = [one.run for one in taken if one.run.benchmark == name]
+        prompts = sum(run.prompt.checked for run in runs)
+        known = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
+        if any(run.prompt.template is None for run in runs):
+            known = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
+        yield f"benchmark {name} is rated on {rubric.name} ({rubric.scale}): {known}"
+        if name in added.ratings.other_rubric:
+            yield (
+                f"{name} already has ratings on another rubric: these are kept apart and do not "
+                "count in calibrate, which reads the benchmark's own rubric"
+            )
+
+
+def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
+    models = {j.handle: j.profile.get("model") for one in taken for j in one.values.jurors}
+    yield "jurors: " + ", ".join(f"{name} ({model or 'unknown'})" for name, model in models.items())
+    if any(one.run.assumed for one in taken):
+        yield (
+            "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
+            "the MedHELM paper are assumed"
+        )
+    for juror, counts in missing(taken).items():
+        each = ", ".join(f"{number} {status}" for status, number in counts.items())
+        yield f"missing: {juror}: {each}"
+
+
+def _difference_lines(taken: Sequence[Taken]) -> Iterator[str]:
+    found = [one for run in taken for one in run.differences]
+    if found:
+        yield f"HELM's score is another than its jurors' verdicts give in {counted(len(found), 'response')}:"
+    for cause, words in CAUSES.items():
+        if number := sum(cause in one.causes for one in found):
+            yield f"  {number} {cause}: {words}"
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return total
