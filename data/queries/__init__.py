@@ -3,6 +3,8 @@
 from data.person import Person
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
 from data.queries.lab import all_spending, jury_progress, last_run, own_panels, study_benchmarks
+from data.queries.lab_response import opened_response
+from data.queries.lab_workbench import compared, jurors_heard
 from data.queries.people import (
     Checked,
     Outcome,
@@ -89,6 +91,7 @@ __all__ = [
     "benchmarks",
     "check_code",
     "checked_record",
+    "compared",
     "complete_ratings",
     "design_input",
     "design_items",
@@ -103,6 +106,7 @@ __all__ = [
     "last_run",
     "materials",
     "next_task",
+    "opened_response",
     "own_panels",
     "pairs",
     "people",
