@@ -20,7 +20,6 @@ from jury.panel import Panel
 
 STYLE = (files("annotate") / "screens" / "lab.css").read_text("utf-8")
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
-FIRST = "simulated"
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
 ESTIMATE = "lab-estimate"
 POLL_SECONDS = 1
@@ -61,12 +60,10 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
     ships, own = jury_panels.shipped_texts(), queries.own_panels(person, engine)
     texts = own | ships
     if lab_edit.NEXT in st.session_state:
-        st.session_state["panel"] = st.session_state.pop(lab_edit.NEXT) or FIRST
+        st.session_state["panel"] = st.session_state.pop(lab_edit.NEXT) or next(iter(ships))
     with st.container(key="lab-choice", horizontal=True, vertical_alignment="bottom"):
-        names = [*own, *ships]
-        name = st.selectbox(
-            "Panel", names, index=names.index(FIRST), key="panel", bind="query-params"
-        )
+        names = [*ships, *(one for one in own if one not in ships)]
+        name = st.selectbox("Panel", names, key="panel", bind="query-params")
         st.button(
             "Edit a copy" if name in ships else "Edit",
             key="panel-edit",

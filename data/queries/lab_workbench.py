@@ -1,0 +1,216 @@
+"""Jury and clinicians side by side, response by response. The author's table is not read here."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import isclose
+from statistics import fmean, stdev
+from typing import Literal
+
+from sqlalchemy import Engine, select, text
+from sqlmodel import col
+
+from data.database import reading
+from data.person import Person, only
+from data.queries.study import benchmarks
+from data.queries.version import version
+from data.schema import Instance, Kind, Rater, Response, Role
+
+COMPOSITES = text("""
+WITH newest AS (
+    SELECT MAX(id) AS id FROM rating WHERE rubric_sha256 = :sha
+    GROUP BY response, rater, criterion, pass_, replicate
+), showing AS (
+    SELECT g.response, g.rater, AVG(g.score) AS mean
+    FROM rating g
+    JOIN newest n ON n.id = g.id
+    JOIN response r ON r.id = g.response
+    JOIN instance i ON i.id = r.instance
+    WHERE i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
+      AND r.id NOT IN (SELECT response FROM expert)
+    GROUP BY g.response, g.rater, g.pass_, g.replicate
+    HAVING COUNT(*) = :needed
+)
+SELECT response, rater, AVG(mean) FROM showing GROUP BY response, rater
+""")
+REMARKED = text("""
+SELECT a.response, m.kind FROM remark m JOIN assignment a ON a.id = m.assignment
+WHERE m.revision >= a.revision - 1
+""")
+MARKED = text("""
+SELECT DISTINCT a.response FROM span s JOIN assignment a ON a.id = s.assignment
+WHERE s.revision = a.revision - 1
+""")
+FAILED = text("""
+SELECT DISTINCT t.response FROM attempt t
+WHERE t.id IN (SELECT MAX(id) FROM attempt GROUP BY rater, response, replicate)
+  AND t.status != 'ok'
+""")
+STEER = (Role.RESEARCHER, Role.COORDINATOR)
+Measure = Literal["points", "z"]
+Means = Mapping[int, Mapping[int, float]]  # rater -> response -> composite
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which responses are compared, and how.
+
+    Attributes
+    ----------
+    benchmark, criterion
+        Empty for all benchmarks, and for the mean over the rubric's criteria.
+    jurors
+        Names of those who are the jury; empty for all.
+    measure
+        In points, or with each rater's own level and spread taken out.
+    """
+
+    benchmark: str = ""
+    criterion: str = ""
+    jurors: tuple[str, ...] = ()
+    measure: Measure = "points"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one side makes of a response: the mean, None where there is none, and of how many."""
+
+    mean: float | None
+    scored: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A response (primary key) with what clinicians and jury make of it.
+
+    Attributes
+    ----------
+    difference
+        Jury less clinicians; None unless both have a mean. A jury has one only if all its jurors
+        scored the response.
+    flags
+        What clinicians said of it apart from scores, "marked", and "failed" for a juror's call.
+    """
+
+    response: int
+    response_id: str
+    benchmark: str
+    clinicians: Side
+    jury: Side
+    difference: float | None
+    flags: frozenset[str]
+
+
+@only(*STEER)
+def compared(person: Person, engine: Engine, chosen: Chosen) -> list[Compared]:
+    """Return the responses that anybody rated, those with the largest disagreement first."""
+    rows = _compared(engine, version(engine), chosen)
+    return sorted(rows, key=lambda one: (-abs(one.difference or 0), one.difference is None))
+
+
+@only(*STEER)
+def workbench_jurors(person: Person, engine: Engine) -> list[str]:
+    """Return the jurors that the study knows, by name."""
+    with reading(engine) as session:
+        query = select(col(Rater.handle)).where(col(Rater.kind) == Kind.JUROR)
+        return sorted(session.scalars(query))
+
+
+@lru_cache(maxsize=16)
+def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compared]:
+    """Return what is compared; kept until the study changes."""
+    kinds = _kinds(engine)
+    jury = [key for key, (kind, name) in kinds.items() if kind == Kind.JUROR]
+    if chosen.jurors:
+        jury = [key for key in jury if kinds[key][1] in chosen.jurors]
+    means, names = _means(engine, chosen), _names(engine)
+    people = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
+    jury_heard = [key for key in jury if key in means or chosen.jurors]
+    if chosen.measure == "z":
+        means = _standardised(means, {one for key in people for one in means[key]})
+    flags = _flags(engine)
+    rated = {one for key in [*people, *jury_heard] for one in means.get(key, ())}
+    return [
+        _row(
+            response,
+            names[response],
+            _side(means, people, response, len(people), whole=False),
+            _side(means, jury_heard, response, len(jury_heard), whole=True),
+            flags.get(response, frozenset()),
+        )
+        for response in sorted(rated)
+    ]
+
+
+def _row(
+    response: int, name: tuple[str, str], people: Side, jury: Side, flags: frozenset[str]
+) -> Compared:
+    both = people.mean is not None and jury.mean is not None
+    difference = (jury.mean or 0.0) - (people.mean or 0.0) if both else None
+    return Compared(response, *name, people, jury, difference, flags)
+
+
+def _side(means: Means, raters: Sequence[int], response: int, of: int, *, whole: bool) -> Side:
+    """Return the mean of those who scored; of a jury (`whole`) only if all did."""
+    scores = [means[one][response] for one in raters if response in means.get(one, ())]
+    missing = whole and len(scores) < of
+    return Side(None if missing or not scores else fmean(scores), len(scores), of)
+
+
+def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
+    """Return the composites that count; one with a criterion missing is none."""
+    found: dict[int, dict[int, float]] = defaultdict(dict)
+    with reading(engine) as session:
+        for one in benchmarks(engine):
+            if chosen.benchmark not in ("", one.name):
+                continue
+            asked = {
+                "sha": one.rubric.sha256,
+                "benchmark": one.name,
+                "criterion": chosen.criterion,
+                "needed": 1 if chosen.criterion else len(one.rubric.criteria),
+            }
+            for response, rater, mean in session.connection().execute(COMPOSITES, asked):
+                found[rater][response] = float(mean)
+    return dict(found)
+
+
+def _standardised(means: Means, analysed: Iterable[int]) -> dict[int, dict[int, float]]:
+    """Return z within each rater over the analysed set; raters without spread have none."""
+    within, found = set(analysed), dict[int, dict[int, float]]()
+    for rater, scores in means.items():
+        own = {key: score for key, score in scores.items() if key in within}
+        if len(own) > 1 and not isclose(spread := stdev(own.values()), 0.0, abs_tol=1e-12):
+            middle = fmean(own.values())
+            found[rater] = {key: (score - middle) / spread for key, score in own.items()}
+    return found
+
+
+def _kinds(engine: Engine) -> dict[int, tuple[str, str]]:
+    with reading(engine) as session:
+        query = select(col(Rater.id), col(Rater.kind), col(Rater.handle))
+        return {key: (kind, name) for key, kind, name in session.execute(query)}
+
+
+def _names(engine: Engine) -> dict[int, tuple[str, str]]:
+    """Return response -> its id and its benchmark."""
+    query = select(col(Response.id), col(Response.response_id), col(Instance.benchmark)).join(
+        Instance, col(Instance.id) == col(Response.instance)
+    )
+    with reading(engine) as session:
+        return {key: (name, benchmark) for key, name, benchmark in session.execute(query)}
+
+
+def _flags(engine: Engine) -> dict[int, frozenset[str]]:
+    """Return response -> what else was said of it, and whether a juror's call failed."""
+    found: dict[int, set[str]] = defaultdict(set)
+    with reading(engine) as session:
+        connection = session.connection()
+        for response, kind in connection.execute(REMARKED):
+            found[response].add(kind)
+        for query, flag in ((MARKED, "marked"), (FAILED, "failed")):
+            for (response,) in connection.execute(query):
+                found[response].add(flag)
+    return {key: frozenset(flags) for key, flags in found.items()}
