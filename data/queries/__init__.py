@@ -4,7 +4,7 @@ from data.person import Person
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
 from data.queries.lab import all_spending, jury_progress, last_run, own_panels, study_benchmarks
 from data.queries.lab_response import opened_response
-from data.queries.lab_workbench import compared, jurors_heard
+from data.queries.lab_workbench import compared, workbench_jurors
 from data.queries.people import (
     Checked,
     Outcome,
@@ -129,5 +129,6 @@ __all__ = [
     "task",
     "validations",
     "who_can_rate",
+    "workbench_jurors",
     "workloads",
 ]
