@@ -1,0 +1,222 @@
+"""promptfoo's export: the same question, the same reading of answers, and promptfoo takes it."""
+
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from stub_llm import Do, Stub, verdict
+
+from data.card import Card
+from data.errors import BadInput
+from data.rubric import read_rubric, shipped
+from jury.exports.export import Export, ExportRow, write_folder
+from jury.exports.promptfoo import write
+from jury.panel import Panel, read_panel
+from jury.parse import parse
+
+RECORD = {"status": "not validated", "reasons": ["a test"], "caveats": [], "figures": []}
+RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
+RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
+RECORD |= {"juries_tried": 0, "sha256": {}}
+TRICKY = 'Pain {{prompt}} {% raw %} ${x} \\d "q" </response> 😀\n{# note #}'
+ROWS = (
+    ExportRow("visits/i1", "Chest pain.", "Write.", "Angina.", "Note."),
+    ExportRow("visits/i1", "Chest pain.", "Write.", "Angina.", "Another note."),
+    ExportRow("visits/i2", TRICKY, "Write.", None, "Note."),
+)
+
+
+def panel(stub: Stub) -> Panel:
+    juror = {"provider": "openai", "family": "a", "base_url": stub.openai_url, "schema": "auto"}
+    jurors = [
+        juror | {"name": "one", "model": "m-one"},
+        juror
+        | {
+            "name": "two",
+            "model": "m-two",
+            "provider": "anthropic",
+            "base_url": stub.anthropic_url,
+        },
+    ]
+    return Panel.model_validate({"name": "ward", "juror": jurors})
+
+
+def export(jurors: Panel, rubric: str = "generic") -> Export:
+    return Export(read_rubric(rubric), jurors, ROWS, RECORD)
+
+
+def loaded(folder: Path, name: str = "medjury_jury") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    folder = tmp_path_factory.mktemp("grader") / "out"
+    write_folder(folder, write(export(read_panel("current"))))
+    return loaded(folder)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_question_is_the_jurys_own_to_the_last_character(name: str, tmp_path: Path) -> None:
+    write_folder(tmp_path / "out", write(export(read_panel("current"), name)))
+    rubric, own = read_rubric(name), loaded(tmp_path / "out")
+    for reference in (None, "Angina </REFERENCE >"):
+        texts = {"context": TRICKY, "prompt": "{{response}}", "response": TRICKY}
+        card = Card("", *texts.values(), reference=reference)
+        assert own.render(texts | {"reference": reference}) == rubric.render(card)
+
+
+WHOLE = '{"accuracy": {"score": 4}, "completeness": {"score": "5"}, "clarity": {"score": 3.0}}'
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        WHOLE,
+        f"Here it is:\n```json\n{WHOLE}\n```",
+        WHOLE.replace("3.0", "3.5"),
+        WHOLE.replace("3.0", "7"),
+        WHOLE.replace("3.0", "true"),
+        WHOLE.replace("3.0", '"3/5"'),
+        WHOLE.replace("3.0", "null"),
+        WHOLE.replace("3.0", "1e400"),
+        WHOLE.replace("3.0", "NaN"),
+        WHOLE.replace('"clarity"', '"accuracy"'),
+        WHOLE.replace('{"score": 4}', '{"score": 4, "score": 2}'),
+        WHOLE[:-20],
+        WHOLE + '\nOr rather {"accuracy": {"score": 1',
+        WHOLE + "\n" + WHOLE.replace("4", "1"),
+        '{"note": 1} ' + WHOLE,
+        "[" + WHOLE + "]",
+        "",
+        "I cannot rate this.",
+        "{" * 3_000,
+    ],
+)
+def test_an_answer_is_read_as_the_jury_reads_it(grader: ModuleType, answer: str) -> None:
+    told = parse(answer, read_rubric("generic")).reply
+    try:
+        own = grader.read(answer)
+    except grader.NotRated:
+        own = None
+    assert own == (dict(told.scores) if told else None)
+
+
+def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: Path) -> None:
+    with Stub(lambda seen: Do(text=verdict(seen, 5 if seen.model == "m-one" else 2))) as stub:
+        write_folder(tmp_path / "out", write(export(panel(stub))))
+        found = _asserted(tmp_path / "out", {"vars": {"context": "Pain.", "prompt": "Write."}})
+    assert found["namedScores"] == dict.fromkeys(
+        ("accuracy", "completeness", "clarity", "composite"), 3.5
+    )
+    assert (found["score"], found["pass"]) == (0.625, True)
+    assert "not validated" in found["reason"]
+
+
+def test_a_juror_without_a_verdict_leaves_no_score_at_all(tmp_path: Path) -> None:
+    with Stub(lambda seen: Do(text="seven" if seen.model == "m-two" else verdict(seen))) as stub:
+        write_folder(tmp_path / "out", write(export(panel(stub))))
+        found = _asserted(tmp_path / "out", {"vars": {}, "config": {"pass_at": 1}})
+    assert found == {
+        "pass": False,
+        "score": 0,
+        "reason": "NOT RATED: two: no whole JSON object with the criteria",
+    }
+
+
+def _asserted(folder: Path, context: dict[str, Any]) -> dict[str, Any]:
+    """Return what the assertion gives in a Python of its own, as promptfoo starts it."""
+    code = (
+        "import json, sys; sys.path.insert(0, sys.argv[1]); import medjury_assert as a;"
+        "print(json.dumps(a.get_assert('A note.', json.loads(sys.argv[2]))))"
+    )
+    asked = [sys.executable, "-I", "-c", code, str(folder), json.dumps(context)]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=60)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_configuration_names_files_that_are_there_and_no_key(tmp_path: Path) -> None:
+    files = write(export(read_panel("current")))
+    found = yaml.safe_load(files["promptfooconfig.yaml"])
+    check = found["defaultTest"]["assert"][0]
+    assert (check["type"], check["metric"]) == ("python", "jury")
+    for named in (check["value"], found["tests"], *found["prompts"]):
+        assert named.removeprefix("file://") in files
+    cases = json.loads(files["tests.json"])
+    assert [one["vars"]["instance_id"] for one in cases] == ["visits/i1", "visits/i2"]
+    assert "not validated" in files["promptfooconfig.yaml"]
+    told = json.loads(files["medjury_jury.json"])["jurors"][0]
+    assert told["api_key_env"] == "OPENAI_API_KEY"
+
+
+def test_a_simulated_jury_is_refused_since_no_tool_can_ask_it() -> None:
+    with pytest.raises(BadInput, match="simulated, and no other tool"):
+        write(export(read_panel("simulated")))
+
+
+@pytest.fixture(scope="module")
+def promptfoo(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return promptfoo, installed by npm; PROMPTFOO names one that is there."""
+    if known := os.environ.get("PROMPTFOO"):
+        return known
+    npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    asked = [npm, "install", "promptfoo", "--no-audit", "--no-fund", "--prefix", str(folder)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=240)
+    if done.returncode:
+        pytest.skip(f"npm cannot install promptfoo: {done.stderr[-200:]}")
+    return str(folder / "node_modules" / ".bin" / "promptfoo")
+
+
+@pytest.mark.slow
+def test_promptfoo_itself_takes_the_configuration_and_shows_the_points(
+    promptfoo: str, tmp_path: Path
+) -> None:
+    home = {"PROMPTFOO_CONFIG_DIR": str(tmp_path / "home"), "PROMPTFOO_DISABLE_TELEMETRY": "1"}
+    home |= {"PROMPTFOO_DISABLE_UPDATE": "1", "PROMPTFOO_PYTHON": sys.executable}
+    asked_with: list[str] = []
+
+    def answer(seen: Any) -> Do:
+        asked_with.append(seen.prompt)
+        return Do(text=verdict(seen, 4))
+
+    with Stub(answer) as stub:
+        write_folder(tmp_path / "out", write(export(panel(stub))))
+        for command in (("validate", "-c"), ("eval", "--no-cache", "-o", "found.json", "-c")):
+            done = subprocess.run(
+                [promptfoo, *command, "promptfooconfig.yaml"],
+                cwd=tmp_path / "out",
+                env=os.environ | home,
+                capture_output=True,
+                text=True,
+                timeout=240,
+            )
+            assert done.returncode == 0, done.stdout + done.stderr
+    results = json.loads((tmp_path / "out" / "found.json").read_text("utf-8"))["results"]["results"]
+    assert len(results) == 2
+    for one in results:
+        assert one["namedScores"] == {"jury": 0.75} | dict.fromkeys(
+            ("accuracy", "completeness", "clarity", "composite"), 4
+        )
+    rubric = read_rubric("generic")
+    outputs = {one["vars"]["instance_id"]: one["response"]["output"] for one in results}
+    wanted = {
+        rubric.render(Card("", row.context, row.prompt, outputs[row.instance_id], row.reference))
+        for row in ROWS
+    }
+    assert set(asked_with) == wanted
