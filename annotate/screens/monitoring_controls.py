@@ -44,7 +44,9 @@ def scope(engine: Engine, person: Person, *, whole: bool = False) -> tuple[str, 
     found = queries.materials(person, engine)
     names = [one.view.name for one in found]
     criteria = list(dict.fromkeys(name for one in found for name in one.view.rubric.criteria))
-    juries = juries_of(queries.jurors_heard(person, engine))
+    juries = juries_of(
+        queries.jurors_heard(person, engine), panel_places(queries.own_panels(person, engine))
+    )
     first, second, third, fourth = st.columns(4)
     jury = _chosen(second if not whole else first, "Jury", [EVERY_JUROR, *juries], "jury")
     criterion = _chosen(
@@ -58,13 +60,25 @@ def scope(engine: Engine, person: Person, *, whole: bool = False) -> tuple[str, 
     return (*told, "--method", method, *(() if benchmark == ALL else ("--benchmark", benchmark)))
 
 
-def juries_of(heard: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-    """Return what can sit as a jury: panels that ship and were all heard, and single jurors."""
-    from jury.panel import read_panel, shipped
+def juries_of(heard: Sequence[str], panels: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+    """Return what can sit as a jury: panels of which all were heard, and single jurors."""
+    from jury.panel import read_panel
 
-    seats = {name: {one.name for one in read_panel(name).juror} for name in shipped()}
-    panels = {f"panel {name}": ("--panel", name) for name, who in seats.items() if who <= {*heard}}
-    return panels | {f"only {name}": ("--jurors", name) for name in heard}
+    seats = {name: {one.name for one in read_panel(place).juror} for name, place in panels.items()}
+    whole = {
+        f"panel {name}": ("--panel", panels[name]) for name, who in seats.items() if who <= {*heard}
+    }
+    return whole | {f"only {name}": ("--jurors", name) for name in heard}
+
+
+def panel_places(own: Mapping[str, str]) -> dict[str, str]:
+    """Return where each panel is read, by name: those that ship, and the study's own texts."""
+    from annotate import jury_panels
+    from jury.panel import shipped
+
+    return {name: str(jury_panels.on_disk(name, text)) for name, text in own.items()} | {
+        name: name for name in shipped()
+    }
 
 
 def _chosen(

@@ -1,0 +1,130 @@
+"""What stands behind a rubric: ratings on its exact words, and juries held against clinicians."""
+
+import html
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import tables
+from annotate.screens import frame
+from calibration.report.numbers import DASH, fixed, interval
+from data import queries
+from data.errors import MedjuryError
+from data.person import Person
+from data.queries import Validation
+from data.queries.validation import Needed
+from data.rubric import Rubric
+from data.schema import Role
+from data.store.validity import state_valid
+
+Row = Mapping[str, Any]
+NONE_YET = "No jury was held against clinicians on exactly these words."
+TODO = (
+    "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
+)
+FROM = "Frozen reports name the rubric by its hash. The ledger counts every look at a jury; it keeps no intervals."
+STATED = (
+    "An export says validated only where all of this holds for clinicians' ratings on exactly this "
+    "rubric, and no simulated rater takes part."
+)
+MADE = "criterion-stated"
+
+
+def show(engine: Engine, person: Person, rubric: Rubric) -> None:
+    """Show the evidence, and what the study asks of it."""
+    found = queries.validations(person, engine, rubric.sha256)
+    if found:
+        st.html(_table(found))
+    else:
+        frame.empty(NONE_YET, TODO)
+    stated = queries.stated_valid(person, engine)
+    st.html('<h2 class="mj-part">What this study calls valid</h2>' + _criterion(stated))
+    if person.role == Role.COORDINATOR:
+        _form(engine, person, stated)
+
+
+def _table(found: Sequence[Validation]) -> str:
+    columns = [
+        tables.Column("From", _source, is_words=True),
+        tables.Column("Last (UTC)", lambda row: f"{row['one'].at:%Y-%m-%d %H:%M}", is_words=True),
+        tables.Column("Jury", lambda row: ", ".join(row["one"].jurors), is_words=True),
+        tables.Column("On", _scope, is_words=True),
+        tables.Column(
+            "ICC(C,2), 95 %", lambda row: _ends(row["one"].icc, row["one"].low, row["one"].high)
+        ),
+        tables.Column("Like for like, 95 %", lambda row: _ends(*row["one"].like_for_like)),
+        tables.Column("Responses", lambda row: f"{row['one'].n_responses}"),
+        tables.Column("Raters", _raters, is_words=True),
+    ]
+    rows = [{"one": one} for one in found]
+    return tables.table(
+        rows, columns, "Juries held against clinicians on exactly these words", [FROM]
+    )
+
+
+def _source(row: Row) -> str:
+    one: Validation = row["one"]
+    if one.report is None:
+        return "ledger, once" if one.times == 1 else f"ledger, {one.times} times"
+    return f"report {one.report}" + (f" {one.name}" if one.name else "")
+
+
+def _scope(row: Row) -> str:
+    one: Validation = row["one"]
+    parts = [one.benchmark, one.criterion or "composite", f"method {one.method}"]
+    return ", ".join(parts)
+
+
+def _raters(row: Row) -> str:
+    return "simulated" if row["one"].simulated else "real"
+
+
+def _ends(value: float | None, low: float | None, high: float | None) -> str:
+    if value is None:
+        return DASH
+    ends = interval(low, high, 2)
+    return f"{fixed(value, 2)}{f' ({ends})' if ends else ''}"
+
+
+def _criterion(stated: Needed) -> str:
+    """Return the study's criterion as a sentence and a list."""
+    told = (
+        f"at least {stated.responses:g} responses of at least {stated.instances:g} instances that "
+        "clinicians and jury both scored",
+        f"at least {stated.clinicians:g} clinicians a response on average",
+        f"the 95 % interval of the jury's ICC(C,2) wholly above {stated.icc:g}",
+        f"that of like for like wholly above {stated.like_for_like:g}",
+    )
+    return f'<p class="mj-said">{html.escape(STATED)}</p>{tables.style()}{tables.noted(told)}'
+
+
+def _form(engine: Engine, person: Person, stated: Needed) -> None:
+    """Let a coordinator state it otherwise, before the ratings are looked at."""
+    with st.expander("State it otherwise"), st.form("criterion", border=False):
+        columns = st.columns(5, vertical_alignment="bottom")
+        wanted = Needed(
+            responses=columns[0].number_input("Responses", 3, None, int(stated.responses)),
+            instances=columns[1].number_input("Instances", 3, None, int(stated.instances)),
+            clinicians=columns[2].number_input(
+                "Clinicians a response", 1.0, None, float(stated.clinicians), 0.5
+            ),
+            icc=columns[3].number_input("ICC above", -1.0, 0.99, float(stated.icc), 0.05),
+            like_for_like=columns[4].number_input(
+                "Like for like above", -1.0, 0.99, float(stated.like_for_like), 0.05
+            ),
+        )
+        pressed = st.form_submit_button("State it", type="primary")
+    if pressed:
+        try:
+            changed = state_valid(person, engine, wanted)
+        except MedjuryError as error:
+            st.html(f'<p class="mj-refused" role="alert">{html.escape(str(error))}</p>')
+            return
+        st.session_state[MADE] = (
+            "Stated, and in the record." if changed else "It is stated so already."
+        )
+        st.rerun()
+    if made := st.session_state.pop(MADE, None):
+        st.html(f'<p class="mj-good" role="status">{made}</p>')
