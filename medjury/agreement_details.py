@@ -31,8 +31,8 @@ def _print_section(section: Section, every: Sequence[Row], json_to: Path | None,
     rest = f"{section.unwanted}: {', '.join(others)}" if section.unwanted and others else ""
     title, notes = f"{every[0]['benchmark']}: {section.title}", _notes(section, rows)
     if not any(row[field] is not None for row in rows for field in section.tells):
-        said = "; ".join([*notes, *([rest] if rest else [])])
-        say(f"{title}: {said or 'nothing to tell'}", json_to)
+        said = f"{title}: {'; '.join(notes) or 'nothing to tell'}"
+        say(f"{every[0]['benchmark']}: {rest}" if rest else said, json_to)
         return
     cells = [[cell(row) for cell in section.columns.values()] for row in rows]
     show(title, list(section.columns), cells, json_to)
