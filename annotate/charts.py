@@ -19,7 +19,10 @@ PIXELS = 2.0
 DIGITS = 3
 MOST_LISTED = 200
 # Nothing but what is drawn at its own size: Streamlit would squeeze axes and labels into the width.
-FRAME = {"autosize": {"type": "pad", "contains": "padding"}, "padding": 4}
+FRAME = {
+    "autosize": {"type": "pad", "contains": "padding"},
+    "padding": {"left": 4, "right": 12, "top": 6, "bottom": 4},
+}
 
 
 def drawn(function: str, *given: object) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from threading import Lock
 from typing import IO, Any
 
@@ -141,7 +141,7 @@ def _serve() -> None:
         signal.alarm(IDLE_SECONDS)
         for line in sys.stdin:
             signal.alarm(0)
-            told.write(json.dumps(_plain(_called(*json.loads(line)))) + "\n")
+            told.write(json.dumps(_called(*json.loads(line)), default=_plain) + "\n")
             told.flush()
             signal.alarm(IDLE_SECONDS)
 
@@ -152,10 +152,12 @@ def _called(function: str, given: list[Any]) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON takes it: charts as specifications, dataclasses as mappings."""
-    if hasattr(value, "to_dict"):
-        return plain(value)
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+    """Return as JSON takes it what JSON does not know: charts, dataclasses, sets, numpy's numbers."""
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    return value.item() if hasattr(value, "item") else plain(value)
 
 
 if __name__ == "__main__":
