@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from annotate.assign import Assigned, Design, Item, top_up
 from annotate.screens import frame, people
-from annotate.screens.markup import Cell, heading, notice, refused, said, table
+from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
 from annotate.screens.people_forms import HANDED, Handed
 from annotate.worker import Figures
 from data import queries
@@ -20,8 +20,7 @@ from data.person import Person
 from data.queries.steering import design_input
 from data.store.steering import PlannedWork, store_design
 
-PLANNED = "design-planned"
-STORED = "design-stored"
+PLANNED, STORED, TURN = "design-planned", "design-stored", "design-turn"
 HEADS = ("Clinician", "Responses", "Hidden repeats", "Minutes")
 ABOUT = (
     "Every response is read by as many clinicians as you say; loads, shared responses and models are "
@@ -45,7 +44,10 @@ def show(engine: Engine, person: Person) -> None:
     st.html(f"<style>{people.STYLE}</style>" + heading("Design") + said(ABOUT))
     people.show_handed()
     if told := st.session_state.pop(STORED, None):
-        st.html(notice(told))
+        st.html(good(told))
+    if queries.standing(person, engine).locked:
+        st.html(said("A locked study takes no design."))
+        return
     wanted = _ask(queries.who_can_rate(person, engine))
     if st.button("Show the plan", key="plan-now", type="primary"):
         st.session_state.pop(PLANNED, None)
@@ -63,14 +65,15 @@ def show(engine: Engine, person: Person) -> None:
 
 def _ask(known: list[str]) -> Wanted:
     """Ask who rates, how often, how many are shown again, and the seed."""
-    chosen = st.multiselect("Clinicians", known, known, key="design-raters")
+    turn = st.session_state.get(TURN, 0)
+    raters = st.multiselect("Clinicians", known, known, key=f"raters-{turn}") if known else []
     first, *rest = st.columns((5, 3, 3, 2))
-    new = first.text_area("New clinicians, one a line", key="design-new", height=70)
+    new = first.text_area("New clinicians, one a line", key=f"design-new-{turn}", height=70)
     per_response = rest[0].number_input("Clinicians a response", 1, 50, 2, key="design-per")
     percent = rest[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
     seed = rest[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
     added = [one.strip() for one in new.splitlines() if one.strip()]
-    return Wanted((*chosen, *added), per_response, percent / 100, seed)
+    return Wanted((*raters, *added), per_response, percent / 100, seed)
 
 
 def _planned(engine: Engine, person: Person, wanted: Wanted) -> Figures | None:
@@ -107,7 +110,7 @@ def _told(figures: Figures, plan: dict[str, Any]) -> Iterator[str]:
     yield (
         f"{plan['responses']:,} responses to {plan['instances']:,} instances, "
         f"{figures['per_response']} clinicians each, {figures['repeats']:,} hidden repeats; "
-        f"{plan['minutes_total']:g} minutes in all at {plan['minutes_per_response']:g} a showing."
+        f"{plan['minutes_total']:g} minutes in all at {plan['minutes_per_response']:g} a reading."
     )
     if plan["raters"] > 1:
         least, most = plan["overlap_min"], plan["overlap_max"]
@@ -144,6 +147,7 @@ def _store(engine: Engine, person: Person, wanted: Wanted, seen: Figures) -> Non
         st.html(refused(str(error)))
         return
     del st.session_state[PLANNED]
+    st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
     st.session_state[STORED] = (
         f"{len(found.slots):,} assignments stored, {len(dropped):,} taken back."
     )

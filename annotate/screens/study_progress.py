@@ -20,7 +20,7 @@ OF_CLINICIANS = (
     *("Given back", "Rated elsewhere", "Median time", "Last rated", "Done by"),
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
-MINUTES = 2.0  # a showing, where somebody has rated none: as `medjury assign` assumes
+MINUTES = 2.0  # a reading, where somebody has rated none: as `medjury assign` assumes
 ABOUT_CLINICIANS = (
     "Done and Assigned count hidden repeats. Flagged: the newest submission has a flag. Given back: "
     "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
@@ -60,8 +60,8 @@ def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime) -> l
         return ["All assigned work is done."]
     if ahead.likely is None:
         return [
-            f"{open_:,} showings are open. Not enough yet to say when they will be done: that takes "
-            f"ten showings on three days of the last {WINDOW_DAYS}."
+            f"{open_:,} readings are open. Not enough yet to say when they will be done: that takes "
+            f"ten readings on three days of the last {WINDOW_DAYS}."
         ]
     latest = (
         f"and the latest {_day(ahead.late, present)}"
@@ -69,7 +69,7 @@ def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime) -> l
         else "but days vary so much that no latest date can be given"
     )
     told = (
-        f"{open_:,} showings are open. At {ahead.per_day:.1f} a day, the pace of the last "
+        f"{open_:,} readings are open. At {ahead.per_day:.1f} a day, the pace of the last "
         f"{WINDOW_DAYS} days, they end about {_day(ahead.likely, present)}; the earliest is "
         f"{_day(ahead.early, present)} {latest}, in four of five cases, if the days to come vary "
         "as these did."
@@ -98,8 +98,8 @@ def _row(one: Workload, ahead: Outlook, present: datetime) -> list[Cell]:
     return [
         *(one.handle, _state(one, present), one.done, one.total, one.unrated, one.flagged),
         *(one.recused, one.elsewhere, _minutes(one.seconds)),
-        _day(one.last.date(), present) if one.last else None,
-        _day(end, present) if end else None,
+        f"{one.last.day} {one.last:%b}" if one.last else None,
+        f"{end.day} {end:%b}" if end else None,
     ]
 
 

@@ -1,0 +1,176 @@
+"""A study from its first file to its lock in Chromium, and nothing of it breaks WCAG 2.2."""
+
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+import test_accessibility_e2e as room
+from playwright.sync_api import Browser, Page, expect
+from rating_server import LAPTOP, TABLET, Server, new_context, wait_settled
+from small import RESPONSES
+from sqlalchemy import Engine
+
+from data.person import OPERATOR
+from data.queries import materials, standing, workloads
+from data.queries.record import verify
+from data.schema import Role
+from data.store import add_people
+
+pytestmark = pytest.mark.e2e
+axe = room.axe
+HIDDEN = ("model-one", "model-two")
+HOSTILE = (
+    "<img src='https://elsewhere.example/x.png'> ![x](https://elsewhere.example/y.png) $5 to $6"
+)
+GOOD = RESPONSES.replace("Patient has fever.", HOSTILE)
+WRONG = RESPONSES.replace("r12", "r11")
+
+
+@pytest.fixture(scope="module")
+def codes(study: Engine) -> dict[str, str]:
+    roles = {"Boss Lindqvist": Role.COORDINATOR, "Rita Okafor": Role.RESEARCHER}
+    return {name: add_people(OPERATOR, study, [name], role)[0].code for name, role in roles.items()}
+
+
+@pytest.fixture
+def boss(browser: Browser, server: Server, codes: dict[str, str]) -> Iterator[Page]:
+    context = new_context(browser, LAPTOP)
+    yield _signed_in(context.new_page(), server, codes["Boss Lindqvist"])
+    context.close()
+
+
+def test_a_coordinator_takes_a_study_from_its_first_file_to_its_lock(
+    boss: Page, browser: Browser, server: Server, study: Engine, axe: str
+) -> None:
+    frames: list[bytes | str] = []
+    asked: list[str] = []
+    boss.on("request", lambda request: asked.append(request.url))
+    boss.on("websocket", lambda wire: wire.on("framereceived", lambda data: frames.append(data)))
+    boss.reload()
+    found = {}
+    for state in chain(_bring_in(boss, study), _design(boss, study), _seal(boss, study)):
+        wait_settled(boss)
+        found[state] = room._violations(boss, axe)
+    assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
+    assert len(found) == 9
+    told = b"".join(one for one in frames if isinstance(one, bytes))
+    assert [one for one in HIDDEN if one.encode() in told] == []
+    assert [one for one in asked if "elsewhere.example" in one] == []
+    assert verify(study).findings == ()
+
+
+def _bring_in(page: Page, study: Engine) -> Iterator[str]:
+    """Import a file: a wrong one is refused by row, a right one shown before it is stored."""
+    page.get_by_text("This study has no responses yet.").wait_for()
+    yield "empty"
+    _part(page, "Import")
+    _upload(page, "wrong.csv", WRONG)
+    expect(page.get_by_role("alert")).to_contain_text("wrong.csv row 3, column response_id")
+    yield "refused"
+    page.get_by_role("button", name="Remove").first.click()
+    _upload(page, "answers.csv", GOOD)
+    page.get_by_text("4 new responses to 2 new instances").wait_for()
+    page.get_by_text("Row 2").click()
+    expect(page.get_by_label("Response", exact=True).get_by_text(HOSTILE)).to_be_visible()
+    assert materials(OPERATOR, study) == []
+    yield "preview"
+    page.get_by_role("button", name="Import this file").click()
+    page.get_by_text("answers.csv: 4 responses imported").wait_for()
+    assert [one.view.responses for one in materials(OPERATOR, study)] == [4]
+    _part(page, "Material")
+    _choose(page, "Category", "Clinical Note Generation")
+    _choose(page, "Subcategory", "Documenting Patient Visits")
+    page.get_by_role("button", name="Set place").click()
+    row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
+    expect(row).to_contain_text("Documenting Patient Visits")
+    yield "material"
+
+
+def _design(page: Page, study: Engine) -> Iterator[str]:
+    """Look at a plan, store it, and be handed the codes."""
+    _part(page, "Design")
+    page.get_by_label("New clinicians, one a line").fill("dr-a\ndr-b")
+    page.get_by_role("button", name="Show the plan").click()
+    table = page.get_by_role("table", name="Work of each clinician as planned")
+    expect(table.get_by_role("row")).to_have_count(3)
+    assert workloads(OPERATOR, study) == []
+    yield "plan"
+    page.get_by_role("button", name="Store this design").click()
+    expect(page.locator(".st-key-handed code")).to_have_count(2)
+    yield "codes"
+    page.get_by_role("button", name="Put away").click()
+    assert [(one.handle, one.total) for one in workloads(OPERATOR, study)] == [
+        ("dr-a", 4),
+        ("dr-b", 4),
+    ]
+    _part(page, "Progress")
+    expect(page.get_by_role("table", name="Work of each clinician")).to_contain_text("not begun")
+    expect(page.get_by_text("Dear dr-a")).to_be_visible()
+    yield "progress"
+
+
+def _seal(page: Page, study: Engine) -> Iterator[str]:
+    """Check the record, and lock the study, but not without the word."""
+    _part(page, "Record")
+    page.get_by_role("button", name="Check now").click()
+    page.get_by_text("Whole: no findings.").wait_for()
+    page.get_by_role("button", name="Lock the study").click()
+    expect(page.get_by_role("alert")).to_contain_text("Not locked")
+    assert standing(OPERATOR, study).locked is None
+    yield "record"
+    page.get_by_label("Type lock to confirm").fill("lock")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Lock the study").click()
+    page.get_by_text("Locked since").wait_for()
+    assert standing(OPERATOR, study).locked is not None
+    yield "locked"
+
+
+def test_a_researcher_sees_the_study_and_acts_on_nothing(
+    browser: Browser, server: Server, codes: dict[str, str], axe: str
+) -> None:
+    context = new_context(browser, TABLET)
+    page = _signed_in(context.new_page(), server, codes["Rita Okafor"])
+    parts = page.get_by_role("radiogroup", name="Part of the study").get_by_role("radio")
+    expect(parts).to_have_text(["Progress", "Material", "Record"])
+    assert page.get_by_role("link", name="People").count() == 0
+    for part in ("Import", "Design", "nonsense", "Material"):
+        page.goto(f"{server.address}/?part={part}")
+        expect(parts).to_have_text(["Progress", "Material", "Record"])
+        wait_settled(page)
+        chosen = "Material" if part == "Material" else "Progress"
+        expect(page.get_by_role("radio", name=chosen)).to_be_checked()
+        assert page.get_by_role("button", name="Show the plan").count() == 0
+        assert page.locator("input[type=file]").count() == 0
+    assert room._violations(page, axe) == []
+    _part(page, "Record")
+    page.get_by_role("button", name="Check now").wait_for()
+    assert page.get_by_role("button", name="Lock the study").count() == 0
+    assert "part=Record" in page.url
+    context.close()
+
+
+def _signed_in(page: Page, server: Server, code: str) -> Page:
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("heading", name="Study", exact=True).wait_for()
+    return page
+
+
+def _part(page: Page, name: str) -> None:
+    wait_settled(page)
+    page.get_by_role("radio", name=name, exact=True).click()
+    wait_settled(page)
+
+
+def _upload(page: Page, name: str, text: str) -> None:
+    wait_settled(page)
+    file = {"name": name, "mimeType": "text/csv", "buffer": text.encode()}
+    page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+
+
+def _choose(page: Page, label: str, option: str) -> None:
+    wait_settled(page)
+    page.get_by_label(label, exact=True).click()
+    page.get_by_role("option", name=option, exact=True).click()
