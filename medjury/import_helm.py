@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable
+from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable, with_task
 from data.importers.helm.figures import Taken, missing, run_figures
-from data.queries import benchmarks
+from data.queries import benchmarks, juror_cards
 from data.queries.families import families_of
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric
@@ -79,7 +79,12 @@ def store(
 ) -> None:
     """Store runs, look for authors' names in them, and tell what came of it."""
     left, taken = dict(skipped), []
-    for run in runs:
+    shown = {name: _task(engine, name) for name in dict.fromkeys(run.benchmark for run in runs)}
+    for read in runs:
+        run, task = read, shown[read.benchmark]
+        if task is not None:
+            run = with_task(read, task)
+        shown[run.benchmark] = run.task
         if chosen is None and (why := _why_not(run)):
             left[run.name] = why
         else:
@@ -92,6 +97,13 @@ def store(
     with redirect_stdout(sys.stderr) if json_to == STANDARD_OUTPUT else nullcontext():
         mask_new(engine)
     write_json(_body(taken, left, added), json_to)
+
+
+def _task(engine: Engine, benchmark: str) -> str | None:
+    """Return the task that a benchmark of the study shows, None where it is new."""
+    rubric = next((one.rubric for one in benchmarks(engine) if one.name == benchmark), None)
+    first = next(juror_cards(engine, benchmark, rubric), None) if rubric else None
+    return first.card.prompt if first else None
 
 
 def _why_not(run: HelmRun) -> str:

@@ -2,6 +2,6 @@
 
 from data.importers.helm.folders import is_helm, read_runs
 from data.importers.helm.rating import finished, usable
-from data.importers.helm.run import HelmRun
+from data.importers.helm.run import HelmRun, with_task
 
-__all__ = ["HelmRun", "finished", "is_helm", "read_runs", "usable"]
+__all__ = ["HelmRun", "finished", "is_helm", "read_runs", "usable", "with_task"]

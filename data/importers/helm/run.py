@@ -2,12 +2,12 @@
 
 import hashlib
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from data.importers.helm.answers import notes_of, taken_of
 from data.importers.helm.files import (
     SPEC,
     STATE,
@@ -75,6 +75,24 @@ class HelmRun:
     notes: Mapping[str, int]
     assumed: bool
 
+    @property
+    def task(self) -> str:
+        """Return the instruction that goes before every instance."""
+        return self.judged[0].row.prompt
+
+
+def with_task(run: HelmRun, task: str) -> HelmRun:
+    """Return a run whose instances show another run's instruction, which is noted if it differs.
+
+    HELM may instruct each model otherwise, while an instance of a study has one task. Its jurors
+    are shown none.
+    """
+    if run.task == task:
+        return run
+    judged = tuple(replace(one, row=replace(one.row, prompt=task)) for one in run.judged)
+    notes = {"instruction of its own": len(judged)} | dict(run.notes)
+    return replace(run, judged=judged, notes=notes)
+
 
 def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     """Read one run folder, its benchmark under HELM's name or another one.
@@ -96,7 +114,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
         raise NoJury("no jury took part in it: HELM's other figures are no ratings")
     own_name = _benchmark(spec)
     benchmark = benchmark or own_name
-    taken, left_out = _taken(states)
+    taken, left_out = taken_of(states)
     if not taken:
         raise NoJury(f"nothing to rate in it: {_listed(left_out) or 'no answers'}")
     stored = read_stored(folder, metric_of(spec), key)
@@ -114,7 +132,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     jurors, assumed = jurors_of(spec, [one.said for one in judged])
     asked = [_asked(state, key) for _, state in taken]
     prompt = prompt_of(key, _prompt_args(spec), asked)
-    notes = _notes(state for _, state in taken)
+    notes = notes_of(state for _, state in taken)
     return HelmRun(
         name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed
     )
@@ -150,30 +168,6 @@ def _benchmark(spec: RunSpec) -> str:
         if str(spec.scenario_spec.args.get(key)) == value and key != "config_path"
     ]
     return ",".join([base, *own])
-
-
-def _taken(states: list[RequestState]) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
-    """Return the answers that can be rated, with their numbers, and how many others there are."""
-    taken, left_out = [], Counter[str]()
-    for number, state in enumerate(states, start=1):
-        if why := _why_not(state):
-            left_out[why] += 1
-        else:
-            taken.append((number, state))
-    return taken, dict(left_out)
-
-
-def _why_not(state: RequestState) -> str:
-    """Return why an answer cannot be rated, or ""."""
-    one = state.instance
-    reasons = {
-        "perturbed": one.perturbation is not None,
-        "training instance": one.split == "train",
-        "redacted": one.input.redacted or state.output.redacted,
-        "empty question": one.input.absent,
-        "empty response": state.output.absent,
-    }
-    return next((why for why, holds in reasons.items() if holds), "")
 
 
 def _row(
@@ -218,16 +212,6 @@ def _asked(state: RequestState, key: str) -> Asked:
         state.gold.said,
         tuple(tuple(one) for name, one in said.items() if isinstance(one, dict)),
     )
-
-
-def _notes(states: Iterator[RequestState]) -> dict[str, int]:
-    """Count what of the answers that were taken is not in the study."""
-    found = Counter[str]()
-    for state in states:
-        found["redacted reference"] += state.gold.redacted
-        found["further reference"] += max(0, len(state.instance.references) - 1)
-        found["further completion"] += len(state.result.completions) - 1 if state.result else 0
-    return {what: number for what, number in found.items() if number}
 
 
 def _listed(counts: Mapping[str, int]) -> str:
