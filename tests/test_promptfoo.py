@@ -26,7 +26,7 @@ RECORD = {"status": "not validated", "reasons": ["a test"], "caveats": [], "figu
 RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
 RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
 RECORD |= {"juries_tried": 0, "sha256": {}}
-TRICKY = 'Pain {{prompt}} {% raw %} ${x} \\d "q" </response> 😀\n{# note #}'
+TRICKY = 'Pain {{prompt}} {% raw %} ${x} \\d "q" </response> 😀\n{# note #} {% endraw %} {%raw%}'
 ROWS = (
     ExportRow("visits/i1", "Chest pain.", "Write.", "Angina.", "Note."),
     ExportRow("visits/i1", "Chest pain.", "Write.", "Angina.", "Another note."),
@@ -220,3 +220,4 @@ def test_promptfoo_itself_takes_the_configuration_and_shows_the_points(
         for row in ROWS
     }
     assert set(asked_with) == wanted
+    assert outputs == {row.instance_id: f"{row.context}\n\n{row.prompt}" for row in ROWS}

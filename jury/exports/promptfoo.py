@@ -5,6 +5,7 @@ several models. So the assertion is a Python file, which MLflow uses too.
 """
 
 import json
+import re
 from typing import Any
 
 from data.errors import BadInput
@@ -13,27 +14,31 @@ from data.rubrics.tags import BREAK, forgery
 from jury.ask import AGAIN
 from jury.exports import GRADER
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export
+from jury.exports.export import Export, ExportRow
 from jury.panel import Juror
 
 GRADER_FILE, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
+INSTANCES_FILE = "instances.json"
+RAW, UNRAW = "{% raw %}", "{% endraw %}"
+RAW_INSIDE = re.compile(r"\{%(?=\s*(?:end)?raw)|\{(?=\{)")  # what would be read all the same
 OWN_HOST = "api.openai.com"
 
 
 def write(export: Export) -> dict[str, str]:
     """Return promptfoo's configuration, its tests, the assertion, and what was validated."""
-    tests = {
-        row.instance_id: _variables(row.context, row.prompt, row.reference) for row in export.rows
-    }
+    texts = {row.instance_id: _texts(row) for row in export.rows}
     cases = [
-        {"description": name, "vars": {"instance_id": name} | variables}
-        for name, variables in tests.items()
+        {
+            "description": name,
+            "vars": {"instance_id": name} | {key: _verbatim(text) for key, text in own.items()},
+        }
+        for name, own in texts.items()
     ]
     return {
         "promptfooconfig.yaml": _configuration(export, bool(cases)),
         "tests.json": json.dumps(cases, indent=1) + "\n",
-        "prompt.json": json.dumps([{"role": "user", "content": "{{context}}\n\n{{prompt}}"}])
-        + "\n",
+        "prompt.txt": "{{context}}\n\n{{prompt}}\n",
+        INSTANCES_FILE: json.dumps(texts, indent=1) + "\n",
         "medjury_assert.py": ASSERTION,
         **grader(export),
     }
@@ -83,17 +88,16 @@ def _juror(one: Juror) -> dict[str, Any]:
     return told | {"schema": one.form, "own": one.host == OWN_HOST}
 
 
-def _variables(context: str, prompt: str, reference: str | None) -> dict[str, str]:
-    given = {"context": context, "prompt": prompt}
-    given |= {} if reference is None else {"reference": reference}
-    return {name: _verbatim(text) for name, text in given.items()}
+def _texts(row: ExportRow) -> dict[str, str]:
+    given = {"context": row.context, "prompt": row.prompt}
+    return given | ({} if row.reference is None else {"reference": row.reference})
 
 
 def _verbatim(text: str) -> str:
     """Return a text that promptfoo, which reads variables as templates, shows as it is."""
     if not any(sign in text for sign in ("{{", "{%", "{#")):
         return text
-    return "{{" + json.dumps(text, ensure_ascii=True).replace("{", "\\u007b") + " | safe}}"
+    return RAW + RAW_INSIDE.sub(lambda found: found[0] + UNRAW + RAW, text) + UNRAW
 
 
 def _configuration(export: Export, tests: bool) -> str:
@@ -104,7 +108,7 @@ def _configuration(export: Export, tests: bool) -> str:
 # Written by medjury; the jury is {export.record["status"]}: see {PAGE}.
 description: {described}
 prompts:
-  - file://prompt.json
+  - file://prompt.txt
 providers:
   - echo            # put the model that is to be evaluated here
 defaultTest:
@@ -121,15 +125,20 @@ tests: {"file://tests.json" if tests else "[]"}
 ASSERTION = '''\
 """promptfoo's assertion: the jury's points on every criterion. Written by medjury."""
 
-import os
+import json
 import sys
+from pathlib import Path
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 from medjury_jury import SETTINGS, NotRated, rate
+
+INSTANCES = json.loads((HERE / "instances.json").read_text("utf-8"))
 
 
 def get_assert(output, context):
     given = context.get("vars") or {}
+    given = INSTANCES.get(given.get("instance_id"), given)  # the texts as they are, no templates
     texts = {name: given.get(name) for name in ("context", "prompt", "reference")}
     try:
         found = rate({**texts, "response": output if isinstance(output, str) else str(output)})
