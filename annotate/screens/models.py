@@ -77,16 +77,15 @@ def _leaders(rows: Sequence[Row]) -> str:
         )
     )
     title = f"{len(models)} models, the best by {WAYS[ways[0]]} first" if ways else "Models"
-    return tables.table(
-        lines, columns, title, [*notes, CORRECTED] if "corrected" in ways else notes
-    )
+    told_of = [CORRECTED] if "corrected" in ways else []
+    return tables.table(lines, columns, title, told_of) + _folded(notes)
 
 
 def _folded(notes: Sequence[str]) -> str:
     """Return notes that are read when wanted."""
     if not notes:
         return ""
-    return f"<details><summary>Notes on the figures ({len(notes)})</summary>{tables.noted(notes)}</details>"
+    return f'<details class="mj-folded"><summary>Notes on the figures ({len(notes)})</summary>{tables.noted(notes)}</details>'
 
 
 def _columns(way: str) -> list[tables.Column]:
@@ -174,11 +173,8 @@ def _detectable(rows: Sequence[Row]) -> str:
         f"{row['benchmark']}, by {WAYS[row['by']]}: {row['note']}" for row in rows if row["note"]
     ]
     head = '<h2 class="mj-part">What difference could be detected</h2>'
-    return (
-        head
-        + "".join(lines)
-        + tables.table(rows, columns, "Smallest detectable differences", notes)
-    )
+    table = tables.table(rows, columns, "Smallest detectable differences")
+    return head + "".join(lines) + table + _folded(notes)
 
 
 def _rank(row: Row | None) -> str:

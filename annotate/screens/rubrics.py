@@ -44,7 +44,7 @@ class Known:
 def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
     frame.begin(person, "Rubrics", ABOUT)
-    st.html(f"<style>{STYLE}</style>{panes.style()}")
+    st.html(f"<style>{STYLE}</style>")
     known = _known(queries.study_rubrics(person, engine))
     own = [one for one in known if one.own]
     if own:

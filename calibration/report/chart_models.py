@@ -63,7 +63,7 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
         for row in rows
     ]
     places = list(dict.fromkeys(row["place"] for row in rows))
-    wide = min(170, max(96, 620 // max(len(places), 1)))
+    wide = min(230, max(96, 690 // max(len(places), 1)))
     base = of_rows(shown).properties(width=wide * len(places), height=alt.Step(CELL))
     x = alt.X(
         "place:N",

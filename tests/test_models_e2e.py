@@ -1,0 +1,85 @@
+"""The models screen in Chromium: nobody learns an author before the blind is lifted."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import test_accessibility_e2e as room
+import test_models_cli as compared
+import test_monitoring_e2e as steering
+from playwright.sync_api import Browser, expect
+from rating_server import Server, serving
+from small import Run
+from sqlalchemy import Engine
+
+from data.queries.models import lifted
+from data.queries.record import acts
+from data.schema import Role
+
+pytestmark = pytest.mark.e2e
+axe, codes = room.axe, steering.codes
+WAYS = ("clinicians", "jury", "jury corrected")
+
+
+@pytest.fixture
+def rated(run: Run, write: Callable[[str, str], Path]) -> None:
+    assert run("import", str(write("responses.csv", compared.responses())))[0] == 0
+    assert run("ratings", str(write("ratings.csv", compared.ratings(lenient=3))))[0] == 0
+
+
+@pytest.fixture
+def server(engine: Engine) -> Iterator[Server]:
+    with serving(str(engine.url)) as server:
+        yield server
+
+
+@pytest.mark.usefixtures("rated")
+def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
+    browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
+) -> None:
+    reader = steering.signed_in(browser, server, codes[Role.RESEARCHER], "tablet")
+    steering.opened(reader, server, "models")
+    expect(reader.get_by_text("This study is open and blind")).to_be_visible()
+    expect(reader.get_by_role("button", name="Lift the blind")).to_have_count(0)
+    assert "model-one" not in reader.content()
+    page = steering.signed_in(browser, server, codes[Role.COORDINATOR])
+    steering.opened(page, server, "models")
+    lift = page.get_by_role("button", name="Lift the blind and compare")
+    lift.click()
+    expect(page.get_by_role("alert").filter(has_text="Say that you know")).to_be_visible()
+    assert not lifted(engine)
+    assert room._violations(page, axe) == []
+    page.get_by_label("Reason").fill("--final analysis")
+    page.get_by_text("I know that this cannot be undone").click()
+    lift.click()
+    leaders = page.get_by_role("table", name="3 models, the best by clinicians first")
+    expect(leaders.get_by_role("rowheader")).to_have_text(["model-one", "model-two", "model-three"])
+    for way in WAYS:
+        expect(
+            leaders.get_by_role("columnheader", name=f"Rank by {way}", exact=True)
+        ).to_be_visible()
+    [told] = acts(engine, "unblinded")
+    assert told.detail == {"reason": "--final analysis"}
+    assert told.actor.startswith("account ")
+    expect(
+        page.get_by_text("a difference between two models is likely to be found")
+    ).to_be_visible()
+    page.get_by_text("Costs of the models").click()
+    page.locator("input[type=file]").set_input_files(
+        {"name": "c.csv", "mimeType": "text/csv", "buffer": b"model,usd\nmodel-one,12\nno-such,3\n"}
+    )
+    expect(page.get_by_text("no-such")).to_be_visible()
+    page.locator("input[type=file]").set_input_files(
+        {
+            "name": "c.csv",
+            "mimeType": "text/csv",
+            "buffer": b"model,usd\nmodel-one,12\nmodel-two,3\n",
+        }
+    )
+    expect(page.get_by_text("further left it costs less")).to_be_visible()
+    steering.settle(page)
+    assert [one for one in room._violations(page, axe) if "stFileUploader" not in one] == []
+    page.context.close()
+    steering.opened(reader, server, "models?drawn=macro-average&by=jury")
+    expect(reader.get_by_role("table", name="3 models")).to_be_visible()
+    reader.context.close()

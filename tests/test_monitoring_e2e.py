@@ -1,0 +1,121 @@
+"""The monitoring screen in Chromium: what the command finds, told to who may see it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import test_accessibility_e2e as room
+import test_monitor as months
+from playwright.sync_api import Browser, Page, expect
+from rating_server import Server, new_context, serving
+from small import Run
+from sqlalchemy import Engine
+
+from data.person import OPERATOR
+from data.queries import frozen_reports
+from data.schema import Role
+from data.store import add_people
+
+pytestmark = pytest.mark.e2e
+SIZES = {"laptop": (1366, 768), "tablet": (820, 1180)}
+axe = room.axe
+
+
+def signed_in(browser: Browser, server: Server, code: str, size: str = "laptop") -> Page:
+    """Return the page of somebody just signed in; the first screen is drawn."""
+    page = new_context(browser, SIZES[size]).new_page()
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("[data-testid=stApp]").wait_for()
+    settle(page)
+    return page
+
+
+def opened(page: Page, server: Server, path: str) -> None:
+    """Go to a screen and wait until it is drawn to its end."""
+    page.goto(f"{server.address}/{path}")
+    page.locator(".mj-head").wait_for()
+    settle(page)
+
+
+def settle(page: Page) -> None:
+    """Wait until nothing more is drawn."""
+    unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
+    page.locator(unsettled).wait_for(state="detached")
+
+
+@pytest.fixture
+def codes(engine: Engine) -> dict[Role, str]:
+    """Return the code of one person of each role."""
+    return {role: add_people(OPERATOR, engine, [f"one {role}"], role)[0].code for role in Role}
+
+
+@pytest.fixture
+def watched(run: Run, write: Callable[[str, str], Path]) -> None:
+    """Fill a study with four months, the last of which the jury guesses."""
+    assert run("import", str(write("responses.csv", months.responses(80))))[0] == 0
+    assert run("ratings", str(write("ratings.csv", months.ratings(4, 20, 3))))[0] == 0
+
+
+@pytest.fixture
+def server(engine: Engine) -> Iterator[Server]:
+    with serving(str(engine.url)) as server:
+        yield server
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
+    browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
+) -> None:
+    page = signed_in(browser, server, codes[Role.COORDINATOR])
+    opened(page, server, "monitoring?every=quarter")
+    expect(page.get_by_role("table", name="visits: agreement by quarter")).to_be_visible()
+    opened(page, server, "monitoring")
+    expect(page.get_by_text("Agreement has fallen", exact=True)).to_be_visible()
+    table = page.get_by_role("table", name="visits: agreement by month")
+    expect(table.get_by_role("rowheader")).to_have_text([f"2025-0{n}" for n in (1, 2, 3, 4)])
+    expect(table.get_by_role("row", name="2025-04")).to_contain_text("ALARM")
+    expect(page.get_by_text("No report is frozen yet")).to_be_visible()
+    for name in ("before <i>all</i>", "after"):
+        page.get_by_label("Freeze a report now").fill(name)
+        page.get_by_role("button", name="Freeze a report", exact=True).click()
+        expect(page.get_by_text(f"{name} is frozen")).to_be_visible()
+    assert [one.body["name"] for one in frozen_reports(OPERATOR, engine)] == [
+        "before <i>all</i>",
+        "after",
+    ]
+    compared = page.get_by_role("table", name="0 of")
+    expect(compared.get_by_role("row", name="Rubric of visits")).to_be_visible()
+    settle(page)
+    assert room._violations(page, axe) == []
+    page.context.close()
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_researcher_reads_the_same_and_freezes_nothing_a_clinician_has_no_such_screen(
+    browser: Browser, server: Server, codes: dict[Role, str], axe: str
+) -> None:
+    page = signed_in(browser, server, codes[Role.RESEARCHER], "tablet")
+    opened(page, server, "monitoring?least_icc=-1&method=published&benchmark=nonsense")
+    expect(page.get_by_text("method published", exact=False)).to_be_visible()
+    expect(page.get_by_text("When the jurors' models end")).to_be_visible()
+    expect(page.get_by_role("button", name="Freeze a report", exact=True)).to_have_count(0)
+    assert "nonsense" not in page.url
+    assert room._violations(page, axe) == []
+    page.context.close()
+    page = signed_in(browser, server, codes[Role.CLINICIAN])
+    page.goto(f"{server.address}/monitoring")
+    settle(page)
+    expect(page.locator(".mj-head")).to_have_count(0)
+    assert "Agreement" not in page.content()
+    page.context.close()
+
+
+def test_without_a_jury_the_screen_says_what_to_do(
+    browser: Browser, server: Server, codes: dict[Role, str]
+) -> None:
+    page = signed_in(browser, server, codes[Role.RESEARCHER])
+    opened(page, server, "monitoring")
+    expect(page.get_by_text("No juror has rated a response of this study yet.")).to_be_visible()
+    page.context.close()
