@@ -12,6 +12,7 @@ from data.errors import BadInput, TooFew, Unknown
 from data.queries.costs import juror_costs
 from data.queries.ledger import fingerprint, tried
 from data.store.ledger import Evaluated, remember
+from medjury.juries_compare import Compare, print_comparison, two_juries
 from medjury.juries_table import print_ranking, to_json
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import At, check_json, progress, say, write_json
@@ -64,6 +65,7 @@ def juries(
     reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
     seed: Seed = 0,
     top: Annotated[int, typer.Option(min=1, max=100, help="Juries on the screen.")] = 10,
+    compare: Compare = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -76,6 +78,11 @@ def juries(
     asked = Asked(
         *(chosen, numbers, pool, common, benchmark, criterion, method, reps, seed, top)  # type: ignore[arg-type]  # checked above
     )
+    if compare:
+        if asked.pool != "mean" or common:
+            raise typer.BadParameter("only means of own responses", param_hint="--compare")
+        print_comparison(study_of(context, db), asked, two_juries(compare), json_to)
+        return
     print_juries(study_of(context, db), asked, json_to)
 
 
