@@ -1,6 +1,9 @@
 """What the study screen reads and does, without a browser."""
 
+import json
 import random
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from datetime import timedelta
@@ -12,7 +15,7 @@ from small import RESPONSES, Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from annotate.screens import study_intake
+from annotate.screens import study_design, study_intake
 from annotate.screens.study_intake import Upload
 from annotate.screens.study_pace import by_day, outlook, silent, spread
 from data import queries
@@ -239,6 +242,32 @@ def test_four_of_five_simulated_ends_lie_in_the_interval() -> None:
             left, day = left - daily(), day + 1
         inside += (early or 0) <= day and (late is None or day <= late + 1)
     assert 0.75 <= inside / all_ <= 0.93
+
+
+def test_the_screen_deals_what_the_command_deals(
+    small_study: Engine, run: Run, write: Callable[[str, str], Path]
+) -> None:
+    names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
+    asked = ("assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
+    told = json.loads(run(*asked, "--plan", "--json", "-")[1])
+    wanted = study_design.Wanted(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
+    found = study_design._designed(small_study, OPERATOR, wanted)
+    assert (found.load, found.overlap, found.repeats) == (
+        *(told["load"], told["overlap"], told["repeats"]),
+    )
+    plan = PlannedWork(found.slots, (), 2, 5)
+    codes = store_design(OPERATOR, small_study, plan, list(found.load))
+    assert [one.handle for one in codes] == ["dr-a", "dr-b", "dr-c"]
+    assert "nothing changed" in run(*asked)[1]
+
+
+def test_the_screen_loads_nothing_that_makes_raters_wait() -> None:
+    call = "import sys, annotate.screens.study; print([m for m in sys.modules if m in sys.argv])"
+    heavy = ["pandas", "scipy", "numpy", "statsmodels", "altair"]
+    told = subprocess.run(
+        [sys.executable, "-c", call, *heavy], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "[]"
 
 
 def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:

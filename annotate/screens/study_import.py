@@ -177,7 +177,7 @@ def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
     told = [
         said(
             f"{_counted(added.added, 'new rating')}, {added.revised:,} revise an earlier one, "
-            f"{added.unchanged:,} are there already; {_counted(empty, 'empty cell')} stay missing."
+            f"{added.unchanged:,} are there already; empty and so missing: {empty:,}."
         )
     ]
     if added.raters:

@@ -1,5 +1,7 @@
 """The record: whether it is whole, and freezing the study."""
 
+from datetime import datetime
+
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -9,7 +11,7 @@ from data.errors import MedjuryError
 from data.person import Person
 from data.queries import Standing
 from data.queries.record import Verified
-from data.schema import Role
+from data.schema import Role, now
 from data.store.steering import lock_study, reopen_study
 
 CHECKED, LOCKED_AT = "record-checked", "record-head"
@@ -50,16 +52,16 @@ def _check(engine: Engine, person: Person) -> None:
         pressed = st.button("Check now", key="verify-now")
     if pressed:
         with st.spinner("Checking every event and row"):
-            st.session_state[CHECKED] = queries.checked_record(person, engine, head or None)
-    found: Verified | None = st.session_state.get(CHECKED)
-    if found is not None:
-        _show_verified(found)
+            found = queries.checked_record(person, engine, head or None)
+        st.session_state[CHECKED] = (found, now())
+    if kept := st.session_state.get(CHECKED):
+        _show_verified(*kept)
 
 
-def _show_verified(found: Verified) -> None:
-    """Show what a check found."""
+def _show_verified(found: Verified, at: datetime) -> None:
+    """Show what a check found, and when: the study may have changed since."""
     rows = ", ".join(f"{number:,} {name}s" for name, number in found.rows.items())
-    told = f"{found.events:,} events vouch for {rows}."
+    told = f"{found.events:,} events vouch for {rows}. Checked at {at:%H:%M} UTC."
     if found.findings:
         st.html("".join(refused(one) for one in found.findings))
         st.html(said(f"{len(found.findings)} findings. {told}"))
