@@ -44,6 +44,12 @@ def _agreement(engine: Engine, person: Person) -> None:
     agreement.show(engine, person)
 
 
+def _juries(engine: Engine, person: Person) -> None:
+    from annotate.screens import juries
+
+    juries.show(engine, person)
+
+
 def _monitoring(engine: Engine, person: Person) -> None:
     from annotate.screens import monitoring
 
@@ -89,6 +95,7 @@ SCREENS = (
     Screen("Rate", "rate", frozenset({Role.CLINICIAN}), _rate),
     Screen("Study", "study", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _study),
     Screen("Agreement", "agreement", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _agreement),
+    Screen("Juries", "juries", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _juries),
     Screen("Monitoring", "monitoring", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _monitoring),
     Screen("Models", "models", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _models),
     Screen("Rubrics", "rubrics", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _rubrics),

@@ -5,6 +5,7 @@ import html
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -13,6 +14,7 @@ from calibration.report.numbers import DASH, chance, fixed, interval, whole
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
+SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -82,6 +84,23 @@ def of_report(told: Mapping[str, Any]) -> str:
         f"<caption>{escaped(told['caption'])}</caption><thead><tr>{heads}</tr></thead>"
         f"{body}</table></div>{noted(told['notes'])}"
     )
+
+
+def sortable(key: str, rows: Sequence[Row], columns: Sequence[Column], caption: str) -> None:
+    """Show a table whose headings sort it, in the browser: by number where a column has numbers."""
+    shown = table(rows, columns, caption)
+    _mount()(key=key, data=[shown])
+
+
+@cache
+def _mount() -> Callable[..., object]:
+    """Return the component, which Streamlit is told of once."""
+    import streamlit as st
+
+    found: Callable[..., object] = st.components.v2.component(
+        "medjury_sortable", js=SCRIPT, isolate_styles=False
+    )
+    return found
 
 
 def noted(notes: Sequence[str]) -> str:

@@ -212,11 +212,11 @@ def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role() -
         [name] = [
             one for one in screen.draw.__code__.co_names if one not in ("show", "annotate.screens")
         ]
-        for path in Path(navigation.__file__).parent.glob(f"screens/{name}*.py"):
-            called = used(path)
-            assert called, path
-            for one in called:
-                assert screen.roles <= getattr(one, "roles", frozenset()), one
+        paths = [*Path(navigation.__file__).parent.glob(f"screens/{name}*.py")]
+        called = [one for path in paths for one in used(path)]
+        assert called, name
+        for one in called:
+            assert screen.roles <= getattr(one, "roles", frozenset()), one
 
 
 def used(path: Path) -> list[object]:

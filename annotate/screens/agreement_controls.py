@@ -1,6 +1,7 @@
 """What agreement is asked for: chosen from what the study has, and kept in the URL."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -10,6 +11,8 @@ from data.person import Person
 
 ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
+POOLS, RESPONSES = ("mean", "median", "weighted"), ("own responses", "common ones")
+SIZES = ("1-5", "1-2", "1-3", "1", "2", "3", "4", "5")
 Asked = tuple[str, ...]
 
 
@@ -23,20 +26,26 @@ def asked(engine: Engine, person: Person) -> Asked:
     return (*about, *jury, f"--method={method}", f"--references={kept}")
 
 
-def of_juries(engine: Engine, person: Person) -> Asked:
-    """Ask the same of the ranking of juries: there are no panels and all references count."""
-    places = st.columns((3, 2, 3, 2, 2, 2))
-    about = _benchmark_and_criterion(engine, person, (places[0], places[1], places[2]))
-    method = _chosen(places[3], "Method", METHODS, "method")
-    pool = _chosen(places[4], "Members' scores as", ("mean", "median", "weighted"), "pool")
-    sizes = _chosen(places[1], "Jurors of a jury", SIZES, "sizes")
-    common = _chosen(places[5], "Responses", ("each jury's own", "common"), "responses")
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Arguments that choose what juries are judged on, and those and how they are ranked."""
+
+    scope: Asked
+    ranking: Asked
+
+
+def of_juries(engine: Engine, person: Person) -> Ranked:
+    """Ask what the ranking of juries takes; it has no panels, and all references count."""
+    places = st.columns((3, 3, 2, 2, 2, 2))
+    about = _benchmark_and_criterion(engine, person, (places[0], places[0], places[1]))
+    method = _chosen(places[2], "Method", METHODS, "method")
+    sizes = _chosen(places[3], "Jurors in a jury", SIZES, "sizes")
+    pool = _chosen(places[4], "Members pooled by", POOLS, "pool")
+    common = _chosen(places[5], "Judged on", RESPONSES, "responses")
+    scope = (*about, f"--method={method}")
     size = () if sizes == SIZES[0] else (f"--sizes={sizes}",)
-    both = ("--common",) if common == "common" else ()
-    return (*about, f"--method={method}", f"--pool={pool}", *size, *both)
-
-
-SIZES = ("1-5", "1", "2", "3", "4", "5", "1-3", "2-5")
+    both = ("--common",) if common == RESPONSES[1] else ()
+    return Ranked(scope, (*scope, f"--pool={pool}", *size, *both))
 
 
 def jury_of(heard: Sequence[str], place: "st.delta_generator.DeltaGenerator") -> Asked:

@@ -1,6 +1,7 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
 from data.person import Person
+from data.queries.heard import juries_tried
 from data.queries.jury import JurorCard, complete_ratings, juror_cards
 from data.queries.lab import all_spending, jury_progress, last_run, own_panels, study_benchmarks
 from data.queries.lab_response import opened_response
@@ -99,6 +100,7 @@ __all__ = [
     "frozen_reports",
     "has_coordinator",
     "house",
+    "juries_tried",
     "juror_cards",
     "jurors_heard",
     "jury_progress",
