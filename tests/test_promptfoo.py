@@ -184,6 +184,7 @@ def promptfoo(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # the installation counts
 def test_promptfoo_itself_takes_the_configuration_and_shows_the_points(
     promptfoo: str, tmp_path: Path
 ) -> None:
