@@ -7,7 +7,7 @@ SEVERITY = Shape(
     "Rater",
     {
         "Kind": text("kind"),
-        "Severity, points": number("severity"),
+        "Leniency, points": number("severity"),
         "Bootstrap 95 %": between("low", "high"),
         "Shrunken": number("shrunken"),
         "Responses": count("n"),

@@ -183,7 +183,7 @@ def outliers(content: Content, benchmark: str) -> list[Row]:
 
 def _juror_lead() -> str:
     return (
-        "Points are points of the rubric's scale. Severity below 0 is stricter than the other raters "
+        "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
         "of the same responses; value is what a juror adds to the jury's ICC."
     )
 
@@ -196,7 +196,7 @@ def _jurors(content: Content) -> Iterator[Table]:
     retest = [row for row in content.of("test_retest", *content.shown) if known(row["icc_one"])]
     for shape, caption, rows in (
         (jurors.VALUE, "What each juror adds", content.of("juror_value", *content.shown)),
-        (jurors.SEVERITY, "Severity", content.of("severity", *content.shown)),
+        (jurors.SEVERITY, "Leniency", content.of("severity", *content.shown)),
         (
             jurors.PREFERENCE,
             "Self-preference: points for responses by the juror's own model family",
