@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from tempfile import gettempdir
 
 import pytest
 from rating_server import row, rubric

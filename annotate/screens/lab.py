@@ -83,8 +83,9 @@ def _jurors(chosen: _Chosen) -> None:
     """Show who sits on the panel, and what is to be known of them."""
     hosts = chosen.panel.hosts()
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
-    lines = [notice(one) for one in jury_tables.notices(chosen.panel, now().date())]
-    st.html(jury_tables.jurors_table(chosen.panel, os.environ) + said(where) + "".join(lines))
+    lines = jury_tables.notices(chosen.panel, now().date())
+    known = notice("\n".join(lines)) if lines else ""
+    st.html(jury_tables.jurors_table(chosen.panel, os.environ) + said(where) + known)
 
 
 def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
@@ -125,17 +126,19 @@ def _probed(probe: jury_probes.Probe, *, waited: bool) -> None:
 def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str]) -> None:
     """Ask what is to be rated and for how much, tell what it takes, and start it."""
     st.html(heading("Run"))
-    costs = jury_panels.costs_money(chosen.panel)
     order = _order(chosen, benchmarks)
-    _estimate(engine, person, order)
     with st.container(key="lab-start", horizontal=True, vertical_alignment="bottom"):
+        counted = st.button("Estimate", key="estimate")
         cap = st.number_input(
             "Cap, US dollars", min_value=0.0, value=None, step=1.0, format="%.2f", key="cap"
         )
         begun = st.button("Run the jury", type="primary", key="run")
-    st.html(said(CAP if costs else NO_CAP))
+    st.html(said(CAP if jury_panels.costs_money(chosen.panel) else NO_CAP))
     if begun:
         _start(engine, person, order, cap)
+    if counted:
+        _count(engine, person, order)
+    _estimate(order)
 
 
 def _start(engine: Engine, person: Person, order: RunOrder, cap: float | None) -> None:
@@ -169,17 +172,19 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
     )
 
 
-def _estimate(engine: Engine, person: Person, order: RunOrder) -> None:
-    """Say what the run would take, when asked to."""
-    if st.button("Estimate", key="estimate"):
-        path = jury_panels.on_disk(order.panel, order.text)
-        try:
-            with st.spinner("Counting what is missing"):
-                coming = ask(person, engine, *jury_runs.arguments(order, path), "--estimate")
-                st.session_state[ESTIMATE] = (order, coming.result(), now())
-        except MedjuryError as error:
-            st.html(refused(jury_panels.without_path(str(error), path)))
-            return
+def _count(engine: Engine, person: Person, order: RunOrder) -> None:
+    """Ask what the run would take, and keep the answer for this session."""
+    path = jury_panels.on_disk(order.panel, order.text)
+    try:
+        with st.spinner("Counting what is missing"):
+            coming = ask(person, engine, *jury_runs.arguments(order, path), "--estimate")
+            st.session_state[ESTIMATE] = (order, coming.result(), now())
+    except MedjuryError as error:
+        st.html(refused(jury_panels.without_path(str(error), path)))
+
+
+def _estimate(order: RunOrder) -> None:
+    """Say what the run would take, if that was asked."""
     known = st.session_state.get(ESTIMATE)
     if known is None or known[0] != order:
         st.html(

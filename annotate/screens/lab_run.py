@@ -162,7 +162,7 @@ def _said(run: RunRow) -> str:
     if not run.said:
         return ""
     lines = html.escape("\n".join(run.said))
-    shown = "" if run.on else " open"
+    shown = " open" if _state(run)[1] == "bad" else ""
     return (
         f'<details class="mj-told-lines"{shown}><summary>What medjury said</summary>'
         f'<pre tabindex="0" role="region" aria-label="What medjury said">{lines}</pre></details>'

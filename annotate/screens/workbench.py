@@ -9,11 +9,11 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame, workbench_response
-from annotate.screens.markup import said
+from annotate.screens.markup import notice, said
 from data import queries
 from data.person import Person
 from data.queries import BenchmarkView
-from data.queries.lab_workbench import Chosen, Compared, Side
+from data.queries.lab_workbench import Chosen, Compared, Side, simulated_among
 
 STYLE = (files("annotate") / "screens" / "workbench.css").read_text("utf-8")
 ABOUT = "Responses by how far the jury is from the clinicians. Authors stay hidden."
@@ -63,7 +63,7 @@ def show(engine: Engine, person: Person) -> None:
     if at is not None:
         workbench_response.show(engine, person, rows, at)
     elif rows:
-        _list(rows, chosen)
+        _list(engine, person, rows, chosen)
     else:
         frame.empty(
             "No response fits.",
@@ -115,7 +115,7 @@ def _asked_for(rows: Sequence[Compared]) -> int | None:
     return None
 
 
-def _list(rows: Sequence[Compared], chosen: Chosen) -> None:
+def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chosen) -> None:
     """Show one page of the responses."""
     pages = -(-len(rows) // PAGE)
     page = 1
@@ -125,9 +125,13 @@ def _list(rows: Sequence[Compared], chosen: Chosen) -> None:
         f"{len(rows):,} responses, {both:,} scored by both sides, the largest disagreement first, in "
         f"{unit}. A jury has a mean only where all its jurors scored."
     )
-    st.html(told)
+    made_up = simulated_among(person, engine, chosen)
+    st.html(told + (notice(f"Simulated, no judgement: {', '.join(made_up)}.") if made_up else ""))
     if pages > 1:
-        page = int(st.number_input(f"Page of {pages}", 1, pages, key="page", bind="query-params"))
+        with st.container(key="workbench-page"):
+            page = int(
+                st.number_input(f"Page of {pages}", 1, pages, key="page", bind="query-params")
+            )
     first = (page - 1) * PAGE
     shown = rows[first : first + PAGE]
     most = max((abs(one.difference or 0.0) for one in rows), default=0.0)

@@ -160,7 +160,10 @@ def _spent(session: Session, keys: Sequence[int], since: int) -> dict[int, Any]:
     """Return rater -> (requests, their known cost, how many have one) of this run."""
     query = (
         select(
-            col(Attempt.rater), func.count(), func.sum(col(Attempt.usd)), func.count(col(Attempt.usd))
+            col(Attempt.rater),
+            func.count(),
+            func.sum(col(Attempt.usd)),
+            func.count(col(Attempt.usd)),
         )
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys), col(Attempt.number) > 0)
         .group_by(col(Attempt.rater))

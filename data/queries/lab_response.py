@@ -209,7 +209,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         said.setdefault((rater, repeat, 0), _Said()).flags.append((kind, words))
     columns = (Span.criterion, Span.start, Span.end, Span.error, Span.note)
     spans = (
-        select(col(Assignment.rater), col(Assignment.pass_), *(col(one) for one in columns))  # type: ignore[call-overload] # more than SQLAlchemy's stubs count
+        select(col(Assignment.rater), col(Assignment.pass_), *(col(one) for one in columns))
         .join(Assignment, col(Assignment.id) == col(Span.assignment))
         .where(
             col(Assignment.response) == response,

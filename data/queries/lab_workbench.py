@@ -118,6 +118,17 @@ def workbench_jurors(person: Person, engine: Engine) -> list[str]:
         return sorted(session.scalars(query))
 
 
+@only(*STEER)
+def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]:
+    """Return the chosen jurors that are simulated, and "clinicians" if any of them is."""
+    query = select(col(Rater.kind), col(Rater.handle)).where(col(Rater.simulated).is_(True))
+    with reading(engine) as session:
+        found = [(kind, name) for kind, name in session.execute(query)]
+    jurors = sorted(name for kind, name in found if kind == Kind.JUROR)
+    people = ["clinicians"] if any(kind == Kind.CLINICIAN for kind, _ in found) else []
+    return people + [one for one in jurors if not chosen.jurors or one in chosen.jurors]
+
+
 @lru_cache(maxsize=16)
 def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compared]:
     """Return what is compared; kept until the study changes."""
