@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pydantic import ValidationError
 from sqlalchemy import Engine
 
 from data.errors import BadFile
 from data.rubric import Rubric
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
-from medjury.output import say, write_json
+from medjury.output import check_json, say, write_json
 from medjury.rubric_export import Resampling, validation
 
 DIFFERS = 1
@@ -21,19 +20,22 @@ MOST_REPS = 100_000
 TOLERANCE = 1e-9
 PARTS = {"rubric": dict, "panel": dict, "validation": dict, "sha256": str}
 PASSING = {"made", "version", "juries_tried"}  # of the day of the export, not of the data
+STATUS = ("validated", "not validated")
+UNFIT = (KeyError, TypeError, AttributeError, ValueError, ArithmeticError, RecursionError)
 Body = Mapping[str, Any]
 
 
 def verify_bundle(engine: Engine, path: Path, json_to: Path | None) -> None:
     """Compare a bundle with the study, say what differs, and end with 1 if anything does."""
+    check_json(json_to)
     place = path / JSON if path.is_dir() else path
     body = read_bundle(place)
     try:
-        found = [*_altered(body, place), *_against(engine, body)]
-    except (KeyError, TypeError, AttributeError, ValueError, ValidationError) as error:
+        found = [_printable(one) for one in (*_altered(body, place), *_against(engine, body))]
+    except UNFIT as error:
         raise _bad(place, "its parts are not of a bundle's form") from error
     record = body["validation"]
-    say(f"bundle {place}: {record['status']}, made {record['made']}", json_to)
+    say(f"bundle {place}: {record['status']}", json_to)
     for one in found:
         say(f"DIFFERS {one}", json_to)
     say(f"{len(found)} differences" if found else "the study says the same", json_to)
@@ -61,6 +63,8 @@ def read_bundle(place: Path) -> dict[str, Any]:
     for name, kind in PARTS.items():
         if not isinstance(body.get(name), kind):
             raise _bad(place, f"{name} is missing or of another type")
+    if body["validation"].get("status") not in STATUS:
+        raise _bad(place, f"its status is neither {STATUS[0]} nor {STATUS[1]}")
     asked = [body["validation"].get(name) for name in ("reps", "seed")]
     if not all(type(one) is int and one >= 0 for one in asked) or not 1 <= asked[0] <= MOST_REPS:
         raise _bad(place, f"reps must be a whole number from 1 to {MOST_REPS}, seed 0 or more")
@@ -69,6 +73,8 @@ def read_bundle(place: Path) -> dict[str, Any]:
 
 def _json(place: Path) -> object:
     try:
+        if place.exists() and not place.is_file():
+            raise _bad(place, "no file")
         if place.stat().st_size > MOST_BYTES:
             raise _bad(place, f"over {MOST_BYTES // 1_000_000} MB, more than any bundle has")
         return json.loads(place.read_text("utf-8"), parse_constant=_no_number)
@@ -134,6 +140,11 @@ def differences(says: Any, found: Any, where: str = "") -> Iterator[tuple[str, s
             yield from differences(*pair, f"{where}[{_named(pair[1], place)}]")
     elif not _same(says, found):
         yield where, _shown(says), _shown(found)
+
+
+def _printable(line: str) -> str:
+    """Return a line with nothing in it that a terminal would act on: a bundle's keys may be any."""
+    return "".join(sign if sign.isprintable() else "?" for sign in line)
 
 
 def _named(row: Any, place: int) -> str:

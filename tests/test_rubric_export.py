@@ -93,6 +93,8 @@ def test_a_panel_for_another_rubric_is_refused(
         (lambda text: text.replace('"seed": 0', '"seed": NaN'), "not JSON"),
         (lambda text: text.replace('"panel"', '"pannel"'), "panel is missing"),
         (lambda text: text.replace('"figures"', '"figs"'), "not of a bundle's form"),
+        (lambda text: text.replace('"not validated"', '"great"'), "neither validated nor"),
+        (lambda text: text.replace('"audience": "', '"audience": "\\ud800'), "form"),
         (lambda text: text.replace('"jurors"', '"people"'), "not of a bundle's form"),
     ],
 )
