@@ -53,9 +53,9 @@ def codes(engine: Engine) -> dict[Role, str]:
 
 @pytest.fixture
 def watched(run: Run, write: Callable[[str, str], Path]) -> None:
-    """Fill a study with four months, the last of which the jury guesses."""
-    assert run("import", str(write("responses.csv", months.responses(80))))[0] == 0
-    assert run("ratings", str(write("ratings.csv", months.ratings(4, 20, 3))))[0] == 0
+    """Fill a study with five months, in the last two of which the jury guesses."""
+    assert run("import", str(write("responses.csv", months.responses(100))))[0] == 0
+    assert run("ratings", str(write("ratings.csv", months.ratings(5, 20, 3))))[0] == 0
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     opened(page, server, "monitoring")
     expect(page.get_by_text("Agreement has fallen", exact=True)).to_be_visible()
     table = page.get_by_role("table", name="visits: agreement by month")
-    expect(table.get_by_role("rowheader")).to_have_text([f"2025-0{n}" for n in (1, 2, 3, 4)])
-    expect(table.get_by_role("row", name="2025-04")).to_contain_text("ALARM")
+    expect(table.get_by_role("rowheader")).to_have_text([f"2025-0{n}" for n in (1, 2, 3, 4, 5)])
+    expect(table.get_by_role("row", name="2025-05")).to_contain_text("ALARM")
     expect(page.get_by_text("No report is frozen yet")).to_be_visible()
     for name in ("before <i>all</i>", "after"):
         page.get_by_label("Freeze a report now").fill(name)

@@ -43,6 +43,7 @@ def show(engine: Engine, person: Person) -> None:
         frame.empty(NOBODY, FIRST)
         return
     asked, scope = monitoring_controls.watched(engine, person)
+    monitoring_reports.say_frozen()
     found = frame.figures(person, engine, "monitor", *asked)
     if found is not None:
         _judged(found)

@@ -39,6 +39,13 @@ def show(engine: Engine, person: Person, scope: Sequence[str]) -> None:
         _form(engine, person, scope)
 
 
+def say_frozen() -> None:
+    """Say that a report was just frozen: at once, for what follows is computed anew."""
+    if made := st.session_state.pop(MADE, None):
+        told = f"{made} is frozen. It is kept as it is, and the record vouches for it."
+        st.html(f'<p class="mj-good" role="status">{html.escape(told)}</p>')
+
+
 def _listed(found: Sequence[FrozenReport]) -> None:
     rows = [_figures(one) for one in found]
     columns = [
@@ -115,9 +122,6 @@ def _form(engine: Engine, person: Person, scope: Sequence[str]) -> None:
     if pressed and _freeze(person, engine, name, scope):
         st.session_state[MADE] = _title(queries.frozen_reports(person, engine)[-1])
         st.rerun()
-    if made := st.session_state.pop(MADE, None):
-        told_of = f"{made} is frozen. It is kept as it is, and the record vouches for it."
-        st.html(f'<p class="mj-good" role="status">{html.escape(told_of)}</p>')
 
 
 @only(Role.COORDINATOR)

@@ -41,7 +41,7 @@ def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
         x=x, x2="high:Q", y=y, yOffset=offset, color=colour
     )
     point = base.mark_point(filled=True, size=70, opacity=1)
-    return styled(line + point.encode(x="value:Q", y=y, yOffset=offset, color=colour, shape=shape))
+    return _hushed(line + point.encode(x="value:Q", y=y, yOffset=offset, color=colour, shape=shape))
 
 
 def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -81,7 +81,7 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     cell = base.mark_rect(stroke="#ffffff", strokeWidth=2).encode(x=x, y=y, color=shade)
     ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value(INK))
     words = base.mark_text(fontSize=11.5).encode(x=x, y=y, text="words:N", color=ink)
-    return styled(cell + words)
+    return _hushed(cell + words)
 
 
 def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
@@ -98,4 +98,10 @@ def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
     point = base.mark_point(filled=True, size=80, color=ACCENT, opacity=1).encode(x=x, y=y)
     words = base.mark_text(align="left", dx=8, color=SOFT, fontSize=11)
     drawn = point + words.encode(x=x, y=y, text="model:N")
-    return styled(drawn).properties(width=WIDTH, height=260)
+    return _hushed(drawn.properties(width=WIDTH, height=260))
+
+
+def _hushed(chart: Any) -> alt.TopLevelMixin:
+    """Return a chart in the common style; its description speaks for it, not each of its marks."""
+    found: alt.TopLevelMixin = styled(chart).configure_mark(aria=False)
+    return found

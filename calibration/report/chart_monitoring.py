@@ -67,7 +67,7 @@ def chart_periods(
     shape = alt.Shape("kind:N", title=None, scale=alt.Scale(domain=list(KINDS), range=list(SHAPES)))
     point = base.mark_point(filled=True, size=70, color=ACCENT, opacity=1)
     marks = line + path + point.encode(x=x, y="icc:Q", shape=shape)
-    return styled(marks + _level(shown, threshold, f"least wanted {threshold:.2f}") + _aim(target))
+    return _hushed(marks + _level(shown, threshold, f"least wanted {threshold:.2f}") + _aim(target))
 
 
 def cusum_rows(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def chart_cusum(rows: Sequence[Row], limit: float = 4.0) -> alt.TopLevelMixin:
     }
     path = base.mark_line(strokeWidth=1.4, color=SOFT).encode(x=x, y=y)
     point = base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, **kept)
-    return styled(path + point + _level(rows, limit, f"alarm at {limit:g}"))
+    return _hushed(path + point + _level(rows, limit, f"alarm at {limit:g}"))
 
 
 def _periods_axis() -> alt.X:
@@ -147,4 +147,10 @@ def _cut(row: Row) -> dict[str, Any]:
             found[name] = max(found[name], LOWEST)
     if found["icc"] is not None and found["icc"] < LOWEST:
         found["icc"] = None
+    return found
+
+
+def _hushed(chart: Any) -> alt.TopLevelMixin:
+    """Return a chart in the common style; its description speaks for it, not each of its marks."""
+    found: alt.TopLevelMixin = styled(chart).configure_mark(aria=False)
     return found
