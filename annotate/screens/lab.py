@@ -161,7 +161,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
         "Verdicts of each juror", 1, MOST_REPLICATES, 1, key="replicates", bind="query-params"
     )
     at_once = third.number_input("Requests at once", 1, MOST_AT_ONCE, 8, key="at-once")
-    batch = fourth.checkbox("In batches: half price, within a day", key="batch")
+    batch = fourth.checkbox("In batches, half price", key="batch")
     return RunOrder(
         panel=chosen.panel.name,
         text=chosen.text,

@@ -1,0 +1,189 @@
+"""The workbench in Chromium: jury beside clinicians, raw answers and prompts, authors hidden."""
+
+from collections.abc import Iterator
+
+import pytest
+import test_accessibility_e2e as room
+from playwright.sync_api import Browser, Page, expect
+from rating_server import (
+    LAPTOP,
+    TABLET,
+    Server,
+    build,
+    codes_of,
+    message,
+    new_context,
+    row,
+    rubric,
+    sign_in,
+    wait_settled,
+)
+from sqlalchemy import Engine
+from stub_llm import Do, Seen, Stub, verdict
+
+from annotate import jury_prompts
+from annotate.replies import take_in
+from data.person import OPERATOR
+from data.queries import opened_response, person_by_code
+from data.queries.lab_workbench import Chosen, compared
+from data.schema import Role
+from data.store import add_people
+from jury.lane import Patience
+from jury.panel import Panel
+from jury.run import run_panel
+
+pytestmark = pytest.mark.e2e
+RATINGS = (
+    {"accuracy": 5, "completeness": 5, "clarity": 5},
+    {"accuracy": 2, "completeness": 3, "clarity": 1},
+)
+IMAGE = "![x](http://evil.example/a.png) costs $5 or $6 <b>bold</b>"
+axe = room.axe
+
+
+def script(seen: Seen) -> Do:
+    """Answer in prose first, refuse once, and give threes otherwise."""
+    if seen.model == "b-model" and "Note two" in seen.prompt:
+        return Do(refusal="No.")
+    if len(seen.body["messages"]) == 1 and "Note one" in seen.prompt:
+        return Do(text=f"Rather good. {IMAGE}")
+    return Do(text=verdict(seen))
+
+
+@pytest.fixture(scope="module")
+def codes(study: Engine) -> dict[str, str]:
+    """Fill the study: two clinicians, two jurors of whom one fails once, one marked stretch."""
+    rows = [row(1, "Note one. No fever."), row(2, "Note two. No pain."), row(3, "Note three.")]
+    codes = build(study, rows, ["dr-real-name", "dr-b"], rubric())
+    person = person_by_code(study, codes["dr-real-name"])
+    assert person is not None
+    span = {"criterion": "accuracy", "start": 10, "end": 18, "error": "wrong"}
+    for place, code in enumerate(codes_of(study, "dr-real-name")[:2]):
+        also = (
+            {"spans": [span], "comment": f"Doubtful {IMAGE}"}
+            if place == 0
+            else {"comment": "Thin."}
+        )
+        told = message(code, scores=RATINGS[place], submit=True, **also)
+        assert not take_in(study, person, told).error
+    codes["Rita"] = add_people(OPERATOR, study, ["Rita"], Role.RESEARCHER)[0].code
+    with Stub(script) as stub:
+        one = {"provider": "openai", "family": "x", "base_url": stub.openai_url}
+        jurors = [one | {"name": name, "model": f"{name}-model"} for name in ("a", "b")]
+        panel = Panel.model_validate({"name": "p", "juror": jurors})
+        run_panel(study, panel, patience=Patience(first_wait=0.01, longest_wait=0.02))
+    return codes
+
+
+@pytest.fixture(params=[LAPTOP, TABLET], ids=["laptop", "tablet"])
+def rita(
+    request: pytest.FixtureRequest, browser: Browser, server: Server, codes: dict[str, str]
+) -> Iterator[Page]:
+    """Return the workbench, open before a researcher."""
+    context = new_context(browser, request.param)
+    page = context.new_page()
+    enter(page, server, codes["Rita"])
+    page.goto(f"{server.address}/workbench")
+    page.locator(".mj-compared").wait_for()
+    yield page
+    context.close()
+
+
+def enter(page: Page, server: Server, code: str) -> None:
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator(".mj-head").wait_for()
+
+
+def test_disagreement_is_jury_less_clinicians_and_a_jury_is_all_its_jurors(
+    study: Engine, codes: dict[str, str]
+) -> None:
+    first, second, third = compared(OPERATOR, study, Chosen())
+    assert (first.response_id, first.difference) == ("resp-hidden-1", -2.0)
+    assert (first.clinicians.mean, first.jury.mean) == (5.0, 3.0)
+    assert (second.jury.scored, second.jury.of, second.difference) == (1, 2, None)
+    assert (third.clinicians.mean, third.jury.mean) == (None, 3.0)
+    alone = compared(OPERATOR, study, Chosen(jurors=("a",)))
+    assert [one.difference for one in alone] == [-2.0, 1.0, None]
+    clarity = compared(OPERATOR, study, Chosen(jurors=("a",), criterion="clarity"))
+    assert [one.difference for one in clarity] == [-2.0, 2.0, None]
+    z = compared(OPERATOR, study, Chosen(measure="z"))
+    assert [one.difference for one in z] == [None, None]  # jurors that give only threes have no z
+    assert first.flags == {"marked"}
+    assert second.flags == {"failed"}
+
+
+def test_every_prompt_made_again_has_the_hash_that_is_stored(
+    study: Engine, codes: dict[str, str]
+) -> None:
+    seen = 0
+    for one in compared(OPERATOR, study, Chosen()):
+        opened = opened_response(OPERATOR, study, one.response)
+        assert opened is not None
+        for place, call in enumerate(opened.calls):
+            before = [other for other in opened.calls[:place] if other.juror == call.juror]
+            prompt = jury_prompts.prompt_of(call, before)
+            assert prompt.exact
+            assert len(prompt.turns) == call.sent["turns"]
+            seen += 1
+    assert seen == 8
+
+
+def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
+    rita: Page, axe: str
+) -> None:
+    asked: list[str] = []
+    rita.on("request", lambda request: asked.append(request.url))
+    broken = check(rita, axe, "list")
+    expect(rita.locator(".mj-compared tbody tr").first).to_contain_text("\N{MINUS SIGN}2.00")
+    rita.get_by_role("link", name="resp-hidden-1").click()
+    response = rita.get_by_role("region", name="Response", exact=True)
+    expect(response).to_contain_text("Note one. No fever")
+    expect(response.locator("mark.mj-wrong")).to_have_text("No fever1")
+    expect(rita.get_by_label("Marked stretches")).to_contain_text("wrong, accuracy")
+    expect(rita.locator(".mj-words").first).to_contain_text(f"Doubtful {IMAGE}")
+    expect(rita.get_by_role("region", name="Answer of a, call 1")).to_contain_text(IMAGE)
+    again = rita.get_by_role("region", name="Prompt of a, call 2")
+    expect(again).to_contain_text("This answer cannot be used")
+    expect(rita.get_by_text("Word for word what was sent")).to_have_count(2)
+    broken += check(rita, axe, "response")
+    rita.keyboard.press("n")
+    expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
+    rita.locator(".st-key-calls").get_by_text("b", exact=True).click()
+    expect(rita.locator(".mj-call")).to_contain_text("refused")
+    link = rita.url
+    assert "response=" in link
+    rita.goto(link)
+    expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
+    rita.keyboard.press("b")
+    rita.locator(".mj-compared").wait_for()
+    rita.goto(f"{link.split('?')[0]}?where=a+juror+failed&jury=a&criterion=nonsense&response=999")
+    expect(rita.locator(".mj-compared tbody tr")).to_have_count(1)
+    expect(rita.locator(".mj-compared")).to_contain_text("+1.00")
+    assert broken == []
+    assert not [url for url in asked if "evil" in url]
+    told = rita.content()
+    assert "gpt-9-secret" not in told
+    assert "dr-real-name" not in told
+
+
+def test_a_clinician_cannot_open_it(
+    browser: Browser, server: Server, codes: dict[str, str]
+) -> None:
+    context = new_context(browser)
+    page = context.new_page()
+    sign_in(page, server, codes["dr-b"])
+    for path in ("workbench?response=1", "lab"):
+        page.goto(f"{server.address}/{path}")
+        page.locator("form.likert").wait_for()
+        wait_settled(page)
+        assert not page.get_by_text("Workbench").count()
+        assert not page.locator(".mj-head").count()
+    context.close()
+
+
+def check(page: Page, axe: str, view: str) -> list[str]:
+    """Return what axe-core finds on a view."""
+    wait_settled(page)
+    return [f"{view} {one}" for one in room._violations(page, axe)]
