@@ -1,10 +1,9 @@
 """`medjury import RUN_DIR`: finished HELM runs into the study, with what their jurors said."""
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable, with_task
-from data.importers.helm.figures import Taken, missing, run_figures
+from data.importers.helm.figures import Taken, missing, run_figures, summed
 from data.queries import benchmarks, juror_cards
 from data.queries.families import families_of
 from data.queries.study import stored_rubric
@@ -21,7 +20,7 @@ from data.rubrics.helm import Unusable
 from data.store.finished_runs import FinishedAdded, import_finished
 from medjury.blinding import mask_new
 from medjury.options import rubric_named
-from medjury.output import STANDARD_OUTPUT, check_json, counted, say, show, write_json
+from medjury.output import STANDARD_OUTPUT, check_json, counted, room, say, show, width, write_json
 
 COLUMNS = ("run", "benchmark", "responses", "ratings", "missing", "HELM's mean", "mean of verdicts")
 CAUSES = {
@@ -91,7 +90,7 @@ def store(
             own = usable(run, chosen) if chosen else run.prompt.rubric()
             taken.append(_taken(run, _kept(engine, run, own)))
     added = import_finished(engine, [one.values for one in taken])
-    show("HELM runs", COLUMNS, [_cells(one) for one in taken], json_to)
+    _table([_cells(one) for one in taken], json_to)
     for line in _lines(taken, left, added):
         say(line, json_to)
     with redirect_stdout(sys.stderr) if json_to == STANDARD_OUTPUT else nullcontext():
@@ -156,17 +155,19 @@ def _body(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded)
         "missing": missing(taken),
         "other_rubric": sorted(added.ratings.other_rubric),
         "differences": [
-            {
-                "benchmark": one.benchmark,
-                "instance_id": one.instance_id,
-                "helm": one.helm,
-                "recomputed": one.recomputed,
-                "causes": list(one.causes),
-            }
-            for run in taken
-            for one in run.differences
+            asdict(one) | {"causes": list(one.causes)} for run in taken for one in run.differences
         ],
     }
+
+
+def _table(rows: Sequence[list[str]], json_to: Path | None) -> None:
+    """Show the runs as a table or, where the screen is too narrow for it, a line each."""
+    if width(COLUMNS, rows) <= room(json_to):
+        show("HELM runs", COLUMNS, rows, json_to)
+        return
+    for run, *cells in rows:
+        named = (f"{name} {cell}" for name, cell in zip(COLUMNS[1:], cells, strict=True))
+        say(f"{run}: {', '.join(named)}", json_to)
 
 
 def _cells(one: Taken) -> list[str]:
@@ -195,9 +196,9 @@ def _lines(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded
     yield from _rubric_lines(taken, added)
     yield from _juror_lines(taken)
     yield from _difference_lines(taken)
-    for what, number in _summed(one.run.left_out for one in taken).items():
+    for what, number in summed(one.run.left_out for one in taken).items():
         yield f"left out, as nobody can rate it: {number} {what}"
-    for what, number in _summed(one.run.notes for one in taken).items():
+    for what, number in summed(one.run.notes for one in taken).items():
         yield f"not in the study: {number} {what}"
     for run, why in left.items():
         yield f"skipped {run}: {why}"
@@ -239,10 +240,3 @@ def _difference_lines(taken: Sequence[Taken]) -> Iterator[str]:
     for cause, words in CAUSES.items():
         if number := sum(cause in one.causes for one in found):
             yield f"  {number} {cause}: {words}"
-
-
-def _summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
-    return total

@@ -73,6 +73,7 @@ def _store_responses(session: Session, runs: Sequence[FinishedRun], added: Respo
                 _keep_benchmark(session, name, run.rubric, Place(), added)
             instances = _keep_instances(session, batch, added)
             _keep_responses(session, batch, instances, added, written)
+            session.expunge_all()
     if added.responses or added.instances:
         detail = {"instances": added.instances} | written.detail()
         log(session, "researcher", "responses imported", detail)

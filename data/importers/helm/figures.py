@@ -1,7 +1,7 @@
 """What an import of HELM runs comes to: missing verdicts, and means beside HELM's own."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,3 +64,11 @@ def run_figures(one: Taken) -> dict[str, Any]:
         "with_any_juror": heard,
         "with_all_jurors": whole,
     }
+
+
+def summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
+    """Add up counts of the same things."""
+    total: Counter[str] = Counter()
+    for one in counts:
+        total.update(one)
+    return total

@@ -132,7 +132,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     jurors, assumed = jurors_of(spec, [one.said for one in judged])
     asked = [_asked(state, key) for _, state in taken]
     prompt = prompt_of(key, _prompt_args(spec), asked)
-    notes = notes_of(state for _, state in taken)
+    notes = _further(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
         name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed
     )
@@ -152,6 +152,14 @@ def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
     metric = metric_of(spec)
     named = metric.args.get("scenario_name") if metric else None
     return str(named) if named in stands else next(iter(stands), None)
+
+
+def _further(key: str, states: list[RequestState]) -> dict[str, int]:
+    """Return how many other annotators asked models too, which is not taken."""
+    stands = {
+        name for state in states for name, one in (state.annotations or {}).items() if _jury(one)
+    }
+    return {"further annotator": len(stands) - 1} if stands - {key} else {}
 
 
 def _jury(annotation: object) -> bool:
