@@ -1,0 +1,187 @@
+"""The jury lab in Chromium: a run outlives the page, is seen by all, stopped, and taken up again."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+import test_accessibility_e2e as room
+from playwright.sync_api import Browser, Page, expect
+from rating_server import LAPTOP, TABLET, Server, build, new_context, row, rubric, wait_settled
+from sqlalchemy import Engine
+from stub_llm import Do, Seen, Stub
+
+from data.person import OPERATOR
+from data.queries.lab import last_run
+from data.schema import Role
+from data.store import add_people
+
+pytestmark = pytest.mark.e2e
+RESPONSES = 30
+KEY = "sk-thisisnokey0123456789"
+WAIT_MS = 120_000  # for a command line to start on a busy machine and end
+axe = room.axe
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[Stub]:
+    """Serve two jurors: slow, so that there is time to stop them; one refuses a response."""
+
+    def script(seen: Seen) -> Do:
+        if seen.model == "b-model" and "Response 1." in seen.prompt:
+            return Do(refusal="No.")
+        return Do(seconds=4.0 if "Any fever?" in seen.prompt else 0.0)
+
+    with Stub(script) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def codes(study: Engine) -> dict[str, str]:
+    codes = build(study, [row(n, f"Response {n}.") for n in range(RESPONSES)], ["dr-a"], rubric())
+    for name, role in (("Rita", Role.RESEARCHER), ("Boss", Role.COORDINATOR)):
+        codes[name] = add_people(OPERATOR, study, [name], role)[0].code
+    return codes
+
+
+def panel(stub: Stub) -> str:
+    one = f"""
+[[juror]]
+name = "NAME"
+provider = "openai"
+model = "NAME-model"
+family = "x"
+base_url = "{stub.openai_url}"
+schema = "json_schema"
+usd_per_million_in = 2.0
+usd_per_million_out = 10.0
+"""
+    return 'name = "ours"\n' + one.replace("NAME", "a") + one.replace("NAME", "b")
+
+
+def enter(browser: Browser, server: Server, code: str, size: tuple[int, int] = LAPTOP) -> Page:
+    """Open the lab in a browser of somebody's own."""
+    page = new_context(browser, size).new_page()
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator(".mj-head").wait_for()
+    page.goto(f"{server.address}/lab")
+    page.get_by_role("button", name="Run the jury").wait_for()
+    return page
+
+
+def keep(page: Page, text: str) -> None:
+    """Write a panel and try to keep it."""
+    page.get_by_label("Panel, as TOML").fill(text)
+    page.get_by_label("Panel, as TOML").press("Control+Enter")
+    wait_settled(page)
+    page.get_by_role("button", name="Keep panel").click()
+
+
+def test_a_jury_is_chosen_tried_priced_run_watched_stopped_and_taken_up_again(
+    browser: Browser, server: Server, study: Engine, codes: dict[str, str], stub: Stub, axe: str
+) -> None:
+    rita = enter(browser, server, codes["Rita"])
+    expect(rita.get_by_role("row").filter(has_text="api.anthropic.com")).to_contain_text(
+        "ANTHROPIC_API_KEY"
+    )
+    broken = check(rita, axe, "start")
+    edit(rita, stub)
+    probe_and_estimate(rita)
+    broken += check(rita, axe, "tried")
+    seen = len(stub.seen)
+
+    start(rita)
+    until_rated(rita)
+    broken += check(rita, axe, "running")
+    boss = enter(browser, server, codes["Boss"], TABLET)
+    expect(boss.locator(".st-key-lab-run")).to_contain_text("started by Rita")
+    boss.goto(f"{server.address}/lab?panel=ours")
+    boss.get_by_label("Cap, US dollars").fill("1")
+    boss.get_by_label("Cap, US dollars").press("Enter")
+    wait_run(boss)
+    expect(boss.get_by_text("Rita started a run of the panel ours at")).to_be_visible()
+    rita.reload()
+    expect(rita.locator(".mj-state").first).to_have_text("running")
+    boss.get_by_role("button", name="Stop", exact=True).click()
+    expect(rita.get_by_role("button", name="Resume")).to_be_visible(timeout=WAIT_MS)
+    expect(rita.locator(".mj-state").first).to_contain_text("stopped; what was stored stays")
+    kept = len(stub.seen) - seen
+    assert 0 < kept < 2 * RESPONSES
+
+    stub.script = quick
+    rita.get_by_role("button", name="Resume").click()
+    ended = rita.locator(".mj-state", has_text="ended, verdicts are missing")
+    expect(ended).to_be_visible(timeout=WAIT_MS)
+    card = rita.locator(".st-key-lab-run")
+    expect(card).to_contain_text(f"{2 * RESPONSES - 1} of {2 * RESPONSES}")
+    expect(card.get_by_role("row").filter(has_text="refused")).to_contain_text("29 of 30")
+    broken += check(boss, axe, "ended")
+    assert broken == []
+    assert len(stub.seen) - seen <= 2 * RESPONSES + 1
+    run = last_run(OPERATOR, study)
+    assert run is not None
+    assert (run.by, run.code, run.order.cap) == ("Rita", 1, 5.0)
+
+
+def quick(seen: Seen) -> Do:
+    """Answer at once; the same response is refused again."""
+    refused = seen.model == "b-model" and "Response 1." in seen.prompt
+    return Do(refusal="No.") if refused else Do()
+
+
+def edit(page: Page, stub: Stub) -> None:
+    """Write a panel: a key in it and a shipped name are refused; then it is kept."""
+    page.get_by_role("button", name="Edit a copy").click()
+    keep(page, panel(stub).replace("schema =", f'api_key_env = "{KEY}"\nschema ='))
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("may hold a key (not shown)")
+    expect(alert).not_to_contain_text("thisisnokey")
+    keep(page, panel(stub).replace('"ours"', '"current"'))
+    expect(page.get_by_role("alert")).to_contain_text("a panel of this name ships")
+    keep(page, panel(stub))
+    page.get_by_role("region", name="Jurors of the panel ours").wait_for()
+    assert "panel=ours" in page.url
+
+
+def probe_and_estimate(page: Page) -> None:
+    """Try the panel and ask what it costs; without a cap it does not start."""
+    page.get_by_role("button", name="Probe the jurors").click()
+    table = page.get_by_role("region", name="Probe", exact=True)
+    table.wait_for(timeout=WAIT_MS)
+    expect(table).to_contain_text("a-model-returned")
+    page.get_by_role("button", name="Estimate").click()
+    table = page.get_by_role("region", name="Estimate")
+    table.wait_for(timeout=WAIT_MS)
+    expect(table.get_by_role("row").last).to_contain_text("60")
+    wait_run(page)
+    expect(page.get_by_role("alert")).to_contain_text("set a cap in US dollars")
+
+
+def start(page: Page) -> None:
+    """Set a cap and run."""
+    page.get_by_label("Cap, US dollars").fill("5")
+    page.get_by_label("Cap, US dollars").press("Enter")
+    wait_run(page)
+    page.get_by_role("button", name="Stop", exact=True).wait_for()
+
+
+def wait_run(page: Page) -> None:
+    """Press the button once the page has taken in what was typed."""
+    wait_settled(page)
+    page.get_by_role("button", name="Run the jury").click()
+
+
+def until_rated(page: Page) -> None:
+    """Wait until the page has shown by itself that something is rated."""
+    end = time.monotonic() + WAIT_MS / 1000
+    bar = page.get_by_role("progressbar", name="Verdicts rated")
+    while bar.get_attribute("aria-valuenow") == "0":
+        assert time.monotonic() < end
+        page.wait_for_timeout(200)
+
+
+def check(page: Page, axe: str, view: str) -> list[str]:
+    """Return what axe-core finds on a view."""
+    page.locator(".mj-head").wait_for()
+    return [f"{view} {one}" for one in room._violations(page, axe)]
