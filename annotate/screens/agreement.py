@@ -87,7 +87,8 @@ def _verdict(parts: Parts) -> str:
 
 
 def _overview(parts: Parts) -> None:
-    drawn, listed = st.columns((6, 7), gap="medium")
+    with st.container(key="beside"):
+        drawn, listed = st.columns((6, 7), gap="medium")
     with drawn:
         _charts(parts, "intervals")
     with listed:

@@ -11,7 +11,7 @@ from data.person import Person
 
 ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
-POOLS, RESPONSES = ("mean", "median", "weighted"), ("own responses", "common ones")
+POOLS, RESPONSES = ("mean", "median", "weighted"), ("own", "common")
 SIZES = ("1-5", "1-2", "1-3", "1", "2", "3", "4", "5")
 Asked = tuple[str, ...]
 
@@ -40,8 +40,8 @@ def of_juries(engine: Engine, person: Person) -> Ranked:
     about = _benchmark_and_criterion(engine, person, (places[0], places[0], places[1]))
     method = _chosen(places[2], "Method", METHODS, "method")
     sizes = _chosen(places[3], "Jurors in a jury", SIZES, "sizes")
-    pool = _chosen(places[4], "Members pooled by", POOLS, "pool")
-    common = _chosen(places[5], "Judged on", RESPONSES, "responses")
+    pool = _chosen(places[4], "Pooled by", POOLS, "pool")
+    common = _chosen(places[5], "Responses", RESPONSES, "responses")
     scope = (*about, f"--method={method}")
     size = () if sizes == SIZES[0] else (f"--sizes={sizes}",)
     both = ("--common",) if common == RESPONSES[1] else ()

@@ -19,11 +19,13 @@ def show(drawn: Sequence[Drawn], pairs: Sequence[Pair]) -> None:
     """Show both charts of each benchmark side by side, what was clicked on, and who is far apart."""
     if not drawn:
         st.html("<p class=\"mj-lead\">No response has both a jury's and a clinician's mean.</p>")
-    for benchmark in dict.fromkeys(one["benchmark"] for one in drawn):
+    for number, benchmark in enumerate(dict.fromkeys(one["benchmark"] for one in drawn)):
         rows = rows_of(next(one for one in pairs if one["benchmark"] == benchmark))
         own = [one for one in drawn if one["benchmark"] == benchmark]
         picked: dict[str, Mapping[str, Any]] = {}
-        for one, place in zip(own, st.columns(len(own), gap="medium"), strict=True):
+        with st.container(key=f"beside-{number}"):
+            places = st.columns(len(own), gap="medium")
+        for one, place in zip(own, places, strict=True):
             with place:
                 picked |= {row["response"]: row for row in _shown(one, rows)}
         if picked:

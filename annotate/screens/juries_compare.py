@@ -76,5 +76,5 @@ def _as_table(found: Figures) -> str:
             for head, key in (named | {"Responses": "n"}).items()
         ),
     ]
-    notes = [one for one in found["note"].split("; ") if one]
+    notes = [one for one in found["note"].split("; ") if one and not one.startswith("jury ")]
     return tables.table(rows, columns, "ICC(C,2) with the clinicians, and its difference", notes)
