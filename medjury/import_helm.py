@@ -1,7 +1,7 @@
 """`medjury import RUN_DIR`: finished HELM runs into the study, with what their jurors said."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadInput, Conflict
+from data.errors import BadFile, BadInput, Conflict
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import Format, TableFile
@@ -75,6 +75,8 @@ def _only(paths: list[Path], json_to: Path | None) -> Path:
     """Return the one file that is meant; several, and figures, are for runs."""
     if len(paths) > 1:
         raise BadInput("several files of responses: import them one after another")
+    if paths[0].is_dir():
+        raise BadFile(f"{paths[0]}: a folder without a finished run; name a file of responses")
     if json_to is not None:
         raise typer.BadParameter("belongs to finished runs", param_hint="--json")
     return paths[0]
