@@ -8,6 +8,7 @@ from small import Run
 from sqlalchemy import Engine
 from test_helm_import import TEMPLATE, rows, run_folder, scores, state
 
+from data.card import Card
 from data.importers.helm import read_runs
 from data.importers.helm.prompts import Asked, prompt_of
 from data.rubric import Rubric
@@ -110,6 +111,23 @@ def test_prompts_that_give_no_common_template_give_none() -> None:
     one, two = asked("Why?", "So.", "x"), asked("How?", "Thus.", "y")
     changed = Asked(f"{two.prompt}!", two.question, two.response, two.gold, two.answered)
     assert prompt_of("tiny_qa", {}, [one, changed]).template is None
+
+
+def test_braces_that_helm_leaves_around_a_text_are_the_prompts() -> None:
+    sent = 'On a scale of 1 to 5: {Why?} <a>{So.}</a> {"accuracy": 0}'
+    found = prompt_of("mine", {}, [Asked(sent, "Why?", "So.", "", (("accuracy",),))]).rubric()
+    card = Card(code="x", context="Why?", prompt="", response="So.", reference=None, checklist=None)
+    assert found.render(card) == sent
+
+
+def test_redacted_prompts_of_a_configurable_run_leave_its_template(tmp_path: Path) -> None:
+    judge = {
+        "prompt_template": TEMPLATE + "Costs $$5.",
+        "annotation_criteria": {"accuracy": [], "clarity": []},
+    }
+    spec = {"annotators": [{"class_name": "jury", "args": judge}]}
+    (one,), _ = read_runs(run_folder(tmp_path, [state(1, prompt="x [redacted] y")], **spec))
+    assert (one.prompt.template, one.prompt.checked) == (TEMPLATE + "Costs $5.", 0)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from data.importers.helm.own_prompts import RELEASE, in_own_words, scale_of, without_prompt
 from data.rubric import Rubric, Scale
-from data.rubrics.helm import SCALE, Unusable, rubric_of
+from data.rubrics.helm import OURS, SCALE, Unusable, rubric_of
 
 PLACE = re.compile(r"\{(QUESTION|RESPONSE|GOLD_RESPONSE)\}")
 TRIED = 5  # filled prompts, those with the longest responses first
@@ -66,9 +66,22 @@ class Prompt:
         if not self.criteria:
             raise Unusable("no juror gave a verdict, and its criteria are not in the run")
         try:
-            return self._rubric(scale)
+            return self._as_sent(self._rubric(scale))
         except ValidationError as error:
             raise Unusable("its prompt or its criteria cannot be a rubric") from error
+
+    @property
+    def ours(self) -> str | None:
+        """Return the template with placeholders in our form; braces around HELM's are the prompt's."""
+        if self.template is None:
+            return None
+        return PLACE.sub(lambda found: OURS[found[1]], self.template)
+
+    def _as_sent(self, rubric: Rubric) -> Rubric:
+        """Return the rubric with the braces that HELM since 0.5.8 leaves around a text."""
+        if self.ours in (None, rubric.prompt):
+            return rubric
+        return Rubric.model_validate(rubric.model_dump() | {"prompt": self.ours})
 
     def _rubric(self, scale: Scale | None) -> Rubric:
         name = re.sub(r"[^\w.-]+", "_", self.name)[:58]

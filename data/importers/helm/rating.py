@@ -11,7 +11,6 @@ from data.importers.helm.run import HelmRun, Judged
 from data.importers.helm.values import Failure, FinishedRun
 from data.importers.rows import RatingRow
 from data.rubric import Rubric
-from data.rubrics.helm import OURS, THEIRS
 from data.schema import Kind, Status
 
 NOTHING = "HELM stored no verdict of this juror and does not say why"
@@ -79,8 +78,7 @@ def usable(run: HelmRun, rubric: Rubric) -> Rubric:
     BadInput
         If its prompt is not the one that the jurors were asked with, or has other criteria.
     """
-    template = run.prompt.template
-    if template is not None and _ours(template) != rubric.prompt:
+    if run.prompt.ours not in (None, rubric.prompt):
         raise BadInput(
             f"{run.name}: the jurors of this run were asked with another prompt than that of rubric "
             f"{rubric.name}; leave --rubric out to take it from the run; nothing was imported"
@@ -126,10 +124,6 @@ def number(said: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     return value if math.isfinite(value) else None
-
-
-def _ours(template: str) -> str:
-    return THEIRS.sub(lambda found: OURS[found[1] or found[2]], template)
 
 
 def _ratings(one: Judged, verdicts: Mapping[str, Verdict]) -> Iterator[RatingRow]:
