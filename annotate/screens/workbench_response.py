@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Sequence
+from operator import itemgetter
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -89,7 +90,7 @@ def _scores(opened: Opened) -> str:
         rows.append([_name(one), str(one.kind), flags or None, *cells, mean])
     failed = {one.juror: one for one in opened.calls}
     scored = {one.who for one in opened.opinions if one.scores}
-    for juror, call in failed.items():
+    for juror, call in sorted(failed.items(), key=itemgetter(0)):
         if juror not in scored:
             rows.append([juror, "juror", call.status, *[None for _ in criteria], None])
     heads = ("Rater", "Kind", "Said besides", *criteria, "Mean")
@@ -148,7 +149,7 @@ def _comments(opened: Opened) -> str:
 def _calls(opened: Opened) -> None:
     """Show each call to a juror: what was sent, what came back, word for word."""
     st.html(heading("Calls to jurors"))
-    jurors = list(dict.fromkeys(one.juror for one in opened.calls))
+    jurors = sorted({one.juror for one in opened.calls})
     if not jurors:
         st.html(said("No juror was asked from here; imported scores come without calls."))
         return
