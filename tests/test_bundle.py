@@ -36,7 +36,7 @@ base_url = "http://127.0.0.1:9/v1"
 """
 DOCTORS = ("dr-holm", "dr-ude")
 SECRET = "Mrs Krause has chest pain."
-EXPORT = ("rubric", "export", "generic", "--to", "medjury", "--reps", "40")
+EXPORT = ("rubric", "export", "generic", "--to", "medjury", "--reps", "1000")
 
 
 def rows(n: int = 60) -> tuple[str, str]:
@@ -106,7 +106,7 @@ def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
     assert (record["status"], record["reasons"]) == ("validated", [])
     counts = ("n_responses", "n_instances", "n_clinicians", "clinicians_per_response")
     assert [record[name] for name in counts] == [60, 30, 2, 2]
-    assert (record["method"], record["reps"], record["seed"]) == ("paper", 40, 0)
+    assert (record["method"], record["reps"], record["seed"]) == ("paper", 1000, 0)
     assert record["sha256"]["rubric"] == generic.sha256
     criteria = {row["criterion"] for row in record["figures"] if row["scorer"] == "like_for_like"}
     assert criteria == {None, "accuracy", "completeness", "clarity"}
@@ -115,7 +115,7 @@ def test_a_validated_bundle_holds_rubric_schema_panel_and_what_it_rests_on(
 
 def test_its_figures_are_those_of_calibrate(run: Run, exported: Path, panel: str) -> None:
     out = run(
-        "calibrate", "--panel", panel, "--reps", "40", "--criterion", "clarity", "--json", "-"
+        "calibrate", "--panel", panel, "--reps", "1000", "--criterion", "clarity", "--json", "-"
     )
     rows = {row["scorer"]: row for row in json.loads(out[1])["rows"]}
     mine = [row for row in read(exported)["validation"]["figures"] if row["criterion"] == "clarity"]
@@ -211,13 +211,14 @@ def test_a_panel_with_other_settings_does_not_borrow_a_validation(
 
 def test_too_few_or_too_low_is_a_reason_with_the_numbers(exported: Path) -> None:
     record = read(exported)["validation"]
-    weak = record | {"n_instances": 19, "clinicians_per_response": 1.5}
+    weak = record | {"reps": 999, "n_instances": 19, "clinicians_per_response": 1.5}
     weak["figures"] = [
         row | {"boot_low": -0.2} if row["criterion"] is None else row for row in record["figures"]
     ]
     assert reasons(weak) == [
         "19 instances, 20 are needed",
         "1.5 clinicians a response on average, 2 are needed",
+        "999 resamples, 1000 are needed",
         "the lower bound of the jury's ICC(C,2) is -0.200, it must be above 0",
         "the lower bound of like for like is -0.200, it must be above -0.1",
     ]

@@ -12,6 +12,7 @@ from jury.panel import Panel
 
 FORMAT, FORMAT_VERSION = "medjury-bundle", 1
 JSON, PAGE = "bundle.json", "bundle.md"
+LEAST_REPS = 1000  # with few, the bounds of an interval are luck
 Body = Mapping[str, Any]
 SIMULATED = "simulated raters can never validate a jury"
 
@@ -108,6 +109,8 @@ def _too_few(record: Body) -> Iterator[str]:
 
 
 def _too_low(record: Body) -> Iterator[str]:
+    if record["reps"] < LEAST_REPS:
+        yield f"{record['reps']} resamples, {LEAST_REPS} are needed"
     least = record["needed"]
     for scorer, name, bound in (
         ("jury", "the jury's ICC(C,2)", least["icc"]),
