@@ -8,7 +8,7 @@ import test_accessibility_e2e as room
 import test_models_cli as compared
 import test_monitoring_e2e as steering
 from playwright.sync_api import Browser, expect
-from rating_server import Server, serving
+from rating_server import PATIENCE_MS, Server, serving
 from small import Run
 from sqlalchemy import Engine
 
@@ -53,6 +53,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     page.get_by_text("I know that this cannot be undone").click()
     lift.click()
     leaders = page.get_by_role("table", name="3 models, the best by clinicians first")
+    leaders.wait_for(timeout=4 * PATIENCE_MS)
     expect(leaders.get_by_role("rowheader")).to_have_text(["model-one", "model-two", "model-three"])
     for way in WAYS:
         expect(
@@ -68,7 +69,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     page.locator("input[type=file]").set_input_files(
         {"name": "c.csv", "mimeType": "text/csv", "buffer": b"model,usd\nmodel-one,12\nno-such,3\n"}
     )
-    expect(page.get_by_text("no-such")).to_be_visible()
+    expect(page.get_by_text("no-such")).to_be_visible(timeout=4 * PATIENCE_MS)
     page.locator("input[type=file]").set_input_files(
         {
             "name": "c.csv",
@@ -76,7 +77,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
             "buffer": b"model,usd\nmodel-one,12\nmodel-two,3\n",
         }
     )
-    expect(page.get_by_text("further left it costs less")).to_be_visible()
+    expect(page.get_by_text("further left it costs less")).to_be_visible(timeout=4 * PATIENCE_MS)
     steering.settle(page)
     assert [one for one in room._violations(page, axe) if "stFileUploader" not in one] == []
     page.context.close()

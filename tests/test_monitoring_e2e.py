@@ -7,7 +7,7 @@ import pytest
 import test_accessibility_e2e as room
 import test_monitor as months
 from playwright.sync_api import Browser, Page, expect
-from rating_server import Server, new_context, serving
+from rating_server import PATIENCE_MS, Server, new_context, serving
 from small import Run
 from sqlalchemy import Engine
 
@@ -42,7 +42,7 @@ def opened(page: Page, server: Server, path: str) -> None:
 def settle(page: Page) -> None:
     """Wait until nothing more is drawn."""
     unsettled = "[data-testid=stApp]:not([data-test-script-state=notRunning])"
-    page.locator(unsettled).wait_for(state="detached")
+    page.locator(unsettled).wait_for(state="detached", timeout=4 * PATIENCE_MS)
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     for name in ("before <i>all</i>", "after"):
         page.get_by_label("Freeze a report now").fill(name)
         page.get_by_role("button", name="Freeze a report", exact=True).click()
-        expect(page.get_by_text(f"{name} is frozen")).to_be_visible()
+        expect(page.get_by_text(f"{name} is frozen")).to_be_visible(timeout=4 * PATIENCE_MS)
     assert [one.body["name"] for one in frozen_reports(OPERATOR, engine)] == [
         "before <i>all</i>",
         "after",

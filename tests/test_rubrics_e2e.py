@@ -12,7 +12,7 @@ import pytest
 import test_accessibility_e2e as room
 import test_monitoring_e2e as steering
 from playwright.sync_api import Browser, Page, expect
-from rating_server import Server, serving
+from rating_server import PATIENCE_MS, Server, serving
 from small import Run
 from sqlalchemy import Engine
 
@@ -136,7 +136,7 @@ def _copied(page: Page, server: Server) -> None:
     add = page.get_by_role("button", name="Add the new version")
     add.click()
     expect(page.get_by_role("alert").filter(has_text="give the new version")).to_be_visible()
-    page.get_by_label("New version").fill("2")
+    page.get_by_role("textbox", name="New version").fill("2")
     anchors = page.get_by_label("What each point means").first
     kept = anchors.input_value().split("\n")[1:]
     anchors.fill("\n".join(kept))
@@ -152,7 +152,7 @@ def _exported(page: Page, server: Server) -> None:
     """Make the files, which must not call a simulated jury's figures valid."""
     steering.opened(page, server, "rubrics?part=Export")
     page.get_by_role("button", name="Make the files").click()
-    expect(page.get_by_text("Not validated", exact=True)).to_be_visible()
+    expect(page.get_by_text("Not validated", exact=True)).to_be_visible(timeout=4 * PATIENCE_MS)
     expect(page.locator(".mj-verdict")).to_contain_text("simulated")
     with page.expect_download() as got:
         page.get_by_role("button", name="Save the files").click()
