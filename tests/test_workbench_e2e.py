@@ -148,6 +148,7 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     expect(again).to_contain_text("This answer cannot be used")
     expect(rita.get_by_text("Word for word what was sent")).to_have_count(2)
     broken += check(rita, axe, "response")
+    wait_settled(rita)
     rita.keyboard.press("n")
     expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
     rita.locator(".st-key-calls").get_by_text("b", exact=True).click()
@@ -156,7 +157,8 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     assert "response=" in link
     rita.goto(link)
     expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
-    rita.keyboard.press("b")
+    wait_settled(rita)
+    rita.get_by_role("button", name="Back to the list").click()
     rita.locator(".mj-compared").wait_for()
     rita.goto(f"{link.split('?')[0]}?where=a+juror+failed&jury=a&criterion=nonsense&response=999")
     expect(rita.locator(".mj-compared tbody tr")).to_have_count(1)
