@@ -134,10 +134,11 @@ def validation(
     That the jury was held against the clinicians is noted in the ledger, unless it is there.
     """
     found, names = behind(engine, rubric), [str(one["name"]) for one in seats]
+    made_up = [one.name for one in read_panel("simulated").juror]
+    told, least = evidence(found, seats, made_up), needed(engine)
     scores = _scores(engine, found, names)
     figures = _figures(engine, scores, rubric, names, asked) if scores is not None else []
     counts = _counts(scores, rubric, names, figures)
-    least, made_up = needed(engine), [one.name for one in read_panel("simulated").juror]
     record: dict[str, Any] = {
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "version": version("medjury"),
@@ -146,8 +147,7 @@ def validation(
         "seed": asked.seed,
         **counts,
         "needed": {key: getattr(least, key) for key in least.__slots__},
-        "evidence": evidence(found, seats, made_up)
-        | {"record_findings": len(verify_record(engine).findings)},
+        "evidence": told | {"record_findings": len(verify_record(engine).findings)},
         "figures": figures,
         "juries_tried": len(tried(engine)),
         "sha256": {

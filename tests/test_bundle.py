@@ -209,6 +209,14 @@ def test_a_panel_with_other_settings_does_not_borrow_a_validation(
     assert evidence(found, first, ["llama"])["simulated_jurors"] == ["llama"]
 
 
+def test_a_juror_by_the_name_of_a_clinician_is_refused(
+    run: Run, exported: Path, write: Write, tmp_path: Path
+) -> None:
+    panel = str(write("c.toml", PANEL.replace('name = "gpt"', 'name = "dr-ude"')))
+    code, _, err = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "c"))
+    assert (code, "juror dr-ude: a clinician of this study" in err) == (2, True)
+
+
 def test_too_few_or_too_low_is_a_reason_with_the_numbers(exported: Path) -> None:
     record = read(exported)["validation"]
     weak = record | {"reps": 999, "n_instances": 19, "clinicians_per_response": 1.5}

@@ -167,10 +167,19 @@ def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> 
         The jurors: `name`, and the profile they are asked with.
     made_up
         Names that simulated jurors go by.
+
+    Raises
+    ------
+    BadInput
+        If a juror goes by the name of a clinician who rated.
     """
     doctors = [one for one in found.raters if one.kind == Kind.CLINICIAN]
     heard = {one.handle: one for one in found.raters if one.kind == Kind.JUROR}
     names = [str(one["name"]) for one in seats]
+    if both := sorted({one.handle for one in doctors} & {*names}):
+        raise BadInput(
+            f"juror {', '.join(both)}: a clinician of this study; name the juror otherwise"
+        )
     simulated = {name for name, one in heard.items() if one.simulated} | {*made_up}
     simulated |= {str(one["name"]) for one in seats if one["provider"] == "simulated"}
     changed = {
