@@ -1,0 +1,142 @@
+"""The agreement screen in Chromium: the command's figures, each response one click away."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import test_accessibility_e2e as room
+from playwright.sync_api import Browser, Page, expect
+from rating_server import LAPTOP, TABLET, Server, new_context, serving, wait_settled
+from report_study import AUTHOR, rated
+from small import Run
+from sqlalchemy import Engine
+
+from data.person import OPERATOR
+from data.schema import Role
+from data.store import add_people
+
+pytestmark = pytest.mark.e2e
+SIZES = {"laptop": LAPTOP, "tablet": TABLET}
+VIEWS = (
+    "Criteria",
+    "Responses",
+    "Comparisons",
+    "What it hangs on",
+    "Jurors",
+    "Origin",
+    "Report",
+    "Overview",
+)
+MARKUP = "llama <i>4</i> & $x$"
+JURORS = ("gpt", MARKUP)
+axe = room.axe
+
+
+FIRST_MS = 240_000  # the figures are computed when they are first asked for
+
+
+def command(engine: Engine) -> Run:
+    """Return what runs a command on a study."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        call = [sys.executable, "-m", "medjury", *arguments]
+        env = os.environ | {"MEDJURY_DB": str(engine.url)}
+        ran = subprocess.run(call, env=env, capture_output=True, text=True, check=False)
+        return ran.returncode, ran.stdout, ran.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def served(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, str]]:
+    """Serve a study that is rated; return the server and a researcher's code."""
+    rated(command(study), tmp_path_factory.mktemp("files"), JURORS)
+    code = add_people(OPERATOR, study, ["Rita"], Role.RESEARCHER)[0].code
+    with serving(str(study.url)) as server:
+        yield server, code
+
+
+def opened(browser: Browser, served: tuple[Server, str], path: str, size: str = "laptop") -> Page:
+    """Sign in as the researcher and open a page."""
+    server, code = served
+    page = new_context(browser, SIZES[size]).new_page()
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator(".mj-head").wait_for()
+    page.goto(f"{server.address}/{path}")
+    page.locator(".mj-judged, .mj-empty").first.wait_for(timeout=FIRST_MS)
+    return page
+
+
+def view(page: Page, name: str) -> None:
+    page.get_by_role("tab", name=name, exact=True).click()
+    wait_settled(page)
+
+
+def test_the_page_says_what_the_command_says(
+    browser: Browser, served: tuple[Server, str], study: Engine
+) -> None:
+    page = opened(browser, served, "agreement?method=published&criterion=nonsense")
+    told = json.loads(command(study)("calibrate", "--method", "published", "--json", "-")[1])
+    jury = next(row for row in told["rows"] if row["scorer"] == "jury")
+    row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Jury", exact=True))
+    expect(row.first.get_by_role("cell").first).to_have_text(f"{jury['icc']:.3f}")
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("clinician")
+    expect(page.get_by_role("rowheader", name=MARKUP).first).to_be_visible()
+    expect(page).to_have_url(re.compile("method=published"))
+    assert "nonsense" not in page.url
+    page.get_by_text("Figures as a table, and files").first.click()
+    with page.expect_download() as got:
+        page.get_by_role("button", name="CSV", exact=True).click()
+    assert Path(got.value.path()).read_text("utf-8").startswith("label,kind,value,low,high\nJury,")
+    with page.expect_download() as got:
+        page.get_by_role("button", name="SVG", exact=True).click()
+    assert "<svg" in Path(got.value.path()).read_text("utf-8")
+    view(page, "Report")
+    page.get_by_role("button", name="Make the report").click()
+    page.get_by_role("button", name="Report to read and print").wait_for(timeout=FIRST_MS)
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Report to read and print").click()
+    assert "Content-Security-Policy" in Path(got.value.path()).read_text("utf-8")
+    assert AUTHOR not in page.content()
+
+
+def test_a_click_on_a_response_leads_to_the_workbench(
+    browser: Browser, served: tuple[Server, str]
+) -> None:
+    page = opened(browser, served, "agreement?view=Responses")
+    marks = page.locator("[data-testid=stVegaLiteChart]").first.locator(".mark-symbol path")
+    marks.first.wait_for()
+    marks.first.click()
+    page.get_by_text("What you clicked on").wait_for()
+    link = page.get_by_role("table", name="What you clicked on").get_by_role("link").first
+    expect(link).to_have_attribute("href", re.compile(r"^/workbench\?response=r\d+$"))
+    page.context.close()
+
+
+@pytest.mark.parametrize("size", [*SIZES])
+def test_no_view_of_agreement_breaks_wcag_22_aa(
+    size: str, browser: Browser, served: tuple[Server, str], axe: str
+) -> None:
+    page = opened(browser, served, "agreement", size)
+    page.get_by_role("tab", name="Overview").wait_for()
+    found = {}
+    for name in VIEWS:
+        view(page, name)
+        found[name] = room._violations(page, axe)
+    page.context.close()
+    assert "\n".join(f"{name} {one}" for name, broken in found.items() for one in broken) == ""
+
+
+def test_a_study_without_jurors_says_what_to_do_next(browser: Browser, engine: Engine) -> None:
+    code = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0].code
+    with serving(str(engine.url)) as server:
+        page = opened(browser, (server, code), "agreement")
+        expect(page.locator(".mj-empty")).to_contain_text("Run a jury in the lab")
+        page.context.close()

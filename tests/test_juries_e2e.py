@@ -1,0 +1,47 @@
+"""The juries screen in Chromium: sorted, weighed, compared in pairs, and counted."""
+
+import json
+from pathlib import Path
+
+import pytest
+import test_accessibility_e2e as room
+import test_agreement_e2e as agreement
+from playwright.sync_api import Browser, expect
+from rating_server import Server, wait_settled
+from sqlalchemy import Engine
+
+pytestmark = pytest.mark.e2e
+VIEWS = ("Agreement for money", "Two juries", "Ledger", "Ranking")
+axe, served = room.axe, agreement.served
+
+
+def test_juries_are_ranked_sorted_compared_and_counted(
+    browser: Browser, served: tuple[Server, str], study: Engine, axe: str
+) -> None:
+    page = agreement.opened(browser, served, "juries")
+    told = json.loads(agreement.command(study)("juries", "--json", "-")[1])
+    table = page.get_by_role("table", name="Juries, the best first")
+    first = table.get_by_role("rowheader").first
+    expect(first).to_have_text(", ".join(told["rows"][0]["jurors"]))
+    table.get_by_role("button", name="Jurors", exact=True).click()
+    expect(table.get_by_role("columnheader", name="Jurors")).to_have_attribute(
+        "aria-sort", "descending"
+    )
+    expect(first).to_contain_text(", ")
+    with page.expect_download() as got:
+        page.get_by_role("button", name="All juries as CSV").click()
+    assert len(Path(got.value.path()).read_text("utf-8").splitlines()) == 1 + told["n_juries"]
+    broken = {}
+    for view in VIEWS:
+        agreement.view(page, view)
+        if view == "Two juries":
+            row = page.get_by_role("rowheader", name="Difference")
+            row.wait_for(timeout=agreement.FIRST_MS)
+        if view == "Ledger":
+            expect(page.get_by_role("table", name="compositions")).to_be_visible()
+        if view == "Agreement for money":
+            expect(page.locator(".mj-empty")).to_contain_text("nothing to weigh")
+        wait_settled(page)
+        broken[view] = room._violations(page, axe)
+    page.context.close()
+    assert {view: found for view, found in broken.items() if found} == {}
