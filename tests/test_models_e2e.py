@@ -77,7 +77,9 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
             "buffer": b"model,usd\nmodel-one,12\nmodel-two,3\n",
         }
     )
-    expect(page.get_by_text("further left it costs less")).to_be_visible(timeout=4 * PATIENCE_MS)
+    expect(page.locator(".mj-caption", has_text="costs less")).to_be_visible(
+        timeout=4 * PATIENCE_MS
+    )
     steering.settle(page)
     assert [one for one in room._violations(page, axe) if "stFileUploader" not in one] == []
     page.context.close()
