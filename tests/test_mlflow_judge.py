@@ -59,9 +59,10 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
         pytest.skip("uv is not installed")
     own = str(folder / "bin" / "python")
     for asked in (["venv", "-q", str(folder)], ["pip", "install", "-q", "--python", own, "mlflow"]):
-        done = subprocess.run([uv, *asked], capture_output=True, text=True, timeout=280)
-        if done.returncode:
-            pytest.skip(f"uv cannot install mlflow: {done.stderr[-200:]}")
+        try:
+            subprocess.run([uv, *asked], capture_output=True, text=True, timeout=540, check=True)
+        except subprocess.SubprocessError as error:
+            pytest.skip(f"uv cannot install mlflow: {str(error)[:200]}")
     return own
 
 

@@ -177,9 +177,10 @@ def promptfoo(tmp_path_factory: pytest.TempPathFactory) -> str:
     if npm is None:
         pytest.skip("npm is not installed")
     asked = [npm, "install", "promptfoo", "--no-audit", "--no-fund", "--prefix", str(folder)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=240)
-    if done.returncode:
-        pytest.skip(f"npm cannot install promptfoo: {done.stderr[-200:]}")
+    try:
+        subprocess.run(asked, capture_output=True, text=True, timeout=540, check=True)
+    except subprocess.SubprocessError as error:
+        pytest.skip(f"npm cannot install promptfoo: {str(error)[:200]}")
     return str(folder / "node_modules" / ".bin" / "promptfoo")
 
 
