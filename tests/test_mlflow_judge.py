@@ -60,7 +60,13 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> str:
     own = str(folder / "bin" / "python")
     for asked in (["venv", "-q", str(folder)], ["pip", "install", "-q", "--python", own, "mlflow"]):
         try:
-            subprocess.run([uv, *asked], capture_output=True, text=True, timeout=540, check=True)
+            subprocess.run(
+                [uv, *asked],
+                cwd=folder.parent,  # not here: this project's pins are not MLflow's
+                capture_output=True,
+                timeout=540,
+                check=True,
+            )
         except subprocess.SubprocessError as error:
             pytest.skip(f"uv cannot install mlflow: {str(error)[:200]}")
     return own
