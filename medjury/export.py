@@ -1,74 +1,92 @@
-"""`medjury export`: the study as files that spreadsheets and statistics packages read."""
+"""`medjury export`: the study as files for spreadsheets, statistics packages, and another machine."""
 
-import json
-from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
+from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput
-from data.queries import export as rows_of
 from data.store.record import unblind
+from medjury.export_cells import FORMULA, cells
+from medjury.export_files import files_of, write_folder, write_package
 from medjury.options import Db, study_of
-from medjury.output import say
-from medjury.record import AUTHORS, Reason, Who, write_csv
+from medjury.output import counted, say
+from medjury.record import Reason, Who
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-FREE_TEXT = {"comment", "remark", "text", "note", "actor"}
+__all__ = ["FORMULA", "cells", "export"]
+
+Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
+PackageOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE.zip", help="All in one file; `medjury import` reads it back."),
+]
 
 
 def export(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="New, or empty.")],
+    folder: Folder = None,
+    package: PackageOption = None,
+    without_authors: Annotated[
+        bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
+    ] = False,
     unblinded: Annotated[
-        bool, typer.Option("--unblind", help="Write authors.csv too; recorded.")
+        bool, typer.Option("--unblind", help="Name the authors too; recorded.")
+    ] = False,
+    authors_only: Annotated[
+        bool, typer.Option("--authors-only", help="Only who wrote what; recorded.")
     ] = False,
     reason: Reason = "",
     who: Who = "coordinator",
     db: Db = None,
 ) -> None:
-    """Write ratings.csv, readings.csv, spans.csv and events.csv; no author unless asked."""
-    if unblinded != bool(reason.strip()):
-        raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
+    """Write the study as CSV with a data dictionary; no author unless asked."""
+    authors = _authors(without_authors, unblinded, authors_only, reason)
+    if folder is None and package is None:
+        raise BadInput("export what? give a FOLDER, or --package FILE.zip")
     engine = study_of(context, db)
-    _make(folder)
-    if unblinded:
-        write_csv(folder / "authors.csv", AUTHORS, unblind(engine, who, reason))
-    files: dict[str, tuple[tuple[str, ...], Iterator[rows_of.Cells]]] = {
-        "ratings.csv": (rows_of.RATINGS, rows_of.rating_rows(engine)),
-        "readings.csv": (rows_of.READINGS, rows_of.reading_rows(engine)),
-        "spans.csv": (rows_of.SPANS, rows_of.span_rows(engine)),
-        "events.csv": (rows_of.EVENTS, rows_of.event_rows(engine)),
+    _check(package)
+    if folder is not None:
+        _make(folder)
+    who_wrote = [] if authors == "without" else unblind(engine, who, reason)
+    if folder is not None:
+        for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
+            say(f"{name}: {counted(rows, 'row')}")
+    if package is not None:
+        _pack(engine, package, authors, who_wrote)
+
+
+def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
+    """Return "with", "without" or "only", as the options say together."""
+    if without + unblinded + only > 1:
+        raise BadInput("--without-authors, --unblind and --authors-only: give one of them")
+    lifts = unblinded or only
+    if lifts != bool(reason.strip()):
+        named = "--authors-only" if only else "--unblind"
+        raise BadInput(f"{named} needs a --reason, which stays in the record, and only it does")
+    return "only" if only else "with" if unblinded else "without"
+
+
+def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> None:
+    rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
+    named = {
+        "without": "no author named",
+        "with": "authors named",
+        "only": "nothing but the authors",
     }
-    for name, (columns, rows) in files.items():
-        written = write_csv(folder / name, columns, cells(columns, rows))
-        say(f"{name}: {written} rows")
+    say(
+        f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury import` reads it into an empty study"
+    )
 
 
-def cells(columns: Iterable[str], rows: Iterable[rows_of.Cells]) -> Iterator[list[object]]:
-    """Yield rows as a file has them; free text can be no formula in a spreadsheet."""
-    free = [name in FREE_TEXT for name in columns]
-    for row in rows:
-        yield [
-            _harmless(value) if text and isinstance(value, str) else _cell(value)
-            for text, value in zip(free, row, strict=True)
-        ]
-
-
-def _harmless(text: str) -> str:
-    return "'" + text if text.startswith(FORMULA) else text
-
-
-def _cell(value: Any) -> object:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, bool):
-        return int(value)
-    if isinstance(value, dict):
-        return json.dumps(value, sort_keys=True)
-    return "" if value is None else value
+def _check(package: Path | None) -> None:
+    """Refuse a place that a package cannot be written to, before any work is done."""
+    if package is None:
+        return
+    if package.suffix.lower() != ".zip" or not package.parent.is_dir():
+        raise BadFile(f"--package {package}: not a .zip in a folder that exists")
+    if package.exists():
+        raise BadFile(f"--package {package}: is there already; name another file")
 
 
 def _make(folder: Path) -> None:

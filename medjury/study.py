@@ -16,7 +16,7 @@ from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
-from medjury import import_helm
+from medjury import export_restore, import_helm
 from medjury.blinding import mask_new
 from medjury.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.output import counted, progress, say
@@ -27,11 +27,15 @@ FormatOption = Annotated[
 ]
 SourceOption = Annotated[
     str | None,
-    typer.Option("--format", metavar="[csv|jsonl|helm]", help="By default from names and files."),
+    typer.Option(
+        "--format", metavar="[csv|jsonl|helm|package]", help="By default from names and files."
+    ),
 ]
 PathsArgument = Annotated[
     list[Path],
-    typer.Argument(metavar="PATH...", help="CSV or JSON Lines; or folders of finished HELM runs."),
+    typer.Argument(
+        metavar="PATH...", help="CSV or JSON Lines; folders of HELM runs; or a package."
+    ),
 ]
 FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
 
@@ -47,8 +51,12 @@ def import_(
 ) -> None:
     """Bring responses in, with the instances they answer; twice changes nothing.
 
-    Finished HELM runs (a folder, a suite) bring their jurors' ratings with them.
+    Finished HELM runs (a folder, a suite) bring their jurors' ratings with them; a package of
+    `medjury export` brings a whole study.
     """
+    if export_restore.meant(paths, form):
+        export_restore.restore(paths, lambda: _own_study(context, db))
+        return
     if import_helm.meant(paths, form):
         import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
         return

@@ -1,0 +1,205 @@
+"""A study in one file, as `medjury export --package` writes it; it may come from a stranger.
+
+Nothing is unpacked: parts are read out of the file as streams, by names that we know. Everything
+is checked before a study is opened: kind, version, sizes, digests, and every cell of every row.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from data.database import HEAD
+from data.errors import BadFile
+from data.importers.package_cells import AUTHORS, FORMAT, TABLES, VERSION, columns, row
+
+MANIFEST = "manifest.json"
+MOST_PARTS = 100
+MOST_BYTES = 16 << 30
+MOST_MANIFEST = 1 << 20
+MOST_RATIO = 200  # unpacked to packed; tables of ratings have 10 to 40
+FREE_BYTES = 16 << 20  # below this a part may be as dense as it likes
+CHUNK = 1 << 20
+BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+PARTS = {"with": (*TABLES, *AUTHORS), "without": tuple(TABLES), "only": tuple(AUTHORS)}
+
+
+def is_package(path: Path) -> bool:
+    """Tell whether a file means to be a package: by its ending; its content is judged later."""
+    return path.suffix.lower() == ".zip" and path.is_file()
+
+
+class Package:
+    """A package whose manifest, sizes and digests hold; `rows` reads a table of it.
+
+    Attributes
+    ----------
+    manifest
+        As its maker wrote it.
+    sha256
+        Of the whole file: what the record of the study calls it by.
+    authors
+        "with", "without" or "only".
+
+    Raises
+    ------
+    BadFile
+        If anything is not as it must be; says what and what to do.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._opened() as archive:
+            self._check_parts(archive)
+            self.manifest = self._read_manifest(archive)
+            self._check_kind()
+            self.authors: str = self.manifest["authors"]
+            self._check_digests(archive)
+        self.sha256 = _file_sha256(path)
+        for table in self.tables:
+            for _ in self.rows(table):
+                pass
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of its tables, in the order in which they refer to each other."""
+        return PARTS[self.authors]
+
+    def rows(self, table: str) -> Iterator[dict[str, Any]]:
+        """Yield a table's rows as values, read from the file as they are asked for."""
+        name = part(table)
+        with self._opened() as archive, archive.open(name) as raw:
+            lines = io.TextIOWrapper(raw, encoding="utf-8", newline="")
+            yield from self._rows(csv.reader(lines, strict=True), table, name)
+
+    def wrong(self, why: str) -> BadFile:
+        """Return the error that says what is wrong with the package."""
+        return BadFile(f"{self.path}: {why}; nothing was imported")
+
+    def _rows(self, lines: Iterator[list[str]], table: str, name: str) -> Iterator[dict[str, Any]]:
+        expected, number = tuple(columns(table)), 1
+        try:
+            header = tuple(next(lines, []))
+            if header != expected:
+                raise self.wrong(f"{name} has other columns than this medjury writes")
+            for number, cells in enumerate(lines, start=2):
+                if len(cells) != len(expected):
+                    raise self.wrong(f"{name} row {number} has {len(cells)} cells")
+                named = dict(zip(expected, cells, strict=True))
+                yield row(table, named, f"{self.path}: {name} row {number}")
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise self.wrong(f"{name} row {number + 1} is not CSV in UTF-8") from error
+
+    @contextmanager
+    def _opened(self) -> Iterator[zipfile.ZipFile]:
+        """Open the file; whatever a broken one makes Python complain of becomes one message."""
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                yield archive
+        except FileNotFoundError as error:
+            raise BadFile(f"{self.path}: {error.strerror}") from error
+        except BROKEN as error:
+            raise self.wrong(
+                "cannot be read as a package: it is cut off, damaged, encrypted or no zip; "
+                "copy it again from where it was made"
+            ) from error
+
+    def _check_parts(self, archive: zipfile.ZipFile) -> None:
+        """Refuse names that leave the package, links, and what would unpack without end."""
+        parts = archive.infolist()
+        if len(parts) > MOST_PARTS:
+            raise self.wrong(f"holds {len(parts)} files, and a package has at most {MOST_PARTS}")
+        names = [one.filename for one in parts]
+        if len(set(names)) < len(names):
+            raise self.wrong("holds two files of the same name")
+        for one in parts:
+            self._check_part(one)
+        if sum(one.file_size for one in parts) > MOST_BYTES:
+            raise self.wrong(f"would unpack to more than {MOST_BYTES >> 30} GiB")
+
+    def _check_part(self, one: zipfile.ZipInfo) -> None:
+        if ".." in one.filename or one.filename.startswith("/") or "\\" in one.filename:
+            raise self.wrong("holds a file whose path leads out of the package")
+        if stat.S_ISLNK(one.external_attr >> 16):
+            raise self.wrong("holds a link, and a package has only files")
+        dense = one.file_size > MOST_RATIO * max(one.compress_size, 1)
+        if dense and one.file_size > FREE_BYTES:
+            raise self.wrong(f"holds a file that unpacks to over {MOST_RATIO} times its size")
+
+    def _read_manifest(self, archive: zipfile.ZipFile) -> Mapping[str, Any]:
+        if MANIFEST not in archive.namelist():
+            raise self.wrong(
+                f"this zip is no medjury package (it has no {MANIFEST}); a study is put in one "
+                "by `medjury export --package FILE.zip`"
+            )
+        if archive.getinfo(MANIFEST).file_size > MOST_MANIFEST:
+            raise self.wrong(f"its {MANIFEST} is too long to be one")
+        try:
+            found = json.loads(archive.read(MANIFEST))
+        except (ValueError, RecursionError) as error:
+            raise self.wrong(f"its {MANIFEST} is not JSON") from error
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            raise self.wrong(f"its {MANIFEST} is not that of a medjury package")
+        return found
+
+    def _check_kind(self) -> None:
+        """Refuse a package of another version, naming the one that can read it."""
+        said = self.manifest
+        made = str(said.get("medjury", ""))[:20]
+        if said.get("version") != VERSION or said.get("tables") != HEAD:
+            raise self.wrong(
+                f"was written by medjury {made or 'of another version'} (tables "
+                f"{str(said.get('tables', '?'))[:8]!r}, here {HEAD!r}); import it with that version "
+                "and open the study with this one, which brings its tables up to date"
+            )
+        if said.get("authors") not in PARTS or not isinstance(said.get("head"), str):
+            raise self.wrong(f"its {MANIFEST} does not say what it holds")
+
+    def _check_digests(self, archive: zipfile.ZipFile) -> None:
+        """Refuse a package whose files are not exactly those its manifest vouches for."""
+        files = self.manifest.get("files")
+        if not isinstance(files, dict) or not all(isinstance(one, dict) for one in files.values()):
+            raise self.wrong(f"its {MANIFEST} lists no files")
+        present = {one for one in archive.namelist() if one != MANIFEST}
+        needed = {part(table) for table in PARTS[self.manifest["authors"]]}
+        for name in sorted(present ^ set(files)):
+            raise self.wrong(
+                f"{_short(name)} is {'not vouched for' if name in present else 'missing'}"
+            )
+        for name in sorted(needed - present):
+            raise self.wrong(f"{name} is missing")
+        for name in sorted(present):
+            with archive.open(name) as raw:
+                if _sha256(raw) != files[name].get("sha256"):
+                    raise self.wrong(
+                        f"{_short(name)} is not as it was when the package was made (SHA-256); "
+                        "copy it again from where it was made"
+                    )
+
+
+def part(table: str) -> str:
+    """Return the name that a table has in a package."""
+    return f"tables/{table}.csv"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 60 and name.isprintable() else "a file"
+
+
+def _file_sha256(path: Path) -> str:
+    with path.open("rb") as raw:
+        return _sha256(raw)
+
+
+def _sha256(raw: IO[bytes]) -> str:
+    digest = hashlib.sha256()
+    while piece := raw.read(CHUNK):
+        digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,220 @@
+"""Storing a study that comes as a package: its tables as they were, its record included."""
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine, delete, func, insert, text, update
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, col, select
+
+from data.database import transaction
+from data.errors import BadRubric, Conflict, MedjuryError
+from data.importers.batches import batches
+from data.importers.package import Package
+from data.importers.package_cells import EVERY, TABLES
+from data.queries.package import kept_setting
+from data.rubric import Rubric
+from data.schema import Authorship, Event, Kind, Rater, Response, Setting
+from data.store.audit import GENESIS, event_hash, log
+from data.training import SECRET
+
+RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
+WITHHELD = "(author withheld)"
+Row = Mapping[str, Any]
+
+
+@dataclass
+class PackageAdded:
+    """What a package brought: rows by table; `unchanged` where it was there already."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    unchanged: bool = False
+
+
+def import_package(engine: Engine, package: Package, who: str) -> PackageAdded:
+    """Store a package into an empty study, or its authors into the study they belong to.
+
+    All of it or nothing. The rows keep their keys and the record its events, so `verify`
+    and `calibrate` say here what they said there; one event more says where it came from.
+
+    Raises
+    ------
+    BadFile
+        If rows contradict each other, the rubrics or the record.
+    Conflict
+        If the study holds something else, or authors belong to another study.
+    """
+    added = PackageAdded()
+    try:
+        with transaction(engine) as session:
+            if _known(session, package):
+                return PackageAdded(unchanged=True)
+            if package.authors == "only":
+                _authors_into(session, package, added)
+            else:
+                _study_into(session, package, added)
+            action = AUTHORS_ADDED if package.authors == "only" else RESTORED
+            detail = {"sha256": package.sha256, "head": package.manifest["head"]}
+            log(session, who, action, detail | {"authors": package.authors})
+    except IntegrityError as error:
+        raise package.wrong(
+            "its rows do not fit together (a row refers to none, or is twice there)"
+        ) from error
+    return added
+
+
+def _known(session: Session, package: Package) -> bool:
+    """Tell whether this very file was imported before."""
+    query = select(Event.detail).where(col(Event.action).in_((RESTORED, AUTHORS_ADDED)))
+    return any(one.get("sha256") == package.sha256 for one in session.exec(query))
+
+
+def _study_into(session: Session, package: Package, added: PackageAdded) -> None:
+    for model in (Event, Response, Rater):
+        if session.exec(select(model).limit(1)).first() is not None:
+            raise Conflict(
+                f"{package.path}: this study is not empty, and a package becomes a study of its "
+                "own; give another place, such as --db sqlite:///restored.db"
+            )
+    session.execute(delete(Setting))
+    check = _Checked(package)
+    for table in TABLES:
+        given = check.of(table, package.rows(table))
+        added.rows[table] = _insert(session, table, given)
+    if package.authors == "without":
+        keys = session.exec(select(Response.id)).all()
+        rows = ({"response": key, "model": WITHHELD} for key in keys)
+        _insert(session, "authorship", rows)
+    else:
+        _authors(session, package, added)
+    if added.rows["expert"]:
+        session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
+    _continue_keys(session)
+
+
+def _authors_into(session: Session, package: Package, added: PackageAdded) -> None:
+    """Put the authors of a study that came without them where they belong."""
+    head = package.manifest["head"]
+    if session.exec(select(Event.id).where(Event.sha256 == head)).first() is None:
+        raise Conflict(
+            f"{package.path}: holds the authors of another study, or of a later state of this one; "
+            "import the package of the study first"
+        )
+    named = select(Authorship.model).where(Authorship.model != WITHHELD).limit(1)
+    if session.exec(named).first() is not None:
+        raise Conflict(
+            f"{package.path}: this study knows its authors already; nothing was imported"
+        )
+    session.execute(delete(Authorship))
+    _authors(session, package, added)
+    missing = session.exec(
+        select(func.count())
+        .select_from(Response)
+        .where(col(Response.id).not_in(select(Authorship.response)))
+    ).one()
+    if missing:
+        raise package.wrong(f"{missing} responses of the study have no author in it")
+
+
+def _authors(session: Session, package: Package, added: PackageAdded) -> None:
+    """Store authors and masks, and the whole text of what is shown with a mask."""
+    originals: dict[int, str] = {}
+
+    def rows() -> Iterator[Row]:
+        for one in package.rows("authorship"):
+            if one["original"] is not None:
+                originals[one["response"]] = one["original"]
+            yield {"response": one["response"], "model": one["model"]}
+
+    added.rows["authorship"] = _insert(session, "authorship", rows())
+    added.rows["mask"] = _insert(session, "mask", package.rows("mask"))
+    masked = set(session.exec(select(Response.id).where(col(Response.shown).is_not(None))))
+    if set(originals) != masked:
+        raise package.wrong("its authors do not fit the responses: other texts are masked")
+    for key, whole in originals.items():
+        session.execute(update(Response).where(col(Response.id) == key).values(text=whole))
+
+
+class _Checked:
+    """Rows that hold against each other as they pass: rubrics, scores, the chain of events."""
+
+    def __init__(self, package: Package) -> None:
+        self.package = package
+        self.rubrics: dict[str, Rubric] = {}
+        self.raters: dict[int, tuple[str, str]] = {}
+        self.head = GENESIS
+
+    def of(self, table: str, rows: Iterator[dict[str, Any]]) -> Iterator[Row]:
+        """Yield a table's rows as the study stores them."""
+        check = getattr(self, f"_{table}", None)
+        for number, one in enumerate(rows, start=2):
+            try:
+                yield check(one) if check else one
+            except (MedjuryError, ValueError) as error:
+                raise self.package.wrong(f"tables/{table}.csv row {number}: {error}") from error
+        if table == "event" and self.head != self.package.manifest["head"]:
+            raise self.package.wrong("its record does not end as its manifest says")
+
+    def _rubric(self, one: dict[str, Any]) -> Row:
+        try:
+            rubric = Rubric.from_json(one["body"])
+        except ValueError as error:  # of pydantic, which would quote the text
+            raise BadRubric("not a rubric") from error
+        if rubric.sha256 != one["sha256"]:
+            raise BadRubric("the rubric is not the one its SHA-256 names")
+        self.rubrics[rubric.sha256] = rubric
+        return one
+
+    def _rater(self, one: dict[str, Any]) -> Row:
+        self.raters[one["id"]] = one["handle"], one["kind"]
+        return one
+
+    def _response(self, one: dict[str, Any]) -> Row:
+        masked = one.pop("masked")
+        return one | {"shown": one["text"] if masked else None}
+
+    def _rating(self, one: dict[str, Any]) -> Row:
+        who, kind = self.raters.get(one["rater"], ("", ""))
+        rubric = self.rubrics.get(one["rubric_sha256"] or "")
+        if rubric is not None:
+            rubric.score(one["criterion"], one["score"], who, f"response {one['response']}")
+        elif kind != Kind.METRIC:
+            raise BadRubric("a rating without its rubric")
+        return one
+
+    def _setting(self, one: dict[str, Any]) -> Row:
+        if not kept_setting(one["key"]):
+            raise ValueError("a setting that no package brings")
+        return one
+
+    def _event(self, one: dict[str, Any]) -> Row:
+        if one["previous"] != self.head or event_hash(Event(**one)) != one["sha256"]:
+            raise ValueError(
+                "the record does not hold from here on; run `medjury verify` where it was made"
+            )
+        self.head = one["sha256"]
+        return one
+
+
+def _insert(session: Session, table: str, rows: Iterator[Row]) -> int:
+    stored = 0
+    for batch in batches(rows):
+        session.execute(insert(EVERY[table]), [dict(one) for one in batch])
+        stored += len(batch)
+    return stored
+
+
+def _continue_keys(session: Session) -> None:
+    """Let PostgreSQL number on after the keys that came with the rows; SQLite does of itself."""
+    if session.get_bind().dialect.name != "postgresql":
+        return
+    for table, model in EVERY.items():
+        if "id" in model.model_fields:
+            session.execute(
+                text(
+                    f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "  # noqa: S608 - our names
+                    f"GREATEST((SELECT MAX(id) FROM {table}), 1))"
+                )
+            )

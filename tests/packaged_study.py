@@ -1,0 +1,113 @@
+"""A study with everything in it, and packages of it, for the tests of packages."""
+
+import csv
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from small import Run
+from sqlalchemy import Engine, text
+from sqlmodel import Session
+
+from data.card import Marked, Reply
+from data.database import open_study
+from data.queries import next_task
+from data.store import Slot, assign, invite, submit
+from medjury import main
+
+HEADER = [
+    "instance_id",
+    "benchmark",
+    "context",
+    "prompt",
+    "reference",
+    "response_id",
+    "model",
+    "response",
+]
+SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
+ODD = "=1+1,\t\"said\"\r\n'quoted' \u00e9 \U0001f600 nul-free\rend"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a study with odd texts, a masked author, clinicians, jurors, a metric and a reading."""
+    folder = tmp_path_factory.mktemp("made")
+    url = f"sqlite:///{folder / 'study.db'}"
+    with (folder / "responses.csv").open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(HEADER)
+        for n in range(12):
+            said = f"As GPT-4o by OpenAI I say {n}" if n == 3 else f"answer {n} {ODD}"
+            asked = (f"i{n}", "visits", ODD, "=write", "" if n % 4 else "'ref")
+            lines.writerow([*asked, f"r{n}", f"model-{n % 3}", said])
+    rows = ["response_id,rater,kind,pass,replicate,accuracy,completeness,clarity"]
+    for n in range(12):
+        rows += [
+            f"r{n},{who},clinician,{again},0,{1 + n % 5},{1 + (n + k) % 4},{2 + k / 3}"
+            for k, who in enumerate(("dr_a", "dr_b", "dr_c"))
+            for again in range(1 + (n % 3 == 0))
+        ]
+        rows += [
+            f"r{n},j{k},juror,0,{m},{1 + n % 5},{1 + (n * k) % 5},4" for k in (1, 2) for m in (0, 1)
+        ]
+    (folder / "ratings.csv").write_text("\n".join(rows), encoding="utf-8")
+    for command in (("import", "responses.csv"), ("ratings", "ratings.csv")):
+        with pytest.raises(SystemExit, match="0"):
+            main([command[0], str(folder / command[1]), "--db", url])
+    with pytest.raises(SystemExit, match="0"):
+        main(["measure", "rouge-l", "--db", url])
+    engine = open_study(url)
+    _read_one(engine)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.dispose()
+    return folder / "study.db"
+
+
+def _read_one(engine: Engine) -> None:
+    """Let a clinician rate one response in the rating room, with a remark and a marked stretch."""
+    invite(engine, ["dr_z"])
+    assign(engine, [Slot("dr_z", 1, 1), Slot("dr_z", 2, 2)], seed=0, per_response=1)
+    with Session(engine) as session:
+        rater = session.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'"))
+    task = next_task(engine, int(rater))
+    assert task is not None
+    spans = (Marked("accuracy", 0, 4, "wrong"),)
+    submit(engine, int(rater), task.card.code, Reply(SCORES, comment=ODD, spans=spans), 5.5)
+
+
+@pytest.fixture
+def whole(made: Path, tmp_path: Path) -> Iterator[Engine]:
+    """Return a study of the test's own, where `run` looks for it."""
+    shutil.copy(made, tmp_path / "study.db")
+    engine = open_study(f"sqlite:///{tmp_path / 'study.db'}")
+    yield engine
+    engine.dispose()
+
+
+def restored(tmp_path: Path, name: str = "there.db") -> tuple[str, str]:
+    return "--db", f"sqlite:///{tmp_path / name}"
+
+
+def packed(run: Run, tmp_path: Path, *options: str, name: str = "study.zip") -> Path:
+    path = tmp_path / name
+    code, _, err = run("export", "--package", str(path), *options)
+    assert code == 0, err
+    return path
+
+
+def tables_of(url: str) -> dict[str, list[Any]]:
+    from sqlalchemy import create_engine, inspect
+
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        found = {
+            name: sorted(map(repr, connection.execute(text(f'SELECT * FROM "{name}"'))))  # noqa: S608
+            for name in inspect(engine).get_table_names()
+            if name not in ("event", "setting", "account", "access")
+        }
+    engine.dispose()
+    return found

@@ -1,0 +1,134 @@
+"""A stranger's package does no harm: one message, and nothing written."""
+
+import hashlib
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from packaged_study import made, packed, restored, tables_of, whole
+from small import Run
+from sqlalchemy import Engine
+
+__all__ = ["made", "whole"]
+
+
+def altered(path: Path, change: Callable[[dict[str, bytes]], None], *, vouch: bool = False) -> Path:
+    """Write the package anew with other parts; `vouch` makes the manifest say so too."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    change(parts)
+    if vouch:
+        manifest = json.loads(parts["manifest.json"])
+        for name in manifest["files"]:
+            manifest["files"][name]["sha256"] = hashlib.sha256(parts[name]).hexdigest()
+        parts["manifest.json"] = json.dumps(manifest).encode()
+    to = path.with_name("altered.zip")
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in parts.items():
+            archive.writestr(name, body)
+    return to
+
+
+def swap(name: str, old: str, new: str) -> Callable[[dict[str, bytes]], None]:
+    def change(parts: dict[str, bytes]) -> None:
+        assert old.encode() in parts[name], parts[name][:300]
+        parts[name] = parts[name].replace(old.encode(), new.encode(), 1)
+
+    return change
+
+
+def says(**said: object) -> Callable[[dict[str, bytes]], None]:
+    def change(parts: dict[str, bytes]) -> None:
+        manifest = json.loads(parts["manifest.json"])
+        parts["manifest.json"] = json.dumps(manifest | said).encode()
+
+    return change
+
+
+def put(name: str, body: bytes | None) -> Callable[[dict[str, bytes]], None]:
+    def change(parts: dict[str, bytes]) -> None:
+        parts.pop(name, None)
+        if body is not None:
+            parts[name] = body
+
+    return change
+
+
+REFUSED = {
+    "a changed rating": (swap("tables/rating.csv", "accuracy", "clarity"), False, "SHA-256"),
+    "a missing table": (put("tables/rating.csv", None), False, "tables/rating.csv is missing"),
+    "a file too many": (put("run.sh", b"rm"), False, "run.sh is not vouched for"),
+    "a path out of it": (put("../../evil", b"x"), False, "leads out of the package"),
+    "an absolute path": (put("/etc/evil", b"x"), False, "leads out of the package"),
+    "no manifest": (put("manifest.json", None), False, "no medjury package"),
+    "a broken manifest": (put("manifest.json", b"{"), False, "not JSON"),
+    "another manifest": (put("manifest.json", b"[]"), False, "not that of a medjury package"),
+    "a deep manifest": (put("manifest.json", b"[" * 99_999), False, "not JSON"),
+    "another version": (says(version=2, medjury="9.9"), False, "medjury 9.9"),
+    "other tables": (says(tables="0001"), False, "tables '0001'"),
+    "an unknown kind": (says(authors="all"), False, "does not say what it holds"),
+    "odd files": (says(files=[]), False, "lists no files"),
+    "a bomb": (put("tables/rating.csv", b"0" * (20 << 20)), False, "200 times"),
+    "a score off the scale": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,9.0,"), True, "the scale of"),
+    "a score that is text": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,Mrs Doe,"), True, "column score: not a number"),
+    "a score that is NaN": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,nan,"), True, "not a finite number"),
+    "another header": (swap("tables/rating.csv", "criterion", "kriterion"), True, "other columns"),
+    "a rating of nothing": (swap("tables/rating.csv", "\n1,1,", "\n1,4711,"), True, "do not fit together"),
+    "another rubric": (swap("tables/rubric.csv", "scale", "scales"), True, "rubric"),
+    "a changed event": (swap("tables/event.csv", "responses imported", "nothing happened"), True, "does not hold"),
+    "a secret": (swap("tables/setting.csv", "per_response", "signing_key"), True, "no package brings"),
+    "a whole number too long": (swap("tables/rating.csv", "\n1,1,", "\n1,99999999999999999999,"), True, "not a whole number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_strangers_package_is_refused_with_one_message(
+    run: Run, whole: Engine, tmp_path: Path, what: str
+) -> None:
+    change, vouch, said = REFUSED[what]
+    path = altered(packed(run, tmp_path), change, vouch=vouch)
+    there = restored(tmp_path)
+    code, out, err = run("import", str(path), *there)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.startswith("medjury: ")
+    assert len(err.strip().splitlines()) == 1
+    assert "Mrs Doe" not in err
+    if (tmp_path / "there.db").exists():
+        assert not any(
+            rows for name, rows in tables_of(there[1]).items() if name != "alembic_version"
+        )
+
+
+def test_a_package_that_is_cut_off_or_is_none_is_refused(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    path = packed(run, tmp_path)
+    body = path.read_bytes()
+    for number, wrong in enumerate(
+        (b"", b"PK\x03\x04", body[: len(body) // 2], body[:-40], b"hello")
+    ):
+        broken = tmp_path / f"broken{number}.zip"
+        broken.write_bytes(wrong)
+        code, _, err = run("import", str(broken), *restored(tmp_path))
+        assert (code, len(err.strip().splitlines())) == (2, 1)
+        assert "cannot be read as a package" in err
+    flipped = bytearray(body)
+    flipped[len(body) // 3] ^= 0xFF
+    path.write_bytes(flipped)
+    assert run("import", str(path), *restored(tmp_path))[0] == 2
+    assert not (tmp_path / "there.db").exists()
+
+
+def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path) -> None:
+    path = packed(run, tmp_path)
+    with zipfile.ZipFile(path, "a") as archive:
+        link = zipfile.ZipInfo("tables/link.csv")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+    code, _, err = run("import", str(path), *restored(tmp_path))
+    assert code == 2
+    assert "holds a link" in err
