@@ -52,7 +52,7 @@ def show(
     list of mappings
         What the reader clicked on.
     """
-    spec = (dict(chart) if isinstance(chart, Mapping) else drawing.plain(chart)) | FRAME
+    spec = _as_one_image(chart if isinstance(chart, Mapping) else drawing.plain(chart)) | FRAME
     listed = plotted(spec) if rows is None else [*rows]
     with st.container(key=f"chart-{name}"):
         if "params" in spec:
@@ -166,6 +166,21 @@ def _rows(part: Any) -> list[list[Row]]:
     data = part.get("data")
     own = [data["values"]] if isinstance(data, Mapping) and "values" in data else []
     return own + [found for key, one in part.items() if key != "data" for found in _rows(one)]
+
+
+def _as_one_image(part: Any) -> Any:
+    """Return a chart that is one image with one name: its marks are not read out one by one."""
+    if isinstance(part, list):
+        return [_as_one_image(one) for one in part]
+    if not isinstance(part, Mapping):
+        return part
+    found = {key: one if key == "data" else _as_one_image(one) for key, one in part.items()}
+    if "mark" in found and "encoding" in found:
+        mark = found["mark"]
+        found["mark"] = (
+            {"type": mark, "aria": False} if isinstance(mark, str) else mark | {"aria": False}
+        )
+    return found
 
 
 def _mark(layer: Mapping[str, Any]) -> str:
