@@ -89,4 +89,4 @@ def _chosen(
     """Ask for one of what there is; what the URL says besides is not taken."""
     ask: Callable[..., str | None] = place.selectbox
     found = ask(label, options, key=key, bind="query-params")
-    return found if found in options else options[0]
+    return found if found is not None and found in options else options[0]
