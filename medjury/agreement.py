@@ -15,7 +15,7 @@ from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_
 from medjury.agreement_table import print_table
 from medjury.freezing import Freeze, Name, freeze_calibration, named
 from medjury.options import Db, Json, Seed, study_of
-from medjury.output import check_json, progress, say, write_json
+from medjury.output import progress, say, write_json
 from medjury.record import steered
 from medjury.reporting import (
     NOWHERE,
@@ -77,9 +77,7 @@ def calibrate(
         )
     if kept not in REFERENCES:
         raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
-    check_json(json_to)
     places = Places(html, markdown, csv, latex)
-    places.check(json_to)
     engine = study_of(context, db)
     chosen = named_jurors(panel, jurors)
     asked = Asked(

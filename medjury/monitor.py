@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 import typer
 
-from medjury.monitor_metrics import check_place, openmetrics, write_openmetrics
+from medjury.monitor_metrics import openmetrics, write_openmetrics
 from medjury.monitor_parts import Wanted
 from medjury.monitor_study import monitored
 from medjury.monitor_words import print_monitored
 from medjury.options import Db, Json, Seed, study_of
-from medjury.output import STANDARD_OUTPUT, check_json, write_json
+from medjury.output import STANDARD_OUTPUT, write_json, writes_to
 from medjury.scores import named_jurors
 
 FALLEN = 1
@@ -20,7 +20,12 @@ Method = Literal["paper", "published"]
 Every = Literal["week", "month", "quarter"]
 Metrics = Annotated[
     Path | None,
-    typer.Option("--openmetrics", metavar="FILE", help="For a scraper; - is standard output."),
+    typer.Option(
+        "--openmetrics",
+        metavar="FILE",
+        help="For a scraper; - is standard output.",
+        callback=writes_to,
+    ),
 ]
 
 
@@ -55,7 +60,6 @@ def monitor(
 ) -> None:
     """Follow how far the jury agrees with clinicians; exit 1 when it has fallen."""
     _check(min_icc, target, (baseline, baseline_report, target))
-    _check_places(json_to, metrics_to)
     wanted = Wanted(
         jurors=named_jurors(panel, jurors),
         panel=panel,
@@ -92,13 +96,6 @@ def _check(min_icc: float, target: float | None, targets: tuple[float | None, ..
         raise typer.BadParameter("1 leaves no room to fall below", param_hint="--target")
     if sum(one is not None for one in targets) > 1:
         raise typer.BadParameter("give one of --baseline, --baseline-report and --target")
-
-
-def _check_places(json_to: Path | None, metrics_to: Path | None) -> None:
-    check_json(json_to)
-    check_place(metrics_to)
-    if json_to is not None and json_to == metrics_to:
-        raise typer.BadParameter("--json and --openmetrics cannot go to the same place")
 
 
 def _day(since: str | None) -> date | None:

@@ -1,15 +1,13 @@
 """OpenMetrics text for a scraper: figures, names of benchmarks and jurors, and nothing else."""
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from data.errors import BadFile
-from medjury.output import STANDARD_OUTPUT
+from medjury.output import STANDARD_OUTPUT, write_files
 
 if TYPE_CHECKING:
     from medjury.monitor_study import Monitored
@@ -48,24 +46,12 @@ def openmetrics(found: "Monitored") -> str:
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def check_place(to: Path | None) -> None:
-    """Refuse a place that metrics cannot be written to, before any work is done."""
-    if to is not None and to != STANDARD_OUTPUT and (to.is_dir() or not to.parent.is_dir()):
-        raise BadFile(f"--openmetrics {to}: not a file in a folder that exists")
-
-
 def write_openmetrics(text: str, to: Path) -> None:
     """Write the text, whole or not at all: a scraper may read at any moment."""
     if to == STANDARD_OUTPUT:
         print(text, end="")
         return
-    part = to.with_name(f".{to.name}.{os.getpid()}")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(to)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise BadFile(f"--openmetrics {to}: {error.strerror}") from error
+    write_files({"--openmetrics": (to, text)})
 
 
 def _families(found: "Monitored") -> Iterable[Gauge]:

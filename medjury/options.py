@@ -11,6 +11,7 @@ from data.database import DEFAULT_URL, open_study
 from data.errors import BadInput
 from data.queries import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped
+from medjury.output import writes_to
 
 VARIABLE = "MEDJURY_DB"
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
@@ -24,7 +25,12 @@ Db = Annotated[
 ]
 Json = Annotated[
     Path | None,
-    typer.Option("--json", metavar="FILE", help="Write the figures as JSON; - is standard output."),
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the figures as JSON; - is standard output.",
+        callback=writes_to,
+    ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 RubricOption = Annotated[

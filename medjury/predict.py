@@ -14,7 +14,7 @@ from medjury.agreement import Names
 from medjury.agreement_ledger import Looked
 from medjury.export import FORMULA, cells
 from medjury.options import Db, Json, Seed, study_of
-from medjury.output import check_json, progress, say, write_json
+from medjury.output import progress, say, write_json, writes_to
 from medjury.predict_table import print_predicted
 from medjury.record import steered, write_csv
 from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from calibration.predicted_row import PredictedRow
     from calibration.scores import Scores
 
+CsvNew = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write a row a response; new.", callback=writes_to),
+]
 IDS = ("response_id", "benchmark", "instance_id")
 
 
@@ -38,15 +42,13 @@ def predict(
     min_jurors: Annotated[
         int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
     ] = None,
-    csv_to: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write a row a response; new.")
-    ] = None,
+    csv_to: CsvNew = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Predict what clinicians would say of responses they did not rate, from a validated jury."""
-    check_json(json_to)
-    _check_csv(csv_to)
+    if csv_to is not None and csv_to.exists():
+        raise BadFile(f"--csv {csv_to}: is there already; name another file")
     chosen = named_jurors(panel, jurors)
     asked = Asked(chosen, benchmark, criterion, level, seed, min_jurors)
     engine = study_of(context, db)
@@ -175,11 +177,3 @@ def _harmless(name: str) -> str:
 def _figure(value: Any) -> Any:
     value = value.item() if hasattr(value, "item") else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _check_csv(to: Path | None) -> None:
-    """Refuse a file that is there, or a folder that is not, before any work is done."""
-    if to is not None and to.exists():
-        raise BadFile(f"--csv {to}: is there already; name another file")
-    if to is not None and not to.parent.is_dir():
-        raise BadFile(f"--csv {to}: not a file in a folder that exists")

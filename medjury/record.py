@@ -19,7 +19,7 @@ from data.store.record import unblind as lift_blind
 from data.store.settings import set_setting
 from medjury.bundle_verify import verify_bundle
 from medjury.options import Db, Json, study_of
-from medjury.output import say, show, write_json
+from medjury.output import say, show, write_json, writes_to
 
 FINDINGS = 1
 AUTHORS = ("response_id", "model")
@@ -86,7 +86,8 @@ def unblind(
     reason: Reason = "",
     who: Who = "coordinator",
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="Instead of standard output.")
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Instead of standard output.", callback=writes_to),
     ] = None,
     db: Db = None,
 ) -> None:

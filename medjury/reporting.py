@@ -1,6 +1,5 @@
 """`medjury calibrate --html F --markdown F --csv F --latex F`: a report for readers elsewhere."""
 
-import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadFile, NoStudy
+from data.errors import NoStudy
 from data.queries.ledger import tried
 from data.schema import now
 from data.store.ledger import remember
-from medjury.output import STANDARD_OUTPUT, say
+from medjury.output import say, write_files, writes_to
 from medjury.report_study import study_of_report
 
 if TYPE_CHECKING:
@@ -30,14 +29,24 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a report to read and print.")
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Write a report to read and print.", callback=writes_to
+    ),
 ]
 Markdown = Annotated[
-    Path | None, typer.Option("--markdown", metavar="FILE", help="Write the table as Markdown.")
+    Path | None,
+    typer.Option(
+        "--markdown", metavar="FILE", help="Write the table as Markdown.", callback=writes_to
+    ),
 ]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Write the table as CSV.")]
+Csv = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write the table as CSV.", callback=writes_to),
+]
 Latex = Annotated[
-    Path | None, typer.Option("--latex", metavar="FILE", help="Write the table for LaTeX.")
+    Path | None,
+    typer.Option("--latex", metavar="FILE", help="Write the table for LaTeX.", callback=writes_to),
 ]
 
 
@@ -49,16 +58,6 @@ class Places:
     markdown: Path | None = None
     csv: Path | None = None
     latex: Path | None = None
-
-    def check(self, json_to: Path | None) -> None:
-        """Refuse a place that cannot be written to, or named twice, before any work is done."""
-        seen = {} if json_to in (None, STANDARD_OUTPUT) else {_real(json_to): "--json"}
-        for name, to in self.named():
-            if to == STANDARD_OUTPUT or to.is_dir() or not to.parent.is_dir():
-                raise BadFile(f"{name} {to}: not a file in a folder that exists")
-            if other := seen.get(_real(to)):
-                raise BadFile(f"{name} {to}: {other} is to be written there; name another file")
-            seen[_real(to)] = name
 
     def named(self) -> Iterator[tuple[str, Path]]:
         """Yield the option and the file of every report that is asked for."""
@@ -109,8 +108,7 @@ def look_beyond(
 
 def write_reports(engine: Engine, places: Places, told: Told, json_to: Path | None) -> None:
     """Write every report that is asked for, all or none."""
-    texts = {to: _text(engine, name, told) for name, to in places.named()}
-    _write(texts)
+    write_files({name: (to, _text(engine, name, told)) for name, to in places.named()})
     for name, to in places.named():
         say(f"{name.removeprefix('--')} report: {to}", json_to)
 
@@ -168,22 +166,3 @@ def _page(engine: Engine, told: Told) -> str:
 
     facts, beyond = facts_of(engine, told), told.beyond
     return page(Content(told.body["rows"], told.found, beyond.criteria, beyond.paired, facts))
-
-
-def _write(texts: Mapping[Path, str]) -> None:
-    """Write all files beside their places first; then move them there, each in one step."""
-    beside = {to: to.with_name(f".{to.name}.{os.getpid()}.part") for to in texts}
-    try:
-        for to, text in texts.items():
-            beside[to].write_text(text, encoding="utf-8", newline="")
-        for to, part in beside.items():
-            part.replace(to)
-    except OSError as error:
-        raise BadFile(f"{error.filename}: {error.strerror}") from error
-    finally:
-        for part in beside.values():
-            part.unlink(missing_ok=True)
-
-
-def _real(path: Path | None) -> Path:
-    return (path or Path()).resolve()

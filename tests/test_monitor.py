@@ -187,7 +187,7 @@ BAD = [
     (("--every", "day"), "--every"),
     (("--jurors", "nobody"), "no ratings by a juror nobody"),
     (("--benchmark", "other"), "no benchmark other"),
-    (("--json", "-", "--openmetrics", "-"), "cannot go to the same place"),
+    (("--json", "-", "--openmetrics", "-"), "--json is to be written there"),
     (("--openmetrics", "/nowhere/at/all"), "not a file in a folder that exists"),
 ]
 
