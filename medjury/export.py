@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput
 from data.store.record import unblind
+from medjury import redcap
 from medjury.export_cells import FORMULA, cells
 from medjury.export_files import files_of, write_folder, write_package
 from medjury.options import Db, study_of
@@ -27,6 +28,9 @@ def export(
     context: typer.Context,
     folder: Folder = None,
     package: PackageOption = None,
+    to_redcap: Annotated[
+        Path | None, typer.Option("--redcap", metavar="FOLDER", help="For rating in REDCap.")
+    ] = None,
     without_authors: Annotated[
         bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
     ] = False,
@@ -42,9 +46,13 @@ def export(
 ) -> None:
     """Write the study as CSV with a data dictionary; no author unless asked."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
-    if folder is None and package is None:
-        raise BadInput("export what? give a FOLDER, or --package FILE.zip")
+    if folder is None and package is None and (to_redcap is None or authors != "without"):
+        raise BadInput("export what? give a FOLDER, --package FILE.zip or --redcap FOLDER")
     engine = study_of(context, db)
+    if to_redcap is not None:
+        found = redcap.open_readings(engine)
+        _make(to_redcap)
+        redcap.write_redcap(engine, to_redcap, found)
     _check(package)
     if folder is not None:
         _make(folder)

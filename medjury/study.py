@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
 from data.importers.ratings import RatingFile
+from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
 from data.importers.table import Format, TableFile
 from data.queries import benchmarks
@@ -16,14 +17,15 @@ from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
-from medjury import export_restore, import_helm
+from medjury import export_restore, import_helm, redcap
 from medjury.blinding import mask_new
 from medjury.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.output import counted, progress, say
 
 GENERIC = "generic"
 FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="[csv|jsonl]", help="By default from the name.")
+    str | None,
+    typer.Option("--format", metavar="[csv|jsonl|redcap]", help="By default from the name."),
 ]
 SourceOption = Annotated[
     str | None,
@@ -112,16 +114,29 @@ def ratings(
     path: FileArgument,
     rubric: RubricOption = None,
     form: FormatOption = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="REDCap: forms that are not complete, too.")
+    ] = False,
     db: Db = None,
 ) -> None:
-    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'."""
-    table = TableFile(path, _format(form))
-    rows = RatingFile(table)
-    engine = study_of(context, db)
+    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's raw export."""
+    from_redcap = form == "redcap"
+    if incomplete and not from_redcap:
+        raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
+    table = TableFile(path, "csv" if from_redcap else _format(form))
+    rows: RatingFile | RedcapFile
+    if from_redcap:
+        engine = study_of(context, db)
+        rows = redcap.redcap_file(engine, table, incomplete)
+    else:
+        rows = RatingFile(table)
+        engine = study_of(context, db)
     chosen = rubric_named(engine, rubric)
     with progress(f"reading {path.name}", table.size_bytes) as at:
         added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
     _say_ratings(table, rows, added)
+    if isinstance(rows, RedcapFile):
+        redcap.say_left(rows)
 
 
 def rubric_for(benchmark: str) -> Rubric:
@@ -173,7 +188,7 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
         )
 
 
-def _say_ratings(table: TableFile, rows: RatingFile, added: RatingsAdded) -> None:
+def _say_ratings(table: TableFile, rows: RatingFile | RedcapFile, added: RatingsAdded) -> None:
     say(
         f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
         f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "

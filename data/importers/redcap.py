@@ -1,0 +1,215 @@
+"""REDCap: the fields of a rubric's rating forms, and ratings out of a raw export.
+
+The names of all fields follow from the rubrics alone, so whoever reads an export knows what the
+dictionary said.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from data.importers.ratings import _time
+from data.importers.rows import Origin, RatingRow
+from data.importers.table import Cells, TableFile
+from data.rubric import Rubric
+from data.schema import Kind
+
+RECORD, CODE, RATER, RUBRIC = "record_id", "mj_code", "mj_rater", "mj_rubric"
+LONGEST = 26  # what REDCap advises for a variable
+INSTANCE, EVENT = "redcap_repeat_instance", "redcap_event_name"
+COMPLETE, NOT_COMPLETE = "2", {"0": "incomplete", "1": "unverified", "": "incomplete"}
+LABELS = {"complete", "incomplete", "unverified"}
+RAW = (
+    "this is an export of labels, or was edited; in REDCap choose Export data, "
+    "CSV / Microsoft Excel (raw data)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The rating form of one rubric: its REDCap name, and criterion -> variable."""
+
+    name: str
+    rubric: Rubric
+    variables: Mapping[str, str]
+    comment: str
+
+    @property
+    def complete(self) -> str:
+        """Name of the column that says how far the form is."""
+        return f"{self.name}_complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Whose reading of what a record is."""
+
+    response_id: str
+    rater: str
+    pass_: int
+
+
+def forms(rubrics: Sequence[Rubric]) -> list[Form]:
+    """Return the form of each rubric, with variables by REDCap's rules, all of them different."""
+    found, names, variables = [], set[str](), set[str]()
+    for number, rubric in enumerate(sorted(rubrics, key=lambda one: (one.name, one.sha256)), 1):
+        name = variable(f"rate_{rubric.name}", names)
+        comment = variable(f"r{number}_comment", variables)
+        own = {one: variable(f"r{number}_{one}", variables) for one in rubric.criteria}
+        found.append(Form(name, rubric, own, comment))
+    return found
+
+
+def variable(wanted: str, taken: set[str]) -> str:
+    """Return a name that REDCap takes: a-z, digits and _, at most 26, begun by a letter, not taken."""
+    plain = re.sub(r"[^a-z0-9]+", "_", wanted.lower()).strip("_")
+    plain = plain if plain[:1].isalpha() else f"v_{plain}"
+    name, number = plain[:LONGEST].strip("_"), 1
+    while name in taken:
+        number += 1
+        end = f"_{number}"
+        name = plain[: LONGEST - len(end)].strip("_") + end
+    taken.add(name)
+    return name
+
+
+class RedcapFile:
+    """A raw export of REDCap; iterating gives one `RatingRow` a score.
+
+    Parameters
+    ----------
+    table
+        The file.
+    known
+        The forms of the study's rubrics.
+    readings
+        Response code -> whose reading of what; the codes of the study's assignments.
+    incomplete
+        Take forms that are not marked complete too.
+
+    Attributes
+    ----------
+    missing
+        Scores left empty in forms that are taken.
+    left
+        How far the forms were that are not taken -> their number; "not begun" are empty ones.
+
+    Raises
+    ------
+    BadFile
+        If this is no raw export, or not of this study's dictionary.
+    BadRow
+        While iterating, at the first row that is wrong.
+    """
+
+    def __init__(
+        self,
+        table: TableFile,
+        known: Sequence[Form],
+        readings: Mapping[str, Reading],
+        incomplete: bool = False,
+    ) -> None:
+        self.table, self.readings, self.incomplete = table, readings, incomplete
+        self.missing, self.left = 0, Counter[str]()
+        self.forms = [one for one in known if one.complete in table.columns]
+        if "Record ID" in table.columns or "Complete?" in table.columns:
+            raise table.wrong(RAW)
+        for column in (RECORD, CODE):
+            if column not in table.columns:
+                raise table.wrong(f"column {column!r} is missing; {RAW}, with all fields")
+        if not self.forms:
+            asked = ", ".join(one.complete for one in known)
+            raise table.wrong(f"no rating form is in it ({asked}); export all instruments")
+        for form in self.forms:
+            absent = [one for one in form.variables.values() if one not in table.columns]
+            if absent:
+                raise table.wrong(f"column {absent[0]!r} is missing; export all fields")
+
+    def __iter__(self) -> Iterator[RatingRow]:
+        codes = self._codes()
+        seen: dict[tuple[str, str], Origin] = {}
+        for origin, cells in self.table:
+            record = cells[RECORD].strip()
+            for form in self.forms:
+                if self._taken(origin, cells, form):
+                    if first := seen.get((record, form.name)):
+                        raise origin.wrong(
+                            INSTANCE if cells.get(INSTANCE) else RECORD,
+                            record,
+                            f"{form.name} of this record is filled in row {first.row} too (an event "
+                            "or a repeat): a record is one reading; keep one of them",
+                        )
+                    seen[record, form.name] = origin
+                    yield from self._scores(
+                        origin, cells, form, self._reading(origin, codes[record])
+                    )
+
+    def _codes(self) -> dict[str, str]:
+        """Return each record's code; with events or repeats it stands in one of the rows only."""
+        codes: dict[str, str] = {}
+        for origin, cells in self.table:
+            record, code = cells[RECORD].strip(), cells[CODE].strip()
+            if not record:
+                raise origin.wrong(RECORD, "", "must not be empty")
+            if code and codes.get(record) not in (None, "", code):
+                raise origin.wrong(CODE, "", "another row of this record has another code")
+            codes[record] = code or codes.get(record, "")
+        return codes
+
+    def _taken(self, origin: Origin, cells: Cells, form: Form) -> bool:
+        """Tell whether a row's form is to be imported; count it where it is not."""
+        state = cells[form.complete].strip()
+        if state.lower() in LABELS:
+            raise self.table.wrong(RAW)
+        if state != COMPLETE and state not in NOT_COMPLETE:
+            raise origin.wrong(form.complete, "", "must be 0, 1 or 2; " + RAW)
+        empty = not any(cells[one].strip() for one in form.variables.values())
+        if empty and state != COMPLETE:
+            self.left["not begun"] += state != ""
+            return False
+        if state != COMPLETE and not self.incomplete:
+            self.left[NOT_COMPLETE[state]] += 1
+            return False
+        return True
+
+    def _reading(self, origin: Origin, code: str) -> Reading:
+        if code not in self.readings:
+            raise origin.wrong(
+                CODE, "", "no reading of this study has this code; is it another study's export?"
+            )
+        return self.readings[code]
+
+    def _scores(
+        self, origin: Origin, cells: Cells, form: Form, reading: Reading
+    ) -> Iterator[RatingRow]:
+        when = cells.get(f"{form.name}_timestamp", "").strip()
+        at = _time(origin, when) if when and when != "[not completed]" else None
+        for criterion, name in form.variables.items():
+            score = cells[name].strip()
+            if not score:
+                self.missing += 1
+                continue
+            _refuse_label(self.table, form.rubric, criterion, score)
+            yield RatingRow(
+                origin=origin,
+                response_id=reading.response_id,
+                rater=reading.rater,
+                kind=Kind.CLINICIAN,
+                criterion=criterion,
+                score=score,
+                comment=cells.get(form.comment, ""),
+                rated_at=at,
+                pass_=reading.pass_,
+            )
+
+
+def _refuse_label(table: TableFile, rubric: Rubric, criterion: str, score: str) -> None:
+    anchors = next(one.anchors for one in rubric.criterion if one.name == criterion)
+    named = any(_plain(score).endswith(_plain(words)) for words in anchors.values())
+    if named and any(sign.isalpha() for sign in score):
+        raise table.wrong(RAW)
+
+
+def _plain(words: str) -> str:
+    return re.sub(r"\W+", " ", words).strip().lower()
