@@ -91,6 +91,7 @@ def test_the_page_says_what_the_command_says(
     expect(page.get_by_role("rowheader", name=MARKUP).first).to_be_visible()
     expect(page).to_have_url(re.compile("method=published"))
     assert "nonsense" not in page.url
+    wait_settled(page)
     page.get_by_text("Figures as a table, and files").first.click()
     with page.expect_download() as got:
         page.get_by_role("button", name="CSV", exact=True).click()
