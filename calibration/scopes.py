@@ -32,10 +32,7 @@ def scopes(
     Unknown, BadInput, TooFew
         As `table.agreement_table`, before the first is yielded.
     """
-    chosen = known_jurors(scores, sitting.jurors)
-    _check_options(asked)
-    _check_criterion(scores, asked.criterion)
-    jury = _jury(chosen, sitting.needed)
+    jury = checked(scores, sitting, asked)
     found = composites(scores, asked.criterion)
     if not (found.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
@@ -45,6 +42,14 @@ def scopes(
         advance = _Progress(told, place, len(names), loops * asked.reps)
         yield _scope(scores, (found, again), name, jury, asked, advance)
         told((place + 1) / len(names))
+
+
+def checked(scores: Scores, sitting: Sitting, asked: Asked) -> Panel | None:
+    """Return the jury, None without jurors; raise what `scopes` would of names and options."""
+    chosen = known_jurors(scores, sitting.jurors)
+    _check_options(asked)
+    _check_criterion(scores, asked.criterion)
+    return _jury(chosen, sitting.needed)
 
 
 def why_undefined_scope(scores: Scores, scope: Scope) -> str:

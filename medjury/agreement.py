@@ -140,7 +140,7 @@ def print_agreement(
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.scopes import known_jurors
+    from calibration.scopes import Sitting, checked
 
     take = sound_only if asked.references == "sound" else all_instances
     everything = scores_of(engine)
@@ -148,7 +148,7 @@ def print_agreement(
     kept: Kept = take(engine, chosen)
     jury, silent = asked.jurors or all_jurors(kept.scores), silent_jurors(engine, kept.scores)
     scores = replace(kept.scores, silent=frozenset(silent)) if asked.jurors else kept.scores
-    known_jurors(scores, jury)
+    checked(scores, Sitting(jury or None, asked.min_jurors), _options(asked))
     _say_who(jury, silent, json_to, seated=bool(asked.jurors))
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         seen = _computed(engine, asked, scores, jury, everything.ratings)
@@ -184,14 +184,12 @@ def _computed(
 ) -> Computed:
     """Return all that is asked for; the ledger is told of the jury."""
     from calibration.details import details
-    from calibration.scope import Asked as Options
     from calibration.scope import compared_names
     from calibration.scopes import Sitting
     from calibration.table import agreement_table, to_json
 
-    method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
-    options = Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared)
-    needed = asked.min_jurors or len(jury)
+    options = _options(asked)
+    method, needed = options.method, asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", method, _instances(asked))
     found: dict[str, list[dict[str, Any]]] = {}
     more, beyond, sitting = (
@@ -220,6 +218,13 @@ def _computed(
         if more:
             found = details(scores, sitting, options, known_of(engine, looked, asked.families))
     return Computed(table, body, found, beyond, looked, options)
+
+
+def _options(asked: Asked) -> "Options":
+    from calibration.scope import Asked as Options
+
+    method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
+    return Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared)
 
 
 def _instances(asked: Asked) -> str:

@@ -17,7 +17,7 @@ from medjury.jury_batch import FULL_PRICES, in_batches, still_in_batches
 from medjury.jury_figures import beside
 from medjury.jury_missing import missing
 from medjury.jury_probe import Named, probe
-from medjury.options import Db, Json, study_of
+from medjury.options import Db, Json, finite, study_of
 from medjury.output import check_json, counted, progress, say, show, write_json
 
 MISSING = 1
@@ -28,7 +28,9 @@ jury = typer.Typer(no_args_is_help=True, help="Juries: run a panel, probe its ju
 def run(
     context: typer.Context,
     panel: Named,
-    max_usd: Annotated[float | None, typer.Option(help="Never spend more in this run.")] = None,
+    max_usd: Annotated[
+        float | None, typer.Option(help="Never spend more in this run.", callback=finite)
+    ] = None,
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,

@@ -13,7 +13,7 @@ from jury.tally import RunResult
 from medjury.jury import MISSING, before, cost_of, how
 from medjury.jury_advice import advice
 from medjury.jury_probe import Named
-from medjury.options import Db, Json, study_of
+from medjury.options import Db, Json, finite, study_of
 from medjury.output import check_json, counted, progress, say, write_json
 
 RULE = "marked: more than half of the jurors who answered, at least two, say so"
@@ -22,7 +22,9 @@ RULE = "marked: more than half of the jurors who answered, at least two, say so"
 def check(
     context: typer.Context,
     panel: Named,
-    max_usd: Annotated[float | None, typer.Option(help="Never spend more in this run.")] = None,
+    max_usd: Annotated[
+        float | None, typer.Option(help="Never spend more in this run.", callback=finite)
+    ] = None,
     concurrency: Annotated[int, typer.Option(help="Requests in flight at a time.")] = 8,
     benchmark: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
     json_to: Json = None,

@@ -11,7 +11,7 @@ from medjury.monitor_metrics import openmetrics, write_openmetrics
 from medjury.monitor_parts import Wanted
 from medjury.monitor_study import monitored
 from medjury.monitor_words import print_monitored
-from medjury.options import Db, Json, Seed, study_of
+from medjury.options import Db, Json, Seed, finite, study_of
 from medjury.output import STANDARD_OUTPUT, write_json, writes_to
 from medjury.scores import named_jurors
 
@@ -31,7 +31,9 @@ Metrics = Annotated[
 
 def monitor(
     context: typer.Context,
-    min_icc: Annotated[float, typer.Option(help="Below this agreement has fallen.")] = 0.4,
+    min_icc: Annotated[
+        float, typer.Option(help="Below this agreement has fallen.", callback=finite)
+    ] = 0.4,
     every: Annotated[Every, typer.Option(help="Calendar period.")] = "month",
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Show and watch only from this day on.")
@@ -43,7 +45,9 @@ def monitor(
     baseline_report: Annotated[
         int | None, typer.Option(metavar="ID", help="A frozen report is the target.")
     ] = None,
-    target: Annotated[float | None, typer.Option(metavar="ICC", help="A known target.")] = None,
+    target: Annotated[
+        float | None, typer.Option(metavar="ICC", help="A known target.", callback=finite)
+    ] = None,
     panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
     jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")] = None,
     method: Annotated[Method, typer.Option()] = "paper",

@@ -44,7 +44,8 @@ def print_monitored(found: "Monitored", to: Path | None = None) -> None:
 def _judgement(found: "Monitored") -> str:
     if not found.judged:
         return f"NOT JUDGED: {found.reason}"
-    return f"{'FALLEN' if found.fallen else 'not fallen'}: {found.reason}"
+    none = f"; {found.watched.reason}" if found.wanted.baseline and found.watched.reason else ""
+    return f"{'FALLEN' if found.fallen else 'not fallen'}: {found.reason}{none}"
 
 
 def _reports(rows: Sequence[Mapping[str, Any]], to: Path | None) -> None:

@@ -1,5 +1,6 @@
 """Options that several commands share, and how the study is opened."""
 
+import math
 import os
 from pathlib import Path
 from typing import Annotated
@@ -33,6 +34,15 @@ Json = Annotated[
     ),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse "nan" and "inf", which pass every range: the callback of each option with a number."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number")
+    return value
+
+
 RubricOption = Annotated[
     str | None, typer.Option("--rubric", help="A rubric that ships with medjury, or a folder.")
 ]

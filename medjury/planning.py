@@ -13,7 +13,7 @@ from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
 from medjury.agreement_ledger import Looked
-from medjury.options import Db, Json, Seed, study_of
+from medjury.options import Db, Json, Seed, finite, study_of
 from medjury.output import check_json, progress, write_json
 from medjury.planning_rows import EITHER, Expected, Piloted, Wanted, plan_rows, power_rows
 from medjury.planning_words import print_plan, sentences, to_json
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having planned with 0.75
+SHARED = 0.5  # of the errors of two scorers, where no pilot tells
 PILOT_ONLY = {"--db": "db", "--panel": "panel", "--jurors": "jurors", "--benchmark": "benchmark"}
 
 
@@ -48,37 +49,49 @@ def plan(
         typer.Option(min=0, max=0.99, help="ICC(C,2) expected, as the agreement table has it."),
     ] = None,
     single_icc: Annotated[
-        float | None, typer.Option(min=0, max=0.99, help="Single-rater ICC expected instead.")
+        float | None,
+        typer.Option(min=0, max=0.99, help="Single-rater ICC expected instead."),
     ] = None,
     pilot: Annotated[
         bool, typer.Option("--pilot", help="Take both from the ratings of this study.")
     ] = False,
     width: Annotated[
-        float, typer.Option(min=0.01, max=2, help="Of the 95 % interval, end to end.")
+        float,
+        typer.Option(min=0.01, max=2, help="Of the 95 % interval, end to end."),
     ] = 0.3,
     per_response: Annotated[int, typer.Option(min=1, help="Clinicians per response.")] = 2,
     assurance: Annotated[
-        float, typer.Option(min=0.5, max=0.99, help="Share of studies to obtain the width.")
+        float,
+        typer.Option(min=0.5, max=0.99, help="Share of studies to obtain the width."),
     ] = 0.8,
     clinicians: Annotated[
         int | None, typer.Option(min=1, help="Clinicians there are, for the load of each.")
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option("--minutes-per-response", min=0.01, help="With --pilot, by default measured."),
+        typer.Option(
+            "--minutes-per-response",
+            min=0.01,
+            help="With --pilot, by default measured.",
+            callback=finite,
+        ),
     ] = None,
     responses: Annotated[
         int | None, typer.Option(min=4, help="Responses you can afford: what will they give?")
     ] = None,
     difference: Annotated[
-        float | None, typer.Option(min=0.001, max=1, help="Between two ICC(C,2), to be shown.")
+        float | None,
+        typer.Option(min=0.001, max=1, help="Between two ICC(C,2), to be shown."),
     ] = None,
     shared: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--shared-error", min=0, max=0.99, help="Of the two scorers; not for --pilot."
+            "--shared-error",
+            min=0,
+            max=0.99,
+            help="Of the two scorers, by default 0.5; not for --pilot.",
         ),
-    ] = 0.5,
+    ] = None,
     population: Annotated[
         int | None, typer.Option(min=4, help="Instances there are at all, if few.")
     ] = None,
@@ -94,9 +107,11 @@ def plan(
     source = Source(icc, single_icc, pilot, db, panel, jurors, benchmark)
     wanted = Wanted(
         width, per_response, assurance, clinicians, minutes, responses, difference, population,
-        shared, seed,
+        SHARED if shared is None else shared, seed,
     )  # fmt: skip
     _check(source, wanted)
+    if pilot and shared is not None:
+        raise BadInput("--shared-error is assumed, --pilot measures it: leave one of them out")
     with progress("planning", None):
         found = piloted(context, source, seed) if pilot else None
     if found and minutes is None:

@@ -13,7 +13,7 @@ from data.errors import BadFile, BadInput, Unknown
 from medjury.agreement import Names
 from medjury.agreement_ledger import Looked
 from medjury.export import FORMULA, cells
-from medjury.options import Db, Json, Seed, study_of
+from medjury.options import Db, Json, Seed, finite, study_of
 from medjury.output import progress, say, write_json, writes_to
 from medjury.predict_table import print_predicted
 from medjury.record import steered, write_csv
@@ -37,7 +37,9 @@ def predict(
     jurors: Names = None,
     benchmark: Annotated[str | None, typer.Option(metavar="NAME", help="Only this one.")] = None,
     criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals, between 0 and 1.")] = 0.9,
+    level: Annotated[
+        float, typer.Option(help="Of the intervals, between 0 and 1.", callback=finite)
+    ] = 0.9,
     seed: Seed = 0,
     min_jurors: Annotated[
         int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
@@ -81,17 +83,20 @@ def predicted(engine: Engine, asked: Asked, json_to: Path | None = None) -> "Pre
 
     from calibration.predicted import predictions
     from calibration.scope import Asked as Options
-    from calibration.scopes import Sitting
+    from calibration.scopes import Sitting, checked
 
     if not 0 < asked.level < 1:
         raise BadInput(f"--level {asked.level:g}: give a share between 0 and 1, such as 0.9")
     if asked.seed < 0:
         raise BadInput(f"--seed {asked.seed}: give 0 or more")
     everything = scores_of(engine)
-    jury = _jury(engine, everything, asked, json_to)
+    silent = silent_jurors(engine, everything)
+    jury = _jury(everything, asked, silent)
     scores = _seated(everything, jury, asked.benchmark)
     sitting = Sitting(jury, asked.min_jurors)
     options = Options(criterion=asked.criterion, seed=asked.seed)  # as `calibrate` by default
+    checked(scores, sitting, options)
+    _say_who(asked, jury, silent, json_to)
     with threadpool_limits(1), progress("resampling", 1.0) as at:
         found = predictions(scores, sitting, options, asked.level, at)
     needed = asked.min_jurors or len(jury)
@@ -100,23 +105,27 @@ def predicted(engine: Engine, asked: Asked, json_to: Path | None = None) -> "Pre
     return found
 
 
-def _jury(engine: Engine, scores: "Scores", asked: Asked, json_to: Path | None) -> list[str]:
-    """Return the jury, and say who it is and who was asked in vain."""
+def _jury(scores: "Scores", asked: Asked, silent: list[str]) -> list[str]:
+    """Return the jury; refuse a juror whom the study does not know."""
     jury = asked.jurors or all_jurors(scores)
     if not jury:
         raise BadInput(
             "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
             "rate, `medjury ratings FILE` brings in ratings made elsewhere"
         )
-    say(f"jury: {', '.join(jury)}", json_to)
-    if silent := silent_jurors(engine, scores):
-        seat = "without a score from them" if asked.jurors else "not in this jury"
-        say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
     known = {*scores.raters("juror"), *silent}
     if lost := [name for name in jury if name not in known]:
         has = f"it has {', '.join(sorted(known))}" if known else "it has none"
         raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
     return list(dict.fromkeys(jury))
+
+
+def _say_who(asked: Asked, jury: list[str], silent: list[str], json_to: Path | None) -> None:
+    """Print who sits on the jury, and who was asked in vain."""
+    say(f"jury: {', '.join(jury)}", json_to)
+    if silent:
+        seat = "without a score from them" if asked.jurors else "not in this jury"
+        say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
 
 
 def _seated(scores: "Scores", jury: list[str], benchmark: str | None) -> "Scores":

@@ -11,7 +11,7 @@ from data.errors import BadFile, BadInput
 from data.queries import assigned, design_items
 from data.store import Invitation, invite
 from data.store import assign as store_assignments
-from medjury.options import Db, Json, Seed, study_of, url_of
+from medjury.options import Db, Json, Seed, finite, study_of, url_of
 from medjury.output import counted, say, show, write_json
 
 
@@ -21,7 +21,9 @@ def assign(
         str, typer.Option(metavar="FILE|N", help="A file with a name a line, or how many.")
     ],
     per_response: Annotated[int, typer.Option(help="Clinicians who rate a response.")] = 2,
-    repeats: Annotated[float, typer.Option(help="Share shown a second time, hidden.")] = 0.1,
+    repeats: Annotated[
+        float, typer.Option(help="Share shown a second time, hidden.", callback=finite)
+    ] = 0.1,
     seed: Seed = 0,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design; store nothing.")] = False,
     json_to: Json = None,

@@ -182,7 +182,7 @@ BAD = [
     (("--since", "March"), "write it as 2026-03-01"),
     (("--since", "2031-01-01"), "clinicians have rated no response since then"),
     (("--min-icc", "1.5"), "at most 1"),
-    (("--min-icc", "nan"), "is no ICC"),
+    (("--min-icc", "nan"), "nan is not a number"),
     (("--baseline", "2", "--target", "0.5"), "give one of"),
     (("--every", "day"), "--every"),
     (("--jurors", "nobody"), "no ratings by a juror nobody"),

@@ -1,6 +1,9 @@
 """Options that several commands share: what they refuse, and with what exit code."""
 
+from pathlib import Path
+
 import pytest
+from report_study import rated
 from small import Run
 
 SEEDED = [["assign", "--raters", "2"], *([one] for one in ("calibrate", "juries", "models"))]
@@ -13,3 +16,57 @@ def test_a_seed_below_0_is_a_usage_error(command: list[str], run: Run) -> None:
     assert code == 2
     assert "--seed" in error
     assert "greater than or equal to 0" in error
+
+
+NUMBERS = [
+    *(["monitor", name] for name in ("--min-icc", "--target")),
+    ["predict", "--level"],
+    ["jury", "run", "simulated", "--max-usd"],
+    ["assign", "--raters", "2", "--repeats"],
+    ["plan", "--icc", "0.5", "--minutes-per-response"],
+]
+IN_A_RANGE = [["plan", "--icc", "0.5", "--width"], ["plan", "--single-icc"]]
+
+
+@pytest.mark.parametrize("command", NUMBERS, ids=" ".join)
+def test_an_infinite_number_is_a_usage_error(command: list[str], run: Run) -> None:
+    code, out, error = run(*command, "inf")
+    assert (code, out) == (2, "")
+    assert f"'{command[-1]}': inf is not a number" in " ".join(error.split())
+
+
+@pytest.mark.parametrize("command", NUMBERS + IN_A_RANGE, ids=" ".join)
+def test_what_is_no_number_is_a_usage_error(command: list[str], run: Run) -> None:
+    code, out, error = run(*command, "nan")
+    assert (code, out) == (2, "")
+    assert f"'{command[-1]}'" in " ".join(error.split())
+
+
+UNKNOWN = [
+    (["predict", "--benchmark", "nope"], "--benchmark nope"),
+    (["predict", "--criterion", "nope"], "criterion nope"),
+    (["predict", "--min-jurors", "9"], "the jury has 2 jurors"),
+    (["predict", "--jurors", "nobody"], "no ratings by a juror nobody"),
+    (["calibrate", "--criterion", "nope"], "criterion nope"),
+    (["calibrate", "--min-jurors", "9"], "the jury has 2 jurors"),
+    (["plan", "--pilot", "--shared-error", ".3"], "--shared-error is assumed"),
+]
+
+
+def test_what_the_study_does_not_know_is_said_before_anything_else(
+    run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path)
+    for command, said in UNKNOWN:
+        code, out, error = run(*command)
+        assert (code, out) == (2, ""), command
+        assert said in error
+        assert len(error.splitlines()) == 1
+
+
+def test_a_baseline_of_more_periods_than_there_are_is_said_in_the_last_line(
+    run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path)
+    last = run("monitor", "--baseline", "99", "--reps", "20")[1].splitlines()[-1]
+    assert "no CUSUM: 1 period with enough instances, and 99 make the baseline" in last
