@@ -1,5 +1,6 @@
 """`medjury import` and `medjury ratings`: files into the study."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
-from medjury import export_restore, import_helm, redcap
+from medjury import export_restore, import_helm, import_inspect, redcap
 from medjury.blinding import mask_new
 from medjury.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.output import counted, progress, say
@@ -30,13 +31,16 @@ FormatOption = Annotated[
 SourceOption = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="[csv|jsonl|helm|package]", help="By default from names and files."
+        "--format",
+        metavar="[csv|jsonl|helm|inspect|package]",
+        help="By default from names and files.",
     ),
 ]
 PathsArgument = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PATH...", help="CSV or JSON Lines; folders of HELM runs; or a package."
+        metavar="PATH...",
+        help="CSV or JSON Lines; folders of HELM runs; logs of Inspect; or a package.",
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
@@ -53,14 +57,18 @@ def import_(
 ) -> None:
     """Bring responses in, with the instances they answer; twice changes nothing.
 
-    Finished HELM runs (a folder, a suite) bring their jurors' ratings with them; a package of
-    `medjury export` brings a whole study.
+    Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
+    ratings with them; a package of `medjury export` brings a whole study.
     """
     if export_restore.meant(paths, form):
         export_restore.restore(paths, lambda: _own_study(context, db))
         return
     if import_helm.meant(paths, form):
         import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
+        return
+    if import_inspect.meant(paths, form):
+        own = partial(_own_study, context, db)
+        import_inspect.bring(paths, benchmark, rubric, json_to, own, rubric_for)
         return
     path = _only(paths, json_to)
     table = TableFile(path, _format(form))

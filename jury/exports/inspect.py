@@ -1,0 +1,72 @@
+"""Inspect: a scorer that Inspect runs, with medjury's prompt and Inspect's own clients.
+
+A juror is asked through Inspect, so that its calls stand in Inspect's log; the question and the
+reading of answers are those of the grader that promptfoo and MLflow use too.
+"""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from data.rubrics.files import rubric_toml
+from jury.exports.export import Export, ExportRow
+from jury.exports.promptfoo import grader
+from jury.panel import Juror
+
+SCORER_FILE, TASK_FILE = "medjury_scorer.py", "medjury_task.py"
+SAMPLES_FILE, MODELS_FILE = "samples.json", "medjury_models.json"
+OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
+SERVICE = "medjury"
+
+
+def write(export: Export) -> dict[str, str]:
+    """Return the scorer, a task on the study's instances, the rubric, and what was validated.
+
+    Raises
+    ------
+    BadInput
+        If a juror is simulated: there is no model that Inspect could ask.
+    """
+    told = grader(export)
+    models = {one.name: inspect_model(one) for one in export.panel.juror}
+    return told | {
+        SCORER_FILE: _template(SCORER_FILE),
+        TASK_FILE: _template(TASK_FILE),
+        MODELS_FILE: json.dumps(models, indent=2) + "\n",
+        SAMPLES_FILE: json.dumps(_samples(export.rows), indent=1) + "\n",
+        "rubric/rubric.toml": rubric_toml(export.rubric),
+        "rubric/prompt.txt": export.rubric.prompt,
+    }
+
+
+def inspect_model(juror: Juror) -> dict[str, Any]:
+    """Return a juror as `get_model` of Inspect takes it: name, address, and its client's options."""
+    own = OWN_HOSTS[juror.provider] == juror.host
+    if juror.provider == "anthropic":
+        return {"model": f"anthropic/{juror.model}", "base_url": juror.base_url, "args": {}}
+    name = f"openai/{juror.model}" if own else f"openai-api/{SERVICE}/{juror.model}"
+    return {"model": name, "base_url": juror.base_url, "args": {"responses_api": False}}
+
+
+def _samples(rows: tuple[ExportRow, ...]) -> list[dict[str, Any]]:
+    """Return every response as a sample; one that only repeats an instance has a number after it."""
+    seen: dict[str, int] = {}
+    samples = []
+    for row in rows:
+        number = seen[row.instance_id] = seen.get(row.instance_id, 0) + 1
+        samples.append(
+            {
+                "id": row.instance_id if number == 1 else f"{row.instance_id}#{number}",
+                "first": number == 1,
+                "context": row.context,
+                "prompt": row.prompt,
+                "reference": row.reference,
+                "response": row.response,
+            }
+        )
+    return samples
+
+
+def _template(name: str) -> str:
+    stem = name.removeprefix("medjury_").removesuffix(".py")
+    return (files("jury.exports") / f"inspect_{stem}.txt").read_text("utf-8")
