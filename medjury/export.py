@@ -8,11 +8,11 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput
 from data.store.record import unblind
-from medjury import redcap
+from medjury import methods, redcap
 from medjury.export_cells import FORMULA, cells
 from medjury.export_files import files_of, write_folder, write_package
 from medjury.options import Db, study_of
-from medjury.output import counted, say
+from medjury.output import counted, say, writes_to
 from medjury.record import Reason, Who
 
 __all__ = ["FORMULA", "cells", "export"]
@@ -31,6 +31,15 @@ def export(
     to_redcap: Annotated[
         Path | None, typer.Option("--redcap", metavar="FOLDER", help="For rating in REDCap.")
     ] = None,
+    to_methods: Annotated[
+        Path | None,
+        typer.Option(
+            "--methods",
+            metavar="FILE.md",
+            help="A methods section and a GRRAS checklist.",
+            callback=writes_to,
+        ),
+    ] = None,
     without_authors: Annotated[
         bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
     ] = False,
@@ -46,14 +55,17 @@ def export(
 ) -> None:
     """Write the study as CSV with a data dictionary; no author unless asked."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
-    if folder is None and package is None and (to_redcap is None or authors != "without"):
-        raise BadInput("export what? give a FOLDER, --package FILE.zip or --redcap FOLDER")
+    nothing_else = to_redcap is None and to_methods is None
+    if folder is None and package is None and (nothing_else or authors != "without"):
+        raise BadInput("export what? give a FOLDER, --package, --redcap or --methods")
     engine = study_of(context, db)
+    _check(package)
     if to_redcap is not None:
         found = redcap.open_readings(engine)
         _make(to_redcap)
         redcap.write_redcap(engine, to_redcap, found)
-    _check(package)
+    if to_methods is not None:
+        methods.write_methods(engine, to_methods)
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
