@@ -80,6 +80,30 @@ def test_every_table_says_what_is_simulated():
     assert {one["simulated"] for one in found if one["scorer"] == "jury"} == {"1"}
 
 
+def test_a_table_of_simulated_raters_says_so_in_a_sentence_of_its_own_and_marks_its_rows():
+    everybody = ("claude", "gpt", "llama", *(f"dr{i}" for i in range(5)))
+    rows = table_rows(study(n=24, simulated=everybody))
+    said = f"Simulated raters: {', '.join(sorted(everybody))}; nothing here is evidence."
+    assert f"**{said}**" in markdown(rows, "how")
+    assert f"how. {said}}}" in latex(rows, "how")
+    assert r"| Jury \(simulated\) |" in markdown(rows, "how")
+    assert "Jury (simulated) &" in latex(rows, "how")
+    assert "ICC(A,1) (simulated)" not in latex(rows, "how")
+
+
+def test_a_table_of_some_simulated_raters_calls_only_their_rows_no_evidence():
+    text = latex(table_rows(study(n=24, simulated=("claude",))), "how")
+    assert "Simulated raters: claude; no row marked (simulated) is evidence." in text
+    assert "gpt &" in text
+    assert "Simulated" not in latex(table_rows(study(n=24)), "how")
+
+
+def test_a_mean_over_pairs_of_few_responses_is_called_fragile():
+    rows = [{**one, "scorer": "clinicians"} for one in hostile("x")]
+    rows[0]["note"] = "fragile: 3 of 4 pairs share fewer than 10 responses"
+    assert "Clinicians, by pairs, fragile &" in latex(rows, "how")
+
+
 def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
     rows = table_rows(study(n=24, simulated=("claude",)))
     table = AGREEMENT.table("c", rows, grouped=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibration.report.agreement_tables import AGREEMENT
-from calibration.report.numbers import MINUS, is_simulated, known
+from calibration.report.numbers import MINUS, is_simulated, known, simulated_raters
 from calibration.report.tables import EMPTY, Table
 
 Row = Mapping[str, Any]
@@ -47,6 +47,8 @@ def markdown(rows: Sequence[Row], how: str) -> str:
     """Return the agreement table in Markdown, a table a benchmark; `how` is said above it."""
     table = _table(rows)
     parts = [f"{_plain(table.caption)}. {_plain(how)}."]
+    if said := simulated_words(rows):
+        parts.append(f"**{_plain(said)}**")
     for group in table.groups:
         parts.append(f"**{_plain(group.heading)}**")
         lines = [table.columns, *group.rows]
@@ -75,13 +77,13 @@ def table_csv(rows: Sequence[Row], how: Mapping[str, Any]) -> str:
 
 def latex(rows: Sequence[Row], how: str) -> str:
     r"""Return the agreement table for LaTeX; it takes `\usepackage{booktabs}`."""
-    table = _table(rows)
+    table, words = _table(rows), f"{CAPTION}. {how}."
     width = len(table.columns)
     lines = [
         r"% needs \usepackage{booktabs} and \usepackage[T1]{fontenc}",
         r"\begin{table}",
         r"\centering",
-        rf"\caption{{{_tex(table.caption)}. {_tex(how)}.}}",
+        rf"\caption{{{_tex(' '.join(filter(None, (words, simulated_words(rows)))))}}}",
         rf"\begin{{tabular}}{{l{'r' * (width - 1)}}}",
         r"\toprule",
         _line(table.columns),
@@ -94,7 +96,16 @@ def latex(rows: Sequence[Row], how: str) -> str:
 
 
 def _table(rows: Sequence[Row]) -> Table:
-    return AGREEMENT.table(CAPTION, rows, grouped=True)
+    return AGREEMENT.marked(CAPTION, rows)
+
+
+def simulated_words(rows: Sequence[Row]) -> str:
+    """Return who is simulated and what that means for the table; "" where nobody is."""
+    names = simulated_raters(rows)
+    if not names:
+        return ""
+    what = "nothing here" if all(map(is_simulated, rows)) else "no row marked (simulated)"
+    return f"Simulated raters: {', '.join(names)}; {what} is evidence."
 
 
 def _plain(text: str) -> str:

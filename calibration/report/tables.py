@@ -22,6 +22,7 @@ Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
 SCORED = "scored "
 SEVERAL = re.compile(r"^\d+ responses from \d+ instances?: ")
+COMPARISONS = ("clinicians", "like_for_like")  # means over few comparisons, each on few responses
 EMPTY = "\N{EN DASH}"
 
 
@@ -63,7 +64,17 @@ class Shape:
         Where all rows rest on simulated raters the caption says so, else the rows that do.
         """
         every = all(map(is_simulated, rows))
-        names = [self._named(row, every) for row in rows]
+        names = [self._named(row) if every else self._marked(row) for row in rows]
+        titled = f"Simulated. {caption}" if every else caption
+        return self._laid_out(titled, rows, names, grouped)
+
+    def marked(self, caption: str, rows: Sequence[Row]) -> Table:
+        """Return the rows in groups by benchmark, each that rests on simulated raters marked."""
+        return self._laid_out(caption, rows, [self._marked(row) for row in rows], grouped=True)
+
+    def _laid_out(
+        self, caption: str, rows: Sequence[Row], names: Sequence[str], grouped: bool
+    ) -> Table:
         heads = [place(str(row["benchmark"])) if grouped else "" for row in rows]
         body = [
             (head, (name, *(cell(row) or EMPTY for cell in self.columns.values())))
@@ -74,13 +85,15 @@ class Shape:
             for head, own in groupby(body, key=lambda one: one[0])
         )
         said = [Said(*one) for one in zip(heads, names, map(self._notes, rows), strict=True)]
-        titled = f"{caption} (simulated)" if every else caption
         columns = (self.first, *self.columns)
-        return Table(titled, columns, groups, tuple(told(said)), frozenset(self.words))
+        return Table(caption, columns, groups, tuple(told(said)), frozenset(self.words))
 
-    def _named(self, row: Row, every: bool) -> str:
-        name = scorer(f"{row[self.about]}")
-        return f"{name} (simulated)" if is_simulated(row) and not every else name
+    def _named(self, row: Row) -> str:
+        is_fragile = row.get("scorer") in COMPARISONS and "fragile: " in row["note"]
+        return scorer(f"{row[self.about]}") + (", fragile" if is_fragile else "")
+
+    def _marked(self, row: Row) -> str:
+        return self._named(row) + (" (simulated)" if is_simulated(row) else "")
 
     def _notes(self, row: Row) -> tuple[str, ...]:
         left_out = (SIMULATED, SCORED, *self.in_columns)
