@@ -8,6 +8,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
+from data.importers.aci_bench import aci_bench
+from data.importers.mts_dialog import mts_dialog
 from data.importers.ratings import RatingFile
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
@@ -24,6 +26,7 @@ from medjury.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.output import counted, progress, say
 
 GENERIC = "generic"
+CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
 FormatOption = Annotated[
     str | None,
     typer.Option("--format", metavar="[csv|jsonl|redcap]", help="By default from the name."),
@@ -32,7 +35,7 @@ SourceOption = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="[csv|jsonl|helm|inspect|package]",
+        metavar="[csv|jsonl|helm|inspect|package|aci-bench|mts-dialog]",
         help="By default from names and files.",
     ),
 ]
@@ -70,8 +73,11 @@ def import_(
         own = partial(_own_study, context, db)
         import_inspect.bring(paths, benchmark, rubric, json_to, own, rubric_for)
         return
-    path = _only(paths, json_to)
-    table = TableFile(path, _format(form))
+    if form in CORPORA and json_to is None:
+        table = CORPORA[form](paths)
+    else:
+        table = TableFile(_only(paths, json_to), _format(form))
+    path = table.path
     rows = ResponseFile(table, benchmark)
     engine = _own_study(context, db)
     chosen = rubric_named(engine, rubric)
