@@ -125,11 +125,15 @@ def _rating(known: Known) -> Iterator[str]:
 
 
 def _statistics(known: Known) -> Iterator[str]:
-    from calibration.report.definitions import ICC, LIKE, Z
+    from calibration.report.definitions import LIKE, Z
 
     yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
     yield f"{Z['paper'][:1].upper()}{Z['paper'][1:]}."
-    yield ICC
+    yield (
+        "ICC(C,2) = ICC(3,2) is the consistency of two columns, the clinicians' and the scorer's "
+        "(Shrout & Fleiss 1979; McGraw & Wong 1996): a constant added to one of them changes "
+        "nothing. It has no lower bound and is not cut at 0."
+    )
     yield (
         f"Intervals are 95 %: by {known.reps} bootstrap resamples of instances with everything "
         "computed anew in each (percentile), and the exact F interval, which takes responses for "
@@ -157,7 +161,7 @@ def _counts(known: Known) -> Iterator[str]:
     facts = known.facts
     yield (
         f"{counted(known.readings, 'reading')} by {counted(len(facts.raters['clinician'].names), 'clinician')}, "
-        f"{facts.repeats} of them hidden repeats."
+        f"{facts.repeats} of them second readings of the same response."
     )
     if facts.states:
         each = ", ".join(f"{number} {state}" for state, number in sorted(facts.states.items()))
@@ -174,7 +178,11 @@ def _table(known: Known) -> str:
         f"{one['n_missing']} | {str(one['note'] or '').replace('|', '/')} |\n"
         for one in known.rows
     )
-    return head + "| --- " * 8 + "|\n" + "".join(rows)
+    told = (
+        "\nlike_for_like is a difference of two ICCs; intra_rater is ICC(A,1) of first and second "
+        "readings; an interval that is not there does not apply.\n"
+    )
+    return head + "| --- " * 8 + "|\n" + "".join(rows) + told
 
 
 def figure(value: float | None) -> str:

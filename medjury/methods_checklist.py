@@ -93,7 +93,7 @@ def _allocated(known: Known) -> str:
 
 def _process(known: Known) -> str:
     facts = known.facts
-    repeats = f"{facts.repeats} hidden repeats" if facts.repeats else "no repeats"
+    repeats = f"{counted(facts.repeats, 'second reading')}" if facts.repeats else "no repeats"
     away = f"; {facts.elsewhere} readings from elsewhere: {OWN}" if facts.elsewhere else ""
     told = (
         f"; {'; '.join(known.steered)}"

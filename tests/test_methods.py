@@ -44,7 +44,7 @@ def test_the_numbers_are_those_of_the_study(written: str) -> None:
     assert "4 clinicians rated" in written
     assert "2 language models rated as a jury: j1, j2" in written
     assert "53 readings by 4 clinicians" not in written
-    assert "49 readings by 4 clinicians, 12 of them hidden repeats" in written
+    assert "49 readings by 4 clinicians, 12 of them second readings" in written
     assert "0 readings of 49 by clinicians lack a criterion" in written
     assert "1 done, 1 open" in written
     assert "36 readings came from outside the rating page" in written
