@@ -1,0 +1,164 @@
+"""A rubric's prompt as HELM fills it: what a juror is asked, and what a model is asked before.
+
+HELM knows one text of an instance, QUESTION: the model under test is sent it, and jurors read it.
+So what our prompt has between context and task, tags included, becomes part of that text.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from data.errors import BadInput
+from data.rubric import NO_CHECKLIST, PLACEHOLDER, Rubric
+
+ASKED = ("context", "prompt")
+QUESTION = "{QUESTION}"
+THEIRS = {"response": "{RESPONSE}", "reference": "{GOLD_RESPONSE}"}
+# How HELM finds what a juror has to answer, in the prompt itself.
+BLOCK = re.compile(r"<rubric_criteria>\s*(\{.*?\})\s*</rubric_criteria>", re.DOTALL)
+KEYS = ("explanation", "score")
+OPENS = re.compile(r"<\w[\w.:-]*>\s*\Z")
+CLOSES = re.compile(r"\A\s*</\w[\w.:-]*>")
+WORD = re.compile(r"\w", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a prompt: words as they are, or the name of a text that is put there."""
+
+    text: str
+    is_slot: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Both prompts.
+
+    Attributes
+    ----------
+    judge
+        HELM's template of what jurors are asked.
+    task
+        What QUESTION is made of, and so all that the model under test is sent.
+    added
+        End of `judge` that the rubric's prompt does not have; empty where HELM's block is in it.
+    """
+
+    judge: str
+    task: tuple[Part, ...]
+    added: str
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Which of context and prompt are in QUESTION."""
+        return tuple(name for name in ASKED if Part(name, True) in self.task)
+
+
+def question(rubric: Rubric) -> Question:
+    """Return a rubric's prompt in HELM's form.
+
+    Raises
+    ------
+    BadInput
+        If HELM cannot put it to jurors word for word.
+    """
+    outside, task = _taken_out(_parts(rubric), rubric.name)
+    judge = "".join(map(_theirs, outside))
+    _check_slots(outside, rubric.name)
+    added = "" if "<rubric_criteria>" in judge else _block(rubric)
+    _check_block(judge + added, rubric)
+    return Question(judge + added, task, added)
+
+
+def _parts(rubric: Rubric) -> list[Part]:
+    """Return the prompt with all that is the same for every instance filled in."""
+    fixed = {
+        "criteria": rubric.criteria_text(),
+        "schema": rubric.schema_text(),
+        "checklist": NO_CHECKLIST,
+    }
+    found = [Part("")]
+    for place, text in enumerate(PLACEHOLDER.split(rubric.prompt)):
+        if place % 2 and text not in fixed:
+            found += [Part(text, True), Part("")]
+        else:
+            found[-1] = Part(found[-1].text + (fixed[text] if place % 2 else text))
+    return found
+
+
+def _taken_out(parts: list[Part], name: str) -> tuple[list[Part], tuple[Part, ...]]:
+    """Return the prompt with QUESTION in it, and what QUESTION is made of."""
+    places = [place for place, one in enumerate(parts) if one.is_slot and one.text in ASKED]
+    names = list(dict.fromkeys(parts[place].text for place in places))
+    whole = Part(QUESTION, True)
+    if not names:
+        return parts, (Part("context", True), Part("\n\n"), Part("prompt", True))
+    if len(names) == 1:
+        one = Part(names[0], True)
+        return [whole if part == one else part for part in parts], (one,)
+    first, last = places[0], places[-1]
+    task = parts[first : last + 1]
+    if any(one.is_slot and one.text not in ASKED for one in task):
+        raise BadInput(
+            f"rubric {name}: its prompt has the response or the reference between context and "
+            "prompt; HELM shows jurors one question: put {{context}} and {{prompt}} side by side"
+        )
+    before, after = parts[first - 1].text, parts[last + 1].text
+    opened, closed = OPENS.search(before), CLOSES.search(after)
+    if opened and closed:
+        task = [Part(opened[0]), *task, Part(closed[0])]
+        before, after = before[: opened.start()], after[closed.end() :]
+    outside = [*parts[: first - 1], Part(before), whole, Part(after), *parts[last + 2 :]]
+    return outside, tuple(task)
+
+
+def _theirs(part: Part) -> str:
+    if part.is_slot:
+        return THEIRS.get(part.text, part.text)
+    return part.text.replace("$", "$$")
+
+
+def _check_slots(parts: Sequence[Part], name: str) -> None:
+    """Refuse words that HELM would take for its own placeholders, or that run into one."""
+    for place, one in enumerate(parts):
+        if one.is_slot:
+            after = parts[place + 1].text[:1]
+            if WORD.match(after):
+                raise BadInput(
+                    f"rubric {name}: its prompt has {after!r} right after a placeholder, which "
+                    "HELM reads as part of it: put a space or a line between them"
+                )
+        elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in one.text), None):
+            raise BadInput(f"rubric {name}: its prompt holds {taken}, which HELM would fill")
+        elif "\r" in one.text:
+            raise BadInput(f"rubric {name}: its prompt holds a carriage return, which HELM drops")
+
+
+def _block(rubric: Rubric) -> str:
+    """Return the block that HELM reads the criteria from; it says nothing of a score."""
+    keys = json.dumps(dict.fromkeys(rubric.criteria, KEYS), ensure_ascii=False)
+    return f"\n<rubric_criteria>\n{keys}\n</rubric_criteria>\n"
+
+
+def _check_block(judge: str, rubric: Rubric) -> None:
+    """Refuse a prompt in which HELM finds other criteria than the rubric's."""
+    found = BLOCK.search(judge)
+    try:
+        asked = json.loads(found[1]) if found else None
+    except ValueError:
+        asked = None
+    wanted = sorted(rubric.criteria)
+    if (
+        not isinstance(asked, dict)
+        or sorted(asked) != wanted
+        or not all(map(_keys, asked.values()))
+    ):
+        raise BadInput(
+            f"rubric {rubric.name}: HELM asks for what stands in <rubric_criteria> as JSON, and "
+            f"that is not an object with {', '.join(wanted)}: leave the block out, or mend it"
+        )
+
+
+def _keys(asked: object) -> bool:
+    return isinstance(asked, dict | list) and "score" in asked and set(asked) <= set(KEYS)
