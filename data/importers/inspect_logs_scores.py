@@ -32,7 +32,7 @@ class Taken:
 def finished(log: InspectLog, rubric: Rubric) -> Taken:
     """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
     names = dict.fromkeys(name for one in log.scored for name in one.scores)
-    forms = {name: _form(log, name, rubric) for name in names}
+    forms = _whole({name: _form(log, name, rubric) for name in names}, rubric)
     heard = [(one, _said(one, forms, rubric)) for one in log.scored]
     jurors = _jurors(log, forms)
     lacking = Verdict({}, {}, Status.REQUEST_FAILED, "the log has no score of this scorer")
@@ -62,6 +62,13 @@ def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
     if single and _bare(name) in rubric.criteria:
         return "criterion"
     return "only" if single and len(rubric.criteria) == 1 else ""
+
+
+def _whole(forms: Mapping[str, str], rubric: Rubric) -> dict[str, str]:
+    """Return the forms, without scorers named as criteria where there is not one for each."""
+    named = {_bare(name) for name, form in forms.items() if form == "criterion"}
+    lacking = set(rubric.criteria) - named
+    return {name: "" if form == "criterion" and lacking else form for name, form in forms.items()}
 
 
 def _bare(name: str) -> str:
