@@ -14,6 +14,8 @@ from calibration.pairs import Pairs, over_pairs
 from calibration.scope import Row, Scope
 from calibration.scores import Array
 
+ERROR = 0.05  # of all intervals of single benchmarks together
+
 
 def interval(drawn: Array, instances: int) -> Interval:
     """Return the percentile interval, undefined where one instance alone has the scores."""
@@ -76,6 +78,7 @@ def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Arra
         note=notes.joined(
             [
                 *_held_notes(scope, found, boot),
+                _corrected(scope, drawn, grid.instances(rows)),
                 scope.analysed_note,
                 notes.few_instances(grid.instances(rows)),
                 notes.undefined_resamples(drawn),
@@ -83,6 +86,14 @@ def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Arra
             ]
         ),
     )
+
+
+def _corrected(scope: Scope, drawn: Array, instances: int) -> str:
+    """Return the interval corrected for looking at several benchmarks (Bonferroni), or ""."""
+    if scope.looked == 1 or instances < LEAST_CLUSTERS:
+        return ""
+    level = 1 - ERROR / scope.looked
+    return notes.looked(scope.looked, level, percentile_interval(drawn, level))
 
 
 def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[str]:

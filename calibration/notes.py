@@ -153,6 +153,17 @@ def held(found: LikeForLike, boot: Interval) -> Iterable[str]:
         yield "the interval includes 0: neither is shown to agree better"
 
 
+def looked(benchmarks: int, level: float, ends: Interval) -> str:
+    """Give the interval that holds where several benchmarks are looked at; "" where undefined."""
+    if not np.isfinite(ends.low):
+        return ""
+    share = f"{100 * level:.2f}".rstrip("0").rstrip(".")
+    return (
+        f"{share} % interval, for looking at {benchmarks} benchmarks (Bonferroni): "
+        f"{ends.low:z.3f} to {ends.high:z.3f}"
+    )
+
+
 def only_clinician(name: str) -> str:
     """Say why clinicians cannot be compared where there is one."""
     return f"undefined: {name} is the only clinician here, and there is no other to compare with"

@@ -72,6 +72,7 @@ class Scope:
     repeats : what clinicians rated again
     jury : None when there are no jurors
     jurors, metrics, simulated : handles
+    looked : benchmarks that are looked at side by side, this one among them; 1 of `combined`
     """
 
     name: str
@@ -86,6 +87,7 @@ class Scope:
     simulated: frozenset[str]
     asked: Asked
     tick: Callable[[int], None]
+    looked: int = 1
 
     @property
     def scorers(self) -> dict[str, Panel]:

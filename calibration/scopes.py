@@ -137,6 +137,7 @@ def _scope(
         simulated=scores.simulated,
         asked=asked,
         tick=tick,
+        looked=1 if name == COMBINED else len(scores.benchmarks),
     )
 
 

@@ -1,8 +1,10 @@
 """What a report may say of a jury: only what like for like supports."""
 
 import pytest
+from little_study import study
+from report_study import table_rows
 
-from calibration.report.verdict import WORDS, verdict
+from calibration.report.verdict import CORRECTED, WORDS, verdict
 
 NAN = float("nan")
 
@@ -46,6 +48,50 @@ def test_only_a_whole_interval_above_the_margin_says_as_well_as_a_clinician():
     assert verdict(rows(low=-0.04), margin=0.05).kind == "shown"
     assert verdict(rows(low=-0.05), margin=0.05).kind == "not_shown"
     assert verdict(rows(low=-0.04, high=-0.01, icc=-0.02), margin=0.05).kind == "shown"
+
+
+WIDER = "98.33 % interval, for looking at 3 benchmarks (Bonferroni): {} to 0.300"
+
+
+def test_one_benchmark_of_several_is_claimed_only_by_the_interval_corrected_for_them():
+    claimed = verdict(rows(note=WIDER.format("0.001")), looked=3)
+    assert (claimed.kind, claimed.headline) == ("shown", WORDS["shown"])
+    assert claimed.because.endswith("It holds after correction for looking at 3 benchmarks.")
+
+    for note in (WIDER.format("-0.001"), WIDER.format("0.000"), ""):
+        found = verdict(rows(note=note), looked=3)
+        assert found.kind == "not_shown"
+        assert found.headline.startswith("Not shown once 3 benchmarks are looked at")
+    assert verdict(rows(note=WIDER.format("-0.020")), margin=0.03, looked=3).kind == "shown"
+
+
+def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
+    for low, high, icc in ((-0.3, -0.1, -0.2), (-0.1, 0.1, 0.0)):
+        told = verdict(rows(low, high, icc), looked=4).because
+        assert told.endswith("The interval is not corrected for looking at 4 benchmarks.")
+        assert "looking at" not in verdict(rows(low, high, icc)).because
+
+
+def test_the_difference_is_said_in_words_with_its_direction():
+    said = "the jury's ICC with the other clinicians is on average {} a clinician's"
+    assert said.format("0.100 higher than") in verdict(rows()).because
+    assert said.format("0.052 lower than") in verdict(rows(icc=-0.052)).because
+    assert said.format("the same as") in verdict(rows(icc=-0.0004)).because
+
+
+def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_all_not():
+    scores = study(benchmarks=("aci", "mtsamples", "medec"), n=24)
+    notes = {
+        row["benchmark"]: row["note"]
+        for row in table_rows(scores, 200)
+        if row["scorer"] == "like_for_like"
+    }
+    alone = table_rows(scores.of("aci"), 200)
+    assert "98.33 % interval, for looking at 3 benchmarks" in notes["aci"]
+    assert "Bonferroni" not in notes["combined"]
+    assert not any("Bonferroni" in row["note"] for row in alone)
+    held = next(row for row in alone if row["scorer"] == "like_for_like")
+    assert float(CORRECTED.search(notes["aci"])[1]) < held["boot_low"]
 
 
 def test_a_high_icc_of_the_jury_alone_claims_nothing():

@@ -16,6 +16,7 @@ from calibration.report.numbers import fixed, interval, known, simulated_raters
 from calibration.report.sections import sections
 from calibration.report.tables import Table
 from calibration.report.verdict import Verdict, verdict
+from calibration.scores import COMBINED
 
 HERE = "calibration.report"
 LEAST_BIAS = 0.005  # points: below it two decimals show none
@@ -47,8 +48,12 @@ def page(content: Content) -> str:
 
 def verdicts(content: Content) -> list[Verdict]:
     """Return the verdict on each benchmark, in the table's order."""
+    single = sum(name != COMBINED for name in content.benchmarks)
     return [
-        verdict([row for row in content.rows if row["benchmark"] == name])
+        verdict(
+            [row for row in content.rows if row["benchmark"] == name],
+            looked=1 if name == COMBINED else single,
+        )
         for name in content.benchmarks
     ]
 

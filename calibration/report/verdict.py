@@ -12,6 +12,11 @@ Row = Mapping[str, Any]
 Kind = Literal["simulated", "undefined", "too_few", "shown", "worse", "not_shown"]
 MOST_LOST = 0.01  # share of resamples without the figure above which its interval decides nothing
 LOST = re.compile(r"(\d+) of (\d+) resamples undefined")
+CORRECTED = re.compile(r"benchmarks \(Bonferroni\): (-?\d+\.\d+) to ")
+ONCE_LOOKED = (
+    "Not shown once {} benchmarks are looked at: that the jury agrees with the clinicians as well "
+    "as a clinician does."
+)
 WORDS: dict[Kind, str] = {
     "simulated": "Simulated: nothing here is evidence.",
     "undefined": "Not known whether the jury agrees as well as a clinician does.",
@@ -36,7 +41,7 @@ class Verdict:
     basis: str
 
 
-def verdict(rows: Sequence[Row], margin: float = 0.0) -> Verdict:
+def verdict(rows: Sequence[Row], margin: float = 0.0, looked: int = 1) -> Verdict:
     """Return what the rows of one benchmark allow to be said of the jury.
 
     Parameters
@@ -46,6 +51,10 @@ def verdict(rows: Sequence[Row], margin: float = 0.0) -> Verdict:
         Non-inferiority margin in ICC, 0 or more, fixed before the ratings were seen. "As well
         as a clinician" is said where the whole 95 % interval of like for like lies above
         -margin; with the default 0 that is above 0.
+    looked : int
+        How many benchmarks are looked at side by side, this one among them. With several, "as
+        well as a clinician" takes the interval at level 1 - 0.05 / looked (Bonferroni), which
+        the row's note gives; no other kind is corrected for it, and the words say so.
 
     Returns
     -------
@@ -68,8 +77,13 @@ def verdict(rows: Sequence[Row], margin: float = 0.0) -> Verdict:
         none = "No juror has rated a response of this study."
         return Verdict(benchmark, "undefined", "There is no jury to judge.", none, "")
     kind = _kind(held, jury, margin)
-    because = f"{_why(kind, held, margin)} {_two_numbers(held)}".strip()
-    return Verdict(benchmark, kind, WORDS[kind], because, basis(jury))
+    headline = WORDS[kind]
+    if kind == "shown" and looked > 1 and not _corrected_low(held) > -margin:
+        kind, headline = "not_shown", ONCE_LOOKED.format(looked)
+    said = [_why(kind, held, margin), _two_numbers(held), _looked(kind, looked)]
+    if headline != WORDS[kind]:
+        said.pop()  # the sentence before says what the correction does
+    return Verdict(benchmark, kind, headline, " ".join(filter(None, said)), basis(jury))
 
 
 def basis(jury: Row) -> str:
@@ -107,9 +121,12 @@ def _why(kind: Kind, held: Row, margin: float) -> str:
         return _sentence(held["note"])
     ends = interval(held["boot_low"], held["boot_high"], 3)
     between = f"95 % interval {ends}" if ends else "no interval"
+    apart = fixed(abs(held["icc"]), 3)
+    way = "higher" if held["icc"] > 0 else "lower"
+    gap = "the same as" if float(f"{held['icc']:.3f}") == 0 else f"{apart} {way} than"
     said = (
-        f"Held out in turn, a clinician agrees with the others by an ICC that the jury's exceeds "
-        f"by {fixed(held['icc'], 3)} on average ({between}; above 0 favours the jury)."
+        f"Each clinician held out in turn, the jury's ICC with the other clinicians is on average "
+        f"{gap} a clinician's ({between} of the difference; above 0 favours the jury)."
     )
     return f"{said} {_reading(kind, held, margin)}"
 
@@ -125,6 +142,8 @@ def _reading(kind: Kind, held: Row, margin: float) -> str:
         return f"The whole interval lies above {line}{named}."
     if kind == "worse":
         return "The whole interval lies below 0."
+    if held["boot_low"] > -margin:
+        return f"The interval lies above {line}; corrected for the other benchmarks it does not."
     return f"The interval reaches below {line}: this is neither proof of a difference nor of none."
 
 
@@ -132,6 +151,20 @@ def _two_numbers(held: Row) -> str:
     """Return the two ICCs behind the difference, as the row's note has them."""
     told = [one for one in held["note"].split("; ") if one.startswith("with the other clinicians")]
     return _sentence(f"ICC {told[0]}") if told else ""
+
+
+def _corrected_low(held: Row) -> float:
+    """Return the low end of the interval corrected for several benchmarks; NaN without one."""
+    told = CORRECTED.search(held["note"])
+    return float(told[1]) if told else float("nan")
+
+
+def _looked(kind: Kind, looked: int) -> str:
+    if looked == 1 or kind in ("simulated", "undefined"):
+        return ""
+    if kind == "shown":
+        return f"It holds after correction for looking at {looked} benchmarks."
+    return f"The interval is not corrected for looking at {looked} benchmarks."
 
 
 def _sentence(words: str) -> str:
