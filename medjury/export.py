@@ -89,14 +89,11 @@ def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
 
 def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> None:
     rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
-    named = {
-        "without": "no author named",
-        "with": "authors named",
-        "only": "nothing but the authors",
-    }
-    say(
-        f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury import` reads it into an empty study"
-    )
+    into = "an empty study"
+    if authors == "only":
+        into = "the study it belongs to, where that came without authors"
+    named = {"without": "no author named", "with": "authors named", "only": "only authors"}
+    say(f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury import` reads it into {into}")
 
 
 def _check(package: Path | None) -> None:

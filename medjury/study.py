@@ -64,7 +64,7 @@ def import_(
     ratings with them; a package of `medjury export` brings a whole study.
     """
     if export_restore.meant(paths, form):
-        export_restore.restore(paths, lambda: _own_study(context, db))
+        export_restore.restore(paths, lambda: study_of(context, db, create=True))
         return
     if import_helm.meant(paths, form):
         import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
