@@ -63,7 +63,12 @@ def question(rubric: Rubric) -> Question:
     BadInput
         If HELM cannot put it to jurors word for word.
     """
-    outside, task = _taken_out(_parts(rubric), rubric.name)
+    parts = _parts(rubric)
+    if any("\r" in one.text for one in parts):
+        raise BadInput(
+            f"rubric {rubric.name}: its prompt holds a carriage return, which HELM drops"
+        )
+    outside, task = _taken_out(parts, rubric.name)
     judge = "".join(map(_theirs, outside))
     _check_slots(outside, rubric.name)
     added = "" if "<rubric_criteria>" in judge else _block(rubric)
@@ -131,8 +136,6 @@ def _check_slots(parts: Sequence[Part], name: str) -> None:
                 )
         elif taken := next((t for t in (QUESTION, *THEIRS.values()) if t in one.text), None):
             raise BadInput(f"rubric {name}: its prompt holds {taken}, which HELM would fill")
-        elif "\r" in one.text:
-            raise BadInput(f"rubric {name}: its prompt holds a carriage return, which HELM drops")
 
 
 def _block(rubric: Rubric) -> str:
