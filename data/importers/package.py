@@ -22,7 +22,7 @@ from data.importers.package_cells import AUTHORS, FORMAT, TABLES, VERSION, colum
 
 MANIFEST = "manifest.json"
 MOST_PARTS = 100
-MOST_BYTES = 16 << 30
+MOST_BYTES = 4 << 30
 MOST_MANIFEST = 1 << 20
 MOST_RATIO = 200  # unpacked to packed; tables of ratings have 10 to 40
 FREE_BYTES = 16 << 20  # below this a part may be as dense as it likes
