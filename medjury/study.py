@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
 from data.importers.aci_bench import aci_bench
+from data.importers.medhelm_ratings import MedhelmFile
 from data.importers.mts_dialog import mts_dialog
 from data.importers.ratings import RatingFile
 from data.importers.redcap import RedcapFile
@@ -20,7 +21,7 @@ from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
-from medjury import export_restore, import_helm, import_inspect, redcap
+from medjury import export_restore, import_helm, import_inspect, medhelm, redcap
 from medjury.blinding import mask_new
 from medjury.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.output import counted, progress, say
@@ -29,7 +30,9 @@ GENERIC = "generic"
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", metavar="[csv|jsonl|redcap]", help="By default from the name."),
+    typer.Option(
+        "--format", metavar="[csv|jsonl|redcap|medhelm]", help="By default from the name."
+    ),
 ]
 SourceOption = Annotated[
     str | None,
@@ -131,17 +134,25 @@ def ratings(
     incomplete: Annotated[
         bool, typer.Option("--incomplete", help="REDCap: forms that are not complete, too.")
     ] = False,
+    jury_mean: Annotated[
+        bool, typer.Option("--jury-mean", help="MedHELM: its llm_ columns as a juror, too.")
+    ] = False,
     db: Db = None,
 ) -> None:
-    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's raw export."""
+    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's, MedHELM's files."""
     from_redcap = form == "redcap"
     if incomplete and not from_redcap:
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
-    table = TableFile(path, "csv" if from_redcap else _format(form))
-    rows: RatingFile | RedcapFile
+    if jury_mean and form != "medhelm":
+        raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
+    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else _format(form))
+    rows: RatingFile | RedcapFile | MedhelmFile
     if from_redcap:
         engine = study_of(context, db)
         rows = redcap.redcap_file(engine, table, incomplete)
+    elif form == "medhelm":
+        engine = study_of(context, db)
+        rows = medhelm.medhelm_file(engine, table, jury_mean)
     else:
         rows = RatingFile(table)
         engine = study_of(context, db)
@@ -151,6 +162,8 @@ def ratings(
     _say_ratings(table, rows, added)
     if isinstance(rows, RedcapFile):
         redcap.say_left(rows)
+    if isinstance(rows, MedhelmFile):
+        medhelm.say_left(rows)
 
 
 def rubric_for(benchmark: str) -> Rubric:
@@ -202,7 +215,9 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
         )
 
 
-def _say_ratings(table: TableFile, rows: RatingFile | RedcapFile, added: RatingsAdded) -> None:
+def _say_ratings(
+    table: TableFile, rows: RatingFile | RedcapFile | MedhelmFile, added: RatingsAdded
+) -> None:
     say(
         f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
         f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "

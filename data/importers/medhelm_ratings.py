@@ -1,0 +1,163 @@
+"""MedHELM's file of clinicians' ratings: one row a reading, with the names of the clinicians.
+
+Names never leave this module: what goes on is a pseudonym, the same for the same name as long as
+the key is the same.
+"""
+
+import hmac
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from data.importers.rows import Origin, RatingRow
+from data.importers.table import Cells, TableFile
+from data.schema import Kind
+
+CRITERIA = ("accuracy", "completeness", "clarity")
+REQUIRED = ("username", "instance_id", "dataset_name", "model_key", *CRITERIA)
+LLM = "llm_"
+JURY_MEAN = "medhelm-jury-mean"
+SIGNS = 12  # of a pseudonym, hexadecimal
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A response of the study, by what MedHELM's file calls it."""
+
+    response_id: str
+    benchmark: str
+    instance_id: str
+    model: str
+
+
+class MedhelmFile:
+    """A file of that layout; iterating gives one `RatingRow` a score.
+
+    Parameters
+    ----------
+    table
+        The file.
+    known
+        The responses of the study.
+    key
+        The study's secret, with which usernames become pseudonyms.
+    jury_mean
+        Take the llm_ columns too, as ratings by the juror "medhelm-jury-mean".
+
+    Attributes
+    ----------
+    missing
+        Empty scores of the rows that are taken.
+    unmatched
+        Numbers of the rows whose response is not in the study; they are left out.
+    ignored
+        Columns that are not taken.
+
+    Raises
+    ------
+    BadFile
+        If a column that is needed is missing; while iterating, if no row has its response here.
+    BadRow
+        While iterating, at the first row that is wrong. No username is in a message.
+    """
+
+    def __init__(
+        self, table: TableFile, known: Sequence[Known], key: str, jury_mean: bool = False
+    ) -> None:
+        self.table, self.key, self.jury_mean = table, key, jury_mean
+        self.missing, self.unmatched = 0, list[int]()
+        wanted = needed(table, jury_mean)
+        self.ignored = tuple(name for name in table.columns if name and name not in wanted)
+        self._known: dict[tuple[str, str], list[Known]] = {}
+        for one in known:
+            for name in {plain(one.benchmark), plain(one.benchmark.partition(",")[0])}:
+                self._known.setdefault((name, one.instance_id), []).append(one)
+
+    def __iter__(self) -> Iterator[RatingRow]:
+        self.missing, self.unmatched, taken = 0, [], 0
+        means: dict[tuple[str, str], str] = {}
+        for origin, cells in self.table:
+            response = self._response(origin, cells)
+            if response is None:
+                self.unmatched.append(origin.row)
+                continue
+            taken += 1
+            rater = pseudonym(self.key, _filled(origin, cells, "username"))
+            yield from self._clinician(origin, cells, response, rater)
+            if self.jury_mean:
+                yield from _means(origin, cells, response, means)
+        if not taken:
+            raise self.table.wrong(
+                "no row has its response in this study; import the responses first: their "
+                "benchmark, instance_id and model are dataset_name, instance_id and model_key here"
+            )
+
+    def _response(self, origin: Origin, cells: Cells) -> str | None:
+        """Return the response a row is about, None where the study has none."""
+        dataset, model = (_filled(origin, cells, name) for name in ("dataset_name", "model_key"))
+        instance = _filled(origin, cells, "instance_id")
+        found = [
+            one.response_id
+            for one in self._known.get((plain(dataset), instance), [])
+            if plain(model) in (plain(one.model), plain(one.model.rpartition("/")[2]))
+        ]
+        if len(found) > 1:
+            raise origin.wrong(
+                "instance_id",
+                instance,
+                f"{len(found)} responses of this study are meant by its dataset_name, instance_id "
+                "and model_key; bring these ratings in by response_id (docs/files.md)",
+            )
+        return found[0] if found else None
+
+    def _clinician(
+        self, origin: Origin, cells: Cells, response: str, rater: str
+    ) -> Iterator[RatingRow]:
+        for name in CRITERIA:
+            if score := cells.get(name, "").strip():
+                yield RatingRow(origin, response, rater, Kind.CLINICIAN, name, score)
+            else:
+                self.missing += 1
+
+
+def needed(table: TableFile, jury_mean: bool) -> tuple[str, ...]:
+    """Return the columns that are read, or refuse a file that lacks one."""
+    wanted = (*REQUIRED, *(LLM + name for name in CRITERIA if jury_mean))
+    if absent := [name for name in wanted if name not in table.columns]:
+        raise table.wrong(
+            f"column {absent[0]!r} is missing; MedHELM's file has {', '.join(wanted)}"
+        )
+    return wanted
+
+
+def _means(
+    origin: Origin, cells: Cells, response: str, seen: dict[tuple[str, str], str]
+) -> Iterator[RatingRow]:
+    """Yield the jury's mean of a response once, though it stands beside every clinician."""
+    for name in CRITERIA:
+        score = cells.get(LLM + name, "").strip()
+        before = seen.get((response, name))
+        if before not in (None, score):
+            raise origin.wrong(LLM + name, "", "another score of the same response stands above")
+        seen[response, name] = score
+        if before is None and score:
+            yield RatingRow(origin, response, JURY_MEAN, Kind.JUROR, name, score)
+
+
+def pseudonym(key: str, username: str) -> str:
+    """Return the pseudonym of a username under a study's key; case and spacing do not matter."""
+    name = " ".join(unicodedata.normalize("NFKC", username).casefold().split())
+    digest = hmac.digest(key.encode(), b"medhelm clinician|" + name.encode(), "sha256")
+    return "clinician-" + digest.hex()[:SIGNS]
+
+
+def plain(name: str) -> str:
+    """Return a name without what HELM's folders write otherwise: slashes, hyphens, underscores."""
+    return "".join(sign for sign in name.casefold() if sign.isalnum())
+
+
+def _filled(origin: Origin, cells: Cells, column: str) -> str:
+    value = cells.get(column, "").strip()
+    if not value:
+        raise origin.wrong(column, "", "must not be empty")
+    return value
