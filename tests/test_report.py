@@ -13,6 +13,8 @@ from sqlalchemy import Engine
 
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import in_points, page, verdicts
+from calibration.report.sections import sections
+from calibration.report.tables import Table
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.secondary import secondary_rows
@@ -236,3 +238,13 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(
     assert words in told
     assert len(tried(engine)) == before
     assert not (tmp_path / "a").exists()
+
+
+def test_a_bias_that_no_figure_tells_of_is_one_sentence_and_no_table_of_dashes(real):
+    found = {one.title: one for one in sections(real)}["The jurors one by one"]
+    captions = [block.caption for block in found.blocks if isinstance(block, Table)]
+    assert not any(one.startswith(("Self-preference", "Length")) for one in captions)
+    told = dict(next(block for block in found.blocks if isinstance(block, list)))
+    assert told["Self-preference"].startswith("Bias towards single models is not tested, because")
+    assert "families are not given" in told["Self-preference"]
+    assert "Bias towards single models is not tested" in page(real)

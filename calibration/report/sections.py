@@ -9,6 +9,7 @@ import numpy as np
 from calibration.report import agreement_tables as shapes
 from calibration.report import figures
 from calibration.report import juror_tables as jurors
+from calibration.report.biases import defined, not_tested
 from calibration.report.content import Content, Row
 from calibration.report.cost import cost_words
 from calibration.report.definitions import PLACES, Fact, definitions
@@ -18,6 +19,8 @@ from calibration.report.numbers import SIMULATED, known, whole
 from calibration.report.tables import Shape, Table, place
 from calibration.scores import COMBINED
 
+PREFERENCE = "Self-preference: points for responses by the juror's own model family"
+LENGTH = "Length: points added when a response has twice the words"
 MOST_OUTLYING = 5
 HELD = re.compile(r"with the other clinicians: jury (\S+), a clinician (-?\d\.\d+)")
 
@@ -188,7 +191,7 @@ def _juror_lead() -> str:
     )
 
 
-def _jurors(content: Content) -> Iterator[Table]:
+def _jurors(content: Content) -> Iterator[Table | list[Fact]]:
     effective = content.of("effective_jurors", *content.benchmarks)
     named = [{**row, "benchmark": place(row["benchmark"])} for row in effective]
     if named:
@@ -197,16 +200,8 @@ def _jurors(content: Content) -> Iterator[Table]:
     for shape, caption, rows in (
         (jurors.VALUE, "What each juror adds", content.of("juror_value", *content.shown)),
         (jurors.SEVERITY, "Leniency", content.of("severity", *content.shown)),
-        (
-            jurors.PREFERENCE,
-            "Self-preference: points for responses by the juror's own model family",
-            content.of("self_preference", *content.shown),
-        ),
-        (
-            jurors.LENGTH,
-            "Length: points added when a response has twice the words",
-            content.of("length", *content.shown),
-        ),
+        (jurors.PREFERENCE, PREFERENCE, defined(content, "self_preference", "preference")),
+        (jurors.LENGTH, LENGTH, defined(content, "length", "slope_per_doubling")),
         (jurors.RETEST, "The same juror again", retest),
         (
             jurors.BEYOND_CHANCE,
@@ -216,6 +211,8 @@ def _jurors(content: Content) -> Iterator[Table]:
     ):
         if rows:
             yield _of_shown(shape, caption, rows, content)
+    if untested := not_tested(content):
+        yield untested
 
 
 def _by_rater(rows: Sequence[Row]) -> list[Row]:
