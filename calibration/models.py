@@ -1,13 +1,14 @@
 """Models compared: win rates and macro-averages as clinicians and a jury give them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from calibration.detectable import DetectableRow, detectable_row
 from calibration.models_corrected import CLINICIANS, CORRECTED, JURY, estimate
 from calibration.models_figures import figures
 from calibration.models_rows import CategoryRow, ModelRow, category_rows, model_rows
 from calibration.models_scores import Table, check_names, model_table
+from calibration.notes import joined
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput
 
@@ -78,7 +79,7 @@ def compare_models(
         found.rows.extend(model_rows(table, own))
         found.categories.extend(category_rows(table, own))
         found.detectable.extend(_detectable(table, by, scores.rubrics))
-    return found
+    return replace(found, rows=[*_held_against(found.rows)])
 
 
 def check(scores: Scores, wanted: Wanted) -> None:
@@ -90,6 +91,26 @@ def check(scores: Scores, wanted: Wanted) -> None:
         raise BadInput(f"by={odd[0]}: it is {', '.join(EVERY)}")
     if not wanted.jurors and set(wanted.by) & {JURY, CORRECTED}:
         raise BadInput("there is no jury to compare by: no juror has rated anything in this study")
+
+
+def _held_against(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
+    """Yield the rows, those by the jury with a word where the corrected mean is elsewhere."""
+    corrected = {row.model: row for row in rows if row.by == CORRECTED}
+    for row in rows:
+        other = corrected.get(row.model) if row.by == JURY else None
+        yield replace(row, note=joined([row.note, biased(row, other)])) if other else row
+
+
+def biased(jury: ModelRow, corrected: ModelRow) -> str:
+    """Say where the intervals of both macro-averages have nothing in common, else ""."""
+    if not (jury.low > corrected.high or jury.high < corrected.low):
+        return ""
+    way = "more" if jury.low > corrected.high else "less"
+    return (
+        f"the jury alone gives it {way} than clinicians would, beyond both intervals (corrected "
+        f"{corrected.macro_average:z.2f}, {corrected.low:z.2f} to {corrected.high:z.2f}): do not "
+        "rank it by the jury alone"
+    )
 
 
 def _progress(tick: Callable[[float], None], done: int, work: int) -> Callable[[int], None]:

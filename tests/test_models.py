@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from model_study import QUALITY, by_hand, by_model, compared, model_study
 
+from calibration.models import biased
 from calibration.models_scores import model_table
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
@@ -32,6 +33,15 @@ def test_a_study_small_enough_to_work_by_hand():
     assert "scored 1 of 2" in rows["c"].note
     assert "1 of its 2 scored instances have scores for all models" in rows["b"].note
     assert np.isnan([rows["c"].low, rows["c"].high, rows["c"].rank_low]).all()
+
+
+def test_a_jury_that_is_beyond_the_corrected_interval_is_said_to_favour_or_slight_a_model():
+    row = compared(*by_hand(), jurors=["gpt"], by=["jury"]).rows[0]
+    there = dataclasses.replace(row, macro_average=0.5, low=0.45, high=0.55)
+    for low, high, said in ((0.56, 0.7, "more than"), (0.3, 0.44, "less than"), (0.4, 0.46, "")):
+        assert said in biased(dataclasses.replace(row, low=low, high=high), there)
+    assert biased(dataclasses.replace(row, low=0.4, high=0.46), there) == ""
+    assert biased(row, there) == ""  # without an interval nothing is said
 
 
 def test_too_few_rated_instances_have_no_correction_and_say_so():
