@@ -1,5 +1,8 @@
 """The ledger: no jury that was held against the clinicians is forgotten, and none counts twice."""
 
+import csv
+import hashlib
+import io
 import math
 import subprocess
 import sys
@@ -232,3 +235,19 @@ def test_a_fingerprint_knows_the_ratings_and_not_their_order() -> None:
     assert fingerprint(table.sample(frac=1, random_state=1).assign(more="x")) == mark
     assert fingerprint(table.assign(score=[3.0, 4.0, 0.3333])) != mark
     assert fingerprint(table.iloc[:2]) != mark
+
+
+def test_a_fingerprint_can_be_computed_anew_as_the_documentation_says() -> None:
+    head = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
+    rows = [
+        ("r2", "b", "dr", "x", 0, 0, 4.1),
+        ("r2", "b", "Zoe", "x", 1, 0, 4.0),
+        ("r,1", "b", 'dr "a"', "x", 0, 10, 1 / 3),
+        ("r,1", "b", 'dr "a"', "x", 0, 2, 5.0),
+    ]
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows((*row[:6], f"{row[6]:.17g}") for row in sorted(rows))
+    mark = hashlib.sha256(out.getvalue().encode()).hexdigest()
+    assert fingerprint(pd.DataFrame(rows, columns=head)) == mark
