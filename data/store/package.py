@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Engine, delete, func, insert, text, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DataError, IntegrityError
 from sqlmodel import Session, col, select
 
 from data.database import transaction
@@ -58,7 +58,7 @@ def import_package(engine: Engine, package: Package, who: str) -> PackageAdded:
             action = AUTHORS_ADDED if package.authors == "only" else RESTORED
             detail = {"sha256": package.sha256, "head": package.manifest["head"]}
             log(session, who, action, detail | {"authors": package.authors})
-    except IntegrityError as error:
+    except (DataError, IntegrityError) as error:
         raise package.wrong(
             "its rows do not fit together (a row refers to none, or is twice there)"
         ) from error
