@@ -94,14 +94,18 @@ def answer(seen: Seen) -> Do:
 
 
 @pytest.fixture
-def run(helm_run: str, tmp_path: Path) -> Run:
+def in_helm(helm_run: str, tmp_path: Path) -> Run:
     """Return what runs an export's configurations in HELM, and gives the runs' folder."""
 
     def run(export: Export, url: str, *which: str) -> Path:
         out = tmp_path / "out"
         write_folder(out, write(export))
-        place = out / "prod_env" / "model_deployments.yaml"
-        place.write_text(place.read_text("utf-8").replace("http://127.0.0.1:8000/v1", url))
+        vendor, server = "https://api.anthropic.com", url.removesuffix("/v1")
+        for file, old, new in (
+            ("prod_env/model_deployments.yaml", "http://127.0.0.1:8000/v1", url),
+            ("medjury_jury.json", vendor, server),
+        ):
+            (out / file).write_text((out / file).read_text("utf-8").replace(old, new), "utf-8")
         name = f"medjury-{export.rubric.name}"
         asked = [helm_run, "--plugins", "medjury_helm.py", "--suite", "s", "-n", "1"]
         asked += ["--conf-paths", *(f"{name}{one}.conf" for one in which)]
@@ -111,7 +115,7 @@ def run(helm_run: str, tmp_path: Path) -> Run:
             cwd=out,
             env=os.environ
             | {"TWO_KEY": "key-2", "THREE_KEY": "key-3", "HF_HUB_OFFLINE": "1"}
-            | {"ANTHROPIC_BASE_URL": url.removesuffix("/v1")},
+            | {"ANTHROPIC_BASE_URL": server},
             capture_output=True,
             text=True,
             timeout=400,
@@ -150,18 +154,21 @@ MODELS = ("m/one-1.0", "m-two", "claude-x-4-5")
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)  # the installation counts
-def test_helm_sends_jurors_the_prompts_of_the_jury_and_comes_to_its_scores(run: Run) -> None:
+def test_helm_sends_jurors_the_prompts_of_the_jury_and_comes_to_its_scores(in_helm: Run) -> None:
     rubric = awkward()
     with Stub(answer) as stub:
         export = Export(rubric, panel(stub), ROWS, RECORD)
-        runs = run(export, stub.openai_url, "-as-validated")
-        asked = [(one.model, one.prompt) for one in stub.seen if one.model != "model"]
-        keys = {one.model: one.headers for one in stub.seen}
+        runs = in_helm(export, stub.openai_url, "-as-validated")
+        jurors = [one for one in stub.seen if one.model != "model"]
+        keys = {one.model: one.headers for one in jurors}
+    asked = [(one.model, one.prompt) for one in jurors if len(one.body["messages"]) == 1]
     texts = zip(ROWS, RESPONSES.values(), strict=True)
     ours = [rubric.render(Card("", r.context, r.prompt, a, r.reference)) for r, a in texts]
     assert sorted(asked) == sorted((model, prompt) for model in MODELS for prompt in ours)
     (folder,) = runs.glob("medjury-generic-as-validated:*")
-    # The third response has a score of 7 on 1-5, so no score; HELM alone would count it.
+    # A 7 on 1-5 for the third response was asked for again in vain: no score. HELM counts it.
+    assert len(jurors) == len(asked) + 1
+    assert not {"temperature", "top_p", "stop"} & {key for one in jurors for key in one.body}
     assert scores(folder) == {
         f"id{at}": pytest.approx(composite(rubric, MODELS, prompt), abs=1e-12)
         for at, prompt in enumerate(ours[:2])
@@ -172,7 +179,7 @@ def test_helm_sends_jurors_the_prompts_of_the_jury_and_comes_to_its_scores(run: 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_helm_alone_adds_its_block_and_nothing_else_to_the_prompt(run: Run) -> None:
+def test_helm_alone_adds_its_block_and_nothing_else_to_the_prompt(in_helm: Run) -> None:
     rubric = awkward()
     harmless = {name: text.replace("<", "(") for name, text in RESPONSES.items()}
 
@@ -183,7 +190,7 @@ def test_helm_alone_adds_its_block_and_nothing_else_to_the_prompt(run: Run) -> N
 
     with Stub(write_and_rate) as stub:
         export = Export(rubric, panel(stub), ROWS[:2], RECORD)
-        runs = run(export, stub.openai_url, "")
+        runs = in_helm(export, stub.openai_url, "")
         asked = [(one.model, one.prompt) for one in stub.seen if one.model != "model"]
     added = json.loads((runs.parents[2] / "medjury_helm.json").read_text("utf-8"))["added"]
     texts = zip(ROWS[:2], list(harmless.values())[:2], strict=True)
@@ -198,13 +205,13 @@ def test_helm_alone_adds_its_block_and_nothing_else_to_the_prompt(run: Run) -> N
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_a_prompt_that_has_helms_block_is_sent_by_helm_alone_to_the_letter(run: Run) -> None:
+def test_a_prompt_that_has_helms_block_is_sent_by_helm_alone_to_the_letter(in_helm: Run) -> None:
     generic = read_rubric("generic")
     keys = json.dumps({name: {"score": 0, "explanation": ""} for name in generic.criteria})
     block = f"\n<rubric_criteria>\n{keys}\n</rubric_criteria>\nNo more."
     rubric = generic.model_copy(update={"prompt": generic.prompt + block})
     with Stub(answer) as stub:
-        run(Export(rubric, panel(stub), ROWS[2:], RECORD), stub.openai_url, "")
+        in_helm(Export(rubric, panel(stub), ROWS[2:], RECORD), stub.openai_url, "")
         asked = {one.prompt for one in stub.seen if one.model != "model"}
     row = ROWS[2]
     assert asked == {rubric.render(Card("", row.context, row.prompt, "Plain.", row.reference))}

@@ -16,6 +16,7 @@ from jury.exports.helm_files.endpoints import (
 from jury.exports.helm_files.plugin import plugin
 from jury.exports.helm_files.question import Question, question
 from jury.exports.helm_files.table import table
+from jury.exports.promptfoo import grader
 from jury.panel import Panel
 
 MAX_TOKENS = 1024  # of the model under test; HELM's own default
@@ -54,7 +55,8 @@ def write(export: Export) -> dict[str, str]:
             f"{name}-as-validated.conf": _conf("medjury", f"config_path={name}.yaml"),
             "judge.txt": asked.judge,
             **table(rubric, asked.task, export.rows),
-            **plugin(rubric, asked),
+            **plugin(asked, deployments(panel)),
+            **grader(export),
         }
     record = json.dumps(_record(export, asked), indent=2, ensure_ascii=False) + "\n"
     return files | {"validation.json": record, "README.md": _page(export, asked, not lost)}
@@ -113,7 +115,8 @@ def _page(export: Export, asked: Question, configurable: bool) -> str:
             f"    helm-run --plugins medjury_helm.py --conf-paths {name}-as-validated.conf {run}",
             f"    helm-run --conf-paths {name}.conf {run}",
             "",
-            "The first asks the question that was validated, to the letter. The second is HELM "
+            "The first asks the question that was validated, to the letter, with the panel's "
+            "settings, and needs the panel's keys in the environment. The second is HELM "
             f"alone: {_added(asked)} tags in a response are not broken; a juror's 7 on a scale to "
             "5 counts; a missing juror makes a mean of fewer; a response that no juror rated "
             "counts 0.",
@@ -130,7 +133,7 @@ def _page(export: Export, asked: Question, configurable: bool) -> str:
         ]
     told = [f"- {one}" for one in differences(export.panel)]
     if told:
-        lines += ["HELM's settings, not the panel's:", "", *told, ""]
+        lines += ["HELM alone has settings of its own:", "", *told, ""]
     return "\n".join([*lines, "Take the run back: `medjury import benchmark_output/runs/medjury`"])
 
 

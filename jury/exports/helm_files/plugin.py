@@ -1,27 +1,21 @@
-"""A plugin for helm-run, with which HELM puts to jurors, and counts, exactly what medjury does."""
+"""A plugin for helm-run, with which HELM asks jurors, and counts verdicts, as medjury does.
+
+Jurors are asked by the grader that goes to every tool that can run Python; HELM keeps its cache.
+"""
 
 import json
+from collections.abc import Mapping
 
-from data.rubric import Rubric
-from data.rubrics.tags import BREAK, forgery
 from jury.exports.helm_files.question import Question
 
 FILE, SETTINGS_FILE = "medjury_helm.py", "medjury_helm.json"
 
 
-def plugin(rubric: Rubric, asked: Question) -> dict[str, str]:
-    """Return the plugin and its settings."""
-    tags = forgery(rubric.prompt)
-    settings = {
-        "added": asked.added,
-        "tags": tags.pattern if tags else "",
-        "break": BREAK,
-        "criteria": list(rubric.criteria),
-        "min": rubric.scale.min,
-        "max": rubric.scale.max,
-    }
-    told = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
-    return {FILE: PLUGIN, SETTINGS_FILE: told}
+def plugin(asked: Question, deployments: Mapping[str, str]) -> dict[str, str]:
+    """Return the plugin and its settings, beside which the grader must be."""
+    jurors = {deployment: name for name, deployment in deployments.items()}
+    settings = json.dumps({"added": asked.added, "jurors": jurors}, indent=2, ensure_ascii=False)
+    return {FILE: PLUGIN, SETTINGS_FILE: settings + "\n"}
 
 
 PLUGIN = '''\
@@ -29,36 +23,47 @@ PLUGIN = '''\
 
     helm-run --plugins medjury_helm.py --conf-paths ...
 
-Jurors are sent the validated prompt without HELM's block; the prompt's tags are broken in a
-response; a verdict counts whole and on the scale; a response that any juror did not rate has no
-score.
+Jurors are sent the validated prompt, without HELM's block, with the panel's settings; the prompt's
+tags are broken in a response; a verdict counts whole and on the scale, and an unusable one is asked
+for once more; a response that any juror did not rate has no score.
 """
 
 import dataclasses
 import json
 import re
+import sys
 from pathlib import Path
 
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
 from helm.benchmark.annotation.model_as_judge import LLMAsJuryAnnotator as HelmAnnotator
 from helm.benchmark.metrics.llm_jury_metrics import LLMJuryMetric as HelmMetric
 from helm.benchmark.run_spec import run_spec_function
 from helm.benchmark.run_specs.medhelm_run_specs import get_medhelm_configurable_benchmark_spec
+from helm.common.cache import Cache
+from medjury_jury import SETTINGS, NotRated, ask, objects, read
 
-SETTINGS = json.loads(Path(__file__).with_name("medjury_helm.json").read_text("utf-8"))
+OWN = json.loads((HERE / "medjury_helm.json").read_text("utf-8"))
+JURORS = {one["name"]: one for one in SETTINGS["jurors"]}
 
 
 class LLMAsJuryAnnotator(HelmAnnotator):
+    def __init__(self, name, auto_client, prompt_template, annotation_criteria, annotator_models):
+        super().__init__(name, auto_client, prompt_template, annotation_criteria, annotator_models)
+        self.cache = Cache(auto_client.cache_backend_config.get_cache_config("medjury"))
+
     def _interpolate_prompt(self, request_state, custom_replacements=None):
         text, tags = request_state.result.completions[0].text, SETTINGS["tags"]
         if tags:
             text = re.sub(tags, SETTINGS["break"], text, flags=re.IGNORECASE)
         return super()._interpolate_prompt(request_state, {"RESPONSE": text})
 
-    def _annotate_with_model(self, *asked, **named):
-        found = super()._annotate_with_model(*asked, **named)
-        if found is None:
-            return None
-        return {name: found[name] | {"score": points(found[name])} for name in SETTINGS["criteria"]}
+    def _annotate_with_model(self, prompt, model_info, annotator_name):
+        juror = JURORS[OWN["jurors"][annotator_name]]
+        found, _ = self.cache.get(
+            {"juror": juror, "prompt": prompt}, lambda: {"verdict": verdict(juror, prompt)}
+        )
+        return found["verdict"]
 
 
 class LLMJuryMetric(HelmMetric):
@@ -71,15 +76,29 @@ class LLMJuryMetric(HelmMetric):
         )
 
 
-def points(verdict):
-    """Return a whole number on the scale; HELM logs the error and goes on without the juror."""
-    value = verdict["score"]
-    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,6}", value.strip()):
-        value = int(value)
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not SETTINGS["min"] <= value <= SETTINGS["max"] or value != int(value):
-        raise ValueError("a score is no whole number on the scale")
-    return int(value)
+def verdict(juror, question):
+    """Return a juror's verdict as HELM stores it; HELM logs NotRated and goes on without one."""
+    turns = [{"role": "user", "content": question}]
+    for last in (False, True):
+        answer = ask(juror, turns)
+        try:
+            return whole(read(answer), answer)
+        except NotRated as error:
+            if last:
+                raise
+            again = SETTINGS["again"].replace("{reason}", str(error))
+            turns += [{"role": "assistant", "content": answer or "(empty)"}]
+            turns += [{"role": "user", "content": again}]
+
+
+def whole(points, answer):
+    """Return points with the explanations in the object that they were read from."""
+    said = [one for one in objects(answer) if one and any(name in one for name in points)][-1]
+    words = {name: said[name].get("explanation") for name in points}
+    return {
+        name: {"explanation": one if isinstance(one, str) else "", "score": int(points[name])}
+        for name, one in words.items()
+    }
 
 
 @run_spec_function("medjury")
@@ -90,7 +109,7 @@ def medjury(config_path: str):
             one,
             class_name="medjury_helm.LLMAsJuryAnnotator",
             args=one.args
-            | {"prompt_template": one.args["prompt_template"].removesuffix(SETTINGS["added"])},
+            | {"prompt_template": one.args["prompt_template"].removesuffix(OWN["added"])},
         )
         for one in spec.annotators
     ]
