@@ -20,6 +20,7 @@ from calibration.bland_altman import BlandAltman, bias_replicates, bland_altman
 from calibration.bootstrap import percentile_interval
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.icc import icc_table
+from calibration.proportional import Proportional, proportional, slope_replicates, uneven_note
 from calibration.ranks import UNRANKED, Ranks, rank_correlations
 from calibration.scope import NAN, Scope
 from calibration.scopes import why_undefined_scope
@@ -30,6 +31,7 @@ NO_ICC = "ICC undefined: "
 IN_POINTS = (
     *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
     *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
+    *("slope", "slope_low", "slope_high", "sd_ratio"),
 )
 
 
@@ -38,7 +40,9 @@ class SecondaryRow:
     """One scorer against the clinicians' mean, beside its ICC. None: does not apply.
 
     icc_absolute is ICC(A,2) and icc_raw ICC(C,2), both of raw columns; bias and limits are
-    in points of the scale, scorer minus clinicians; n counts the responses with both.
+    in points of the scale, scorer minus clinicians; slope is what that changes by for each
+    point of the mean of both, sd_ratio the scorer's SD over the clinicians'; n counts the
+    responses with both.
     """
 
     benchmark: str
@@ -54,6 +58,10 @@ class SecondaryRow:
     bias_high: float | None = NAN
     limits_low: float | None = NAN
     limits_high: float | None = NAN
+    slope: float | None = NAN
+    slope_low: float | None = NAN
+    slope_high: float | None = NAN
+    sd_ratio: float | None = NAN
     n: int = 0
     note: str = ""
 
@@ -72,13 +80,14 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
     -------
     list of SecondaryRow
         One a scorer. ICCs, bias and limits are of means of raw composites whatever the
-        method; the rank correlations are of the method's columns. The bias has a t interval
-        where each instance has one response, else a percentile interval over resampled
-        instances. A metric is not on the rubric's scale: None but for its ranks.
+        method; the rank correlations are of the method's columns. Bias and slope have t
+        intervals where each instance has one response, else percentile intervals over
+        resampled instances. A metric is not on the rubric's scale: None but for its ranks.
 
     References
     ----------
-    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman.bland_altman`.
+    As `icc.icc_table`, `ranks.rank_correlations`, `bland_altman.bland_altman` and
+    `proportional.proportional`.
     """
     reason = why_undefined_scope(scores, scope)
     if reason:
@@ -87,8 +96,8 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
             for scorer in scope.scorers
         ]
     raw = {name: columns(scope.grid, panel, "published") for name, panel in scope.scorers.items()}
-    bias = _resampled_biases(scope, raw)
-    return [_row(scope, name, pair, bias.get(name)) for name, pair in raw.items()]
+    ends = _resampled(scope, raw)
+    return [_row(scope, name, pair, ends.get(name)) for name, pair in raw.items()]
 
 
 def _absent(scorer: str) -> dict[str, Any]:
@@ -99,8 +108,8 @@ def _is_metric(scorer: str) -> bool:
     return scorer.startswith("metric:")
 
 
-def _resampled_biases(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interval]:
-    """Return the interval of the bias of each scorer with several responses of an instance."""
+def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, tuple[Interval, Interval]]:
+    """Return the intervals of bias and slope of each scorer with several responses of an instance."""
     shared = {
         name: pair
         for name, pair in raw.items()
@@ -109,19 +118,26 @@ def _resampled_biases(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interv
     if not shared:
         return {}
     apart = np.column_stack([pair.scorer - pair.clinicians for pair in shared.values()])
-    drawn = scope.resample(bias_replicates(apart, scope.grid.clusters, scope.grid.n_clusters))
+    middle = np.column_stack([(pair.scorer + pair.clinicians) / 2 for pair in shared.values()])
+    own = scope.grid.clusters, scope.grid.n_clusters
+    biases = scope.resample(bias_replicates(apart, *own))
+    slopes = scope.resample(slope_replicates(apart, middle, *own))
     return {
-        name: percentile_interval(own) if scope.grid.instances(pair.both) > 1 else UNDEFINED
-        for (name, pair), own in zip(shared.items(), drawn.T, strict=True)
+        name: (percentile_interval(bias), percentile_interval(slope))
+        if scope.grid.instances(pair.both) > 1
+        else (UNDEFINED, UNDEFINED)
+        for (name, pair), bias, slope in zip(shared.items(), biases.T, slopes.T, strict=True)
     }
 
 
-def _row(scope: Scope, scorer: str, raw: Columns, bias: Interval | None) -> SecondaryRow:
+def _row(
+    scope: Scope, scorer: str, raw: Columns, ends: tuple[Interval, Interval] | None
+) -> SecondaryRow:
     n = int(raw.both.sum())
     ranks, of_ranks = _ranks(scope, scorer, n)
     found, of_points = _absent(scorer), ["not in points of the scale: only its order is compared"]
     if not _is_metric(scorer):
-        found, of_points = _in_points(scope, raw, bias)
+        found, of_points = _in_points(scope, raw, ends)
     if of_points[0].startswith(NO_ICC) and np.isnan(ranks.spearman):
         of_ranks = []
         of_points[0] = of_points[0].replace(NO_ICC, "ICC and rank correlations undefined: ")
@@ -153,15 +169,19 @@ def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[str]]:
 
 
 def _in_points(
-    scope: Scope, raw: Columns, bias: Interval | None
+    scope: Scope, raw: Columns, drawn: tuple[Interval, Interval] | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Return what is measured in points, by field, and what is to be said of it."""
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
     points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
-    ends = points.bias_interval if bias is None or len(x) < LEAST_RESPONSES else bias
+    sloped = proportional(x, y) if len(x) >= LEAST_RESPONSES else Proportional()
+    exact = (points.bias_interval, sloped.interval)
+    ends, slope = drawn if drawn and len(x) >= LEAST_RESPONSES else exact
     iccs, reason = raw_iccs(x, y)
     numbers = [*iccs, points.bias, ends.low, ends.high, points.limits.low, points.limits.high]
-    said = [reason] if len(x) < LEAST_RESPONSES else [reason, *_doubts(scope, raw, points, ends)]
+    numbers += [sloped.slope, slope.low, slope.high, sloped.sd_ratio]
+    doubts = [] if len(x) < LEAST_RESPONSES else _doubts(scope, raw, points, ends)
+    said = [reason, *doubts, uneven_note(sloped, slope)]
     return dict(zip(IN_POINTS, numbers, strict=True)), said
 
 
@@ -218,7 +238,7 @@ def _doubts(scope: Scope, raw: Columns, points: BlandAltman, bias: Interval) -> 
     responses, instances = int(raw.both.sum()), scope.grid.instances(raw.both)
     if responses > instances:
         yield (
-            f"{responses} responses from {instances} instances: the interval of the bias resamples "
+            f"{responses} responses from {instances} instances: the intervals of bias and slope resample "
             "instances, those of the limits and of ICC(A,2) take responses as independent"
         )
         yield notes.few_instances(instances)

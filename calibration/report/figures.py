@@ -12,6 +12,7 @@ from calibration.report.chart_style import KINDS
 from calibration.report.content import Content, Row
 from calibration.report.numbers import fixed, interval, is_simulated, known, scorer, whole
 from calibration.report.svg import svg
+from calibration.report.uneven import uneven
 
 MOST_INFLUENTIAL = 8
 
@@ -71,7 +72,7 @@ def points(content: Content, benchmark: str) -> Iterator[Figure]:
     yield Figure(
         svg(apart, f"b-{name}", f"jury minus clinicians against the mean of both, points: {told}"),
         f"{simulated}Bland and Altman: above 0 the jury is more generous than the clinicians. Where differences "
-        f"are normal, 95 % of them lie between the two limits.{cells}",
+        f"are normal, 95 % of them lie between the two limits.{cells} {uneven(content, benchmark)}".strip(),
     )
 
 

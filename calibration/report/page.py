@@ -15,6 +15,7 @@ from calibration.report.ledger_table import juries_tried
 from calibration.report.numbers import fixed, interval, known, simulated_raters
 from calibration.report.sections import sections
 from calibration.report.tables import Table
+from calibration.report.uneven import uneven
 from calibration.report.verdict import Verdict, verdict
 from calibration.scores import COMBINED
 
@@ -72,7 +73,8 @@ def in_points(content: Content, benchmark: str) -> str:
     sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
     limits = interval(row["limits_low"], row["limits_high"])
     far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
-    return f"In points of the scale, the jury is on average {bias}{sure}{far}."
+    said = f"In points of the scale, the jury is on average {bias}{sure}{far}."
+    return f"{said} {uneven(content, benchmark)}".strip()
 
 
 def _environment() -> Environment:

@@ -12,6 +12,7 @@ from calibration.report.chart_style import KINDS
 from calibration.report.content import Content, Row
 from calibration.report.numbers import fixed, interval, is_simulated, known, scorer
 from calibration.report.tables import place
+from calibration.report.uneven import uneven
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _points(content: Content, benchmark: str) -> Iterator[Drawn]:
         "difference",
         benchmark,
         charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high)),
-        f"{about} Above 0 the jury is more generous.",
+        f"{about} Above 0 the jury is more generous. {uneven(content, benchmark)}".strip(),
         "Bland and Altman: jury minus clinicians against the mean of both; "
         f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}",
     )

@@ -17,6 +17,7 @@ from calibration.report.figures import Figure
 from calibration.report.ledger_table import ledger_words, tried_table
 from calibration.report.numbers import SIMULATED, known, whole
 from calibration.report.tables import Shape, Table, place
+from calibration.report.uneven import uneven_facts
 from calibration.scores import COMBINED
 
 PREFERENCE = "Self-preference: points for responses by the juror's own model family"
@@ -71,7 +72,7 @@ def _points_lead() -> str:
     )
 
 
-def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...]]:
+def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...] | list[Fact]]:
     rows: list[Row] = []
     for benchmark in content.benchmarks:
         far = {row["scorer"]: row for row in content.of("other_measures", benchmark)}.get("jury")
@@ -83,6 +84,8 @@ def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...]
     if rows:
         several = len(content.benchmarks) > 1
         yield shapes.CRITERIA.table("The jury against the clinicians' mean", rows, grouped=several)
+    if told := uneven_facts(content):
+        yield told
     for benchmark in content.shown:
         yield from figures.intervals(content, benchmark)
         if pair := tuple(figures.points(content, benchmark)):
