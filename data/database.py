@@ -8,24 +8,33 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DatabaseError,
+    DataError,
+    NoSuchModuleError,
+    OperationalError,
+)
 from sqlmodel import Session
 
-from data.errors import NoStudy
+from data.errors import BadInput, NoStudy
 
 DEFAULT_URL = "sqlite:///medjury.db"
 BUSY_SECONDS = 10
+WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
+SECRETS = ("password", "passwd", "sslpassword")  # where a URL may have one after its "?"
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
 
-def open_study(url: str = DEFAULT_URL, create: bool = False) -> Engine:
+def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
     """Return an engine on the study at `url`, its tables migrated to the newest form.
 
     Parameters
     ----------
     url
-        Any SQLAlchemy URL. SQLite runs in WAL mode and waits 10 seconds for a lock.
+        Any SQLAlchemy URL. One process writes at a time, on PostgreSQL as on SQLite (which
+        runs in WAL mode), and the others wait up to 10 seconds.
     create
         Make the study if there is none yet; otherwise a missing one is an error.
 
@@ -45,8 +54,20 @@ def open_study(url: str = DEFAULT_URL, create: bool = False) -> Engine:
             "`uv sync --extra postgres` and begin the URL with postgresql+psycopg://"
         ) from error
     except (ArgumentError, NoSuchModuleError) as error:
-        raise NoStudy(f"--db {url}: not a database URL that can be opened ({error})") from error
+        raise NoStudy(f"--db {shown(url)}: not a URL that can be opened ({error})") from error
+    except ValueError as error:  # of a port that is no number; its words quote the URL
+        raise NoStudy("--db: not a database URL; its port must be a number") from error
     return engine
+
+
+def shown(url: str | URL) -> str:
+    """Return a database URL as it may be printed: without its passwords."""
+    try:
+        made = make_url(url)
+    except (ArgumentError, ValueError):
+        return str(url).rpartition("@")[2]
+    hidden = {name: "***" for name in SECRETS if name in made.query}
+    return made.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 @contextmanager
@@ -54,13 +75,23 @@ def told(url: str | URL) -> Iterator[None]:
     """Turn what the database complains of into one message that says what to do."""
     try:
         yield
+    except DataError as error:
+        raise BadInput(
+            f"study {shown(url)}: the database cannot hold a value ({_said(error)}); nothing of "
+            "it was stored"
+        ) from error
     except DatabaseError as error:
         if type(error) not in (DatabaseError, OperationalError):
             raise
-        shown = make_url(url).render_as_string(hide_password=True)
-        said = str(error.orig).strip().splitlines()[0]
-        hint = "wait for the other process or stop it" if "locked" in said else "check --db"
-        raise NoStudy(f"study {shown}: {said}; {hint}") from error
+        said = _said(error)
+        waited = "locked" in said or "lock timeout" in said
+        hint = "wait for the other process or stop it" if waited else "check --db"
+        raise NoStudy(f"study {shown(url)}: {said}; {hint}") from error
+
+
+def _said(error: DatabaseError) -> str:
+    """Return the first line of what a database complains of; the next ones may quote a text."""
+    return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
 
 
 @contextmanager
@@ -72,8 +103,8 @@ def transaction(engine: Engine) -> Iterator[Session]:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Session]:
-    """Open a session that only reads; it never waits for a writer."""
-    with told(engine.url), Session(engine) as session:
+    """Open a session that only reads, all of it as it stood at once; it waits for no writer."""
+    with told(engine.url), Session(_snapshot(engine)) as session:
         yield session
 
 
@@ -83,10 +114,21 @@ def _writing(engine: Engine) -> Engine:
     return engine.execution_options(writes=True)
 
 
-def _engine(url: str) -> Engine:
+@lru_cache(maxsize=16)
+def _snapshot(engine: Engine) -> Engine:
+    """Return an engine whose transactions see one moment; those of SQLite always do."""
+    if engine.dialect.name != "postgresql":
+        return engine
+    return engine.execution_options(isolation_level="REPEATABLE READ")
+
+
+def _engine(url: str | URL) -> Engine:
     """Return an engine with the settings each kind of database needs."""
     if make_url(url).get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+        engine = create_engine(url, pool_pre_ping=True)
+        if engine.dialect.name == "postgresql":
+            event.listen(engine, "begin", _begin_postgres)
+        return engine
     engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
     event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin)
@@ -97,6 +139,13 @@ def _begin(connection: Connection) -> None:
     """Take the write lock at once where we mean to write: a deferred one loses writes."""
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _begin_postgres(connection: Connection) -> None:
+    """Let one transaction write at a time, as in SQLite, or what two have read would be old."""
+    if connection.get_execution_options().get("writes", False):
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_SECONDS}s'")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER})")
 
 
 def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
