@@ -1,0 +1,32 @@
+"""`medjury backup FILE`: the whole study in one file, while clinicians rate."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from data.errors import BadFile
+from data.store.backup import back_up
+from medjury.moving import print_copy
+from medjury.options import Db, Json, study_of
+from medjury.output import check_place, say
+from medjury.record import FINDINGS
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A new file; it becomes SQLite.")]
+
+
+def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = None) -> None:
+    """Write the whole study into a new file, as it stands at one moment, and check it."""
+    if os.path.lexists(file) and not file.is_dir():
+        raise BadFile(f"backup {file}: is there already; name another file")
+    check_place("backup", file)
+    found = back_up(study_of(context, db), file)
+    print_copy(f"Backed up in {file}", found.rows, found.head, found.findings, json_to)
+    say(
+        f"to go back to it: --db sqlite:///{file}, or `medjury move {file} TO` into an empty "
+        "database. It holds everything, authors too: keep it as you keep the study",
+        json_to,
+    )
+    if found.findings:
+        raise typer.Exit(FINDINGS)
