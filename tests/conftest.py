@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import postgres
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page
 from rating_server import Server, chromium, new_context, serving
@@ -19,7 +20,7 @@ from medjury import main
 
 @pytest.fixture
 def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path / 'study.db'}"
+    return postgres.new_database() if postgres.wanted() else f"sqlite:///{tmp_path / 'study.db'}"
 
 
 @pytest.fixture
@@ -73,7 +74,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     """Return an empty study that all tests of a module share, as its server does."""
-    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('e2e') / 'study.db'}", create=True)
+    file = f"sqlite:///{tmp_path_factory.mktemp('e2e') / 'study.db'}"
+    engine = open_study(postgres.new_database() if postgres.wanted() else file, create=True)
     yield engine
     engine.dispose()
 
