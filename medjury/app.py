@@ -10,6 +10,7 @@ from data.errors import MedjuryError
 from medjury import (
     INTERRUPTED,
     agreement,
+    backup,
     blinding,
     demo,
     export,
@@ -19,6 +20,7 @@ from medjury import (
     metrics,
     models,
     monitor,
+    moving,
     people,
     planning,
     predict,
@@ -72,6 +74,8 @@ app.command("settings")(record.settings)
 app.command("lock")(record.lock)
 app.command("verify")(record.verify)
 app.command("export")(export.export)
+app.command("backup")(backup.backup)
+app.command("move")(moving.move)
 
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
