@@ -80,13 +80,19 @@ def import_(
         table = CORPORA[form](paths)
     else:
         table = TableFile(_only(paths, json_to), _format(form))
-    path = table.path
     rows = ResponseFile(table, benchmark)
     engine = _own_study(context, db)
     chosen = rubric_named(engine, rubric)
     if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
-    with progress(f"reading {path.name}", table.size_bytes) as at:
+    _store_responses(engine, table, rows, chosen)
+
+
+def _store_responses(
+    engine: Engine, table: TableFile, rows: ResponseFile, chosen: Rubric | None
+) -> None:
+    """Store a file's responses, tell what came of it, and look for authors' names in them."""
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_responses(
             engine,
             rows,
