@@ -216,3 +216,21 @@ def test_a_server_that_knows_no_schema_is_asked_without_one(inspect: str, tmp_pa
         log = evaluated(inspect, tmp_path, stub, "--model", "none", "-T", "stored=true")
     for one in samples_of(log).values():
         assert one["scores"]["medjury"]["value"] == dict.fromkeys(CRITERIA, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_openai_is_told_to_keep_no_text(inspect: str, tmp_path: Path) -> None:
+    with Stub() as stub:
+        files = dict(write(export(panel(stub))))
+        settings = json.loads(files["medjury_jury.json"])
+        settings["jurors"][0]["own"] = True  # as if the loopback were OpenAI's own host
+        models = json.loads(files["medjury_models.json"])
+        models["one"]["model"] = "openai/gpt-4.1"
+        files |= {"medjury_jury.json": json.dumps(settings)}
+        files |= {"medjury_models.json": json.dumps(models)}
+        write_folder(tmp_path / "out", files)
+        evaluated(inspect, tmp_path, stub, "--model", "none", "-T", "stored=true")
+    asked = [seen for seen in stub.seen if seen.model == "gpt-4.1"]
+    assert {seen.path for seen in asked} == {"/v1/chat/completions"}
+    assert [seen.body["store"] for seen in asked] == [False, False, False]

@@ -59,6 +59,15 @@ def patched(at: bytes, offset: int, value: bytes) -> Callable[[Path], Path]:
     return change
 
 
+def many_bombs(folder: Path) -> Path:
+    path = folder / "log.eval"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps(whole("note_a.eval") | {"samples": None}))
+        for number in range(10):
+            archive.writestr(f"samples/{number}.json", " " * (30 << 20))
+    return path
+
+
 def damaged(folder: Path) -> Path:
     body = bytearray((LOGS / "note_a.eval").read_bytes())
     body[body.index(b"header.json") + 200] ^= 255
@@ -91,6 +100,7 @@ def damaged(folder: Path) -> Path:
         (zipped("../../escape.json"), "leads out of it"),
         (zipped("/etc/passwd"), "leads out of it"),
         (zipped("samples/a.json", " " * (40 << 20)), "unpack to more than any sample"),
+        (many_bombs, "it would unpack to more than any log"),
         (zipped("samples/a.json", '{"input": "' + SECRET), "not whole JSON"),
         (zipped("samples/a.json", header="other.json"), "no log of Inspect"),
         (zipped("_journal/start.json", header="other.json"), "did not end"),

@@ -20,7 +20,11 @@ HEADER, STARTED, SAMPLES = "header.json", "_journal/start.json", "samples/"
 ZSTANDARD = 93
 MOST_PART, MOST_BYTES, MOST_PARTS = 256 << 20, 8 << 30, 200_000
 MOST_JSON = 1 << 30
-MOST_RATIO, FREE_BYTES = 400, 32 << 20  # a log repeats itself: events hold every message again
+MOST_RATIO, FREE_BYTES, FREE_WHOLE = (
+    400,
+    32 << 20,
+    256 << 20,
+)  # a log repeats itself: events hold every message again
 BROKEN = (
     *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError),
     *(NotImplementedError, RuntimeError),
@@ -95,11 +99,16 @@ def _check_parts(path: Path, parts: list[zipfile.ZipInfo]) -> None:
             raise wrong(path, "a part of it leads out of it: this is no log of Inspect")
         if one.flag_bits & 1:
             raise wrong(path, "it is encrypted; import it without a password")
-        dense = one.file_size > MOST_RATIO * max(one.compress_size, 1)
-        if one.file_size > MOST_PART or (dense and one.file_size > FREE_BYTES):
+        if one.file_size > MOST_PART or _dense(one.file_size, one.compress_size, FREE_BYTES):
             raise wrong(path, "a part of it would unpack to more than any sample has")
-    if sum(one.file_size for one in parts) > MOST_BYTES:
-        raise wrong(path, f"it would unpack to over {MOST_BYTES >> 30} GiB")
+    whole = sum(one.file_size for one in parts)
+    if whole > MOST_BYTES or _dense(whole, sum(one.compress_size for one in parts), FREE_WHOLE):
+        raise wrong(path, "it would unpack to more than any log has")
+
+
+def _dense(unpacked: int, packed: int, free: int) -> bool:
+    """Tell whether something unpacks to far more than it is, and to more than does no harm."""
+    return unpacked > free and unpacked > MOST_RATIO * max(packed, 1)
 
 
 def _bytes(path: Path, part: zipfile.ZipInfo) -> bytes:
