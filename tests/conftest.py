@@ -18,6 +18,14 @@ from data.store import import_responses
 from medjury import main
 
 
+LEFT_OPEN = "ignore:<psycopg.Connection object .* was deleted while still open:ResourceWarning"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a command leave its connection to a server open, as a process that ends may."""
+    config.addinivalue_line("filterwarnings", LEFT_OPEN)
+
+
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     return postgres.new_database() if postgres.wanted() else f"sqlite:///{tmp_path / 'study.db'}"
