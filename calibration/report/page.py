@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 
 from calibration.report.content import Content
 from calibration.report.figures import Figure
+from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
 from calibration.report.numbers import fixed, interval, known, simulated_raters
 from calibration.report.sections import sections
@@ -41,6 +42,7 @@ def page(content: Content) -> str:
         verdicts=found,
         first=found[-1],
         points=in_points(content, found[-1].benchmark),
+        hangs=hangs_on(content, found[-1].benchmark),
         simulated=simulated_raters([*content.rows]),
         tried=juries_tried(content.study),
         sections=sections(content),

@@ -9,6 +9,7 @@ import numpy as np
 from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
 from calibration.report.definitions import Fact
 from calibration.report.evidence import Paired
+from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
 from calibration.report.numbers import simulated_raters
 from calibration.report.page import in_points, verdicts
@@ -31,7 +32,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """All that a page shows; `tried` is how many different juries were ever looked at."""
+    """All that a page shows; `tried` is how many different juries were ever looked at.
+
+    `hangs` is a line on what the verdict's figure hangs on, with commands in backquotes.
+    """
 
     verdicts: Sequence[Verdict]
     points: str
@@ -40,6 +44,7 @@ class Parts:
     told: Sequence[str]
     sections: Sequence[Part]
     charts: Sequence[Drawn] = field(default_factory=list)
+    hangs: str = ""
 
 
 def parts(told: Mapping[str, Any]) -> Parts:
@@ -60,6 +65,7 @@ def parts(told: Mapping[str, Any]) -> Parts:
         [*content.study.told],
         [_part(one) for one in sections(content)],
         [*drawn(content)],
+        hangs_on(content, found[-1].benchmark),
     )
 
 
