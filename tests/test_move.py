@@ -1,0 +1,208 @@
+"""A study moves between databases whole, with its record, or not at all."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import postgres
+import pytest
+from packaged_study import SCORES, made, whole
+from small import Run
+from sqlalchemy import Engine, text
+
+from data import database
+from data.card import Reply
+from data.database import open_study, reading, transaction
+from data.errors import BadInput, Conflict, NoStudy
+from data.queries import next_task
+from data.queries.moving import TABLES, Content, content
+from data.queries.record import verify
+from data.schema import Setting
+from data.store import submit
+from data.store.moving import move_study
+
+__all__ = ["made", "whole"]
+SECRET = "hunter2-of-the-ward"
+
+
+def file_of(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'new.db'}"
+
+
+def server_of(_: Path) -> str:
+    return postgres.new_database()
+
+
+@pytest.fixture(params=[file_of, server_of], ids=["sqlite", "postgres"])
+def empty(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return where there is no study yet, in a database of either kind."""
+    place: Callable[[Path], str] = request.param
+    return place(tmp_path)
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[str], Engine]]:
+    engines: list[Engine] = []
+
+    def call(url: str) -> Engine:
+        engines.append(open_study(url, create=True))
+        return engines[-1]
+
+    yield call
+    for one in engines:
+        one.dispose()
+
+
+def held(engine: Engine) -> dict[str, Content]:
+    with reading(engine) as session:
+        return {table.name: content(session, table) for table in TABLES}
+
+
+def url_of(engine: Engine) -> str:
+    return engine.url.render_as_string()
+
+
+def calibrated(run: Run, url: str, to: Path) -> bytes:
+    code, _, err = run("calibrate", "--reps", "20", "--json", str(to), "--db", url)
+    assert code == 0, err
+    return to.read_bytes()
+
+
+def test_a_moved_study_is_the_same_and_calibrates_to_the_last_digit(
+    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    code, out, err = run("move", url_of(whole), empty, "--json", str(tmp_path / "moved.json"))
+    assert (code, "the record is whole" in out) == (0, True), err
+    before, after = held(whole), held(opened(empty))
+    assert after == before
+    said: dict[str, Any] = json.loads((tmp_path / "moved.json").read_text())
+    assert said["rows"] == {name: one.rows for name, one in before.items()}
+    assert said["head"] == verify(whole).head
+    assert run("verify", "--head", said["head"], "--db", empty)[0] == 0
+    here = calibrated(run, url_of(whole), tmp_path / "here.json")
+    assert calibrated(run, empty, tmp_path / "there.json") == here
+
+
+def test_a_study_comes_back_from_postgresql_as_it_went(
+    run: Run, whole: Engine, opened: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    server, back = postgres.new_database(), f"sqlite:///{tmp_path / 'back.db'}"
+    assert run("move", url_of(whole), server)[0] == 0
+    assert run("move", server, str(tmp_path / "back.db"))[0] == 0
+    assert held(opened(back)) == held(whole)
+
+
+def test_clinicians_rate_on_where_the_study_went(
+    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
+) -> None:
+    run("move", url_of(whole), empty)
+    moved = opened(empty)
+    with moved.connect() as connection:
+        rater = int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'")) or 0)
+        last = int(connection.scalar(text("SELECT MAX(id) FROM rating")) or 0)
+    task = next_task(moved, rater)
+    assert task is not None
+    submit(moved, rater, task.card.code, Reply(SCORES), 5)
+    with moved.connect() as connection:
+        assert connection.scalar(text("SELECT MIN(id) FROM rating WHERE id > :n"), {"n": last})
+    assert verify(moved).findings == ()
+
+
+def test_a_target_that_holds_anything_is_refused_and_kept(
+    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine]
+) -> None:
+    target = opened(empty)
+    with transaction(target) as session:
+        session.add(Setting(key="ours", value="1"))
+    before = held(target)
+    code, out, err = run("move", url_of(whole), empty)
+    assert (code, out) == (2, "")
+    assert "not empty (setting: 1 rows)" in err
+    assert held(target) == before
+
+
+def test_moving_onto_itself_is_refused(run: Run, whole: Engine) -> None:
+    code, _, err = run("move", url_of(whole), url_of(whole))
+    assert (code, "not empty" in err) == (2, True)
+    assert verify(whole).findings == ()
+
+
+def test_a_move_that_fails_stores_nothing(whole: Engine, opened: Callable[[str], Engine]) -> None:
+    with transaction(whole) as session:
+        session.execute(text("UPDATE rating SET comment = 'a' || char(0) || 'b' WHERE id = 1"))
+    target = opened(postgres.new_database())
+    with pytest.raises(BadInput, match="cannot hold a value"):
+        move_study(whole, target)
+    assert not any(one.rows for one in held(target).values())
+
+
+def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    with whole.connect() as connection:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        connection.exec_driver_sql("UPDATE rating SET response = 999 WHERE id = 1")
+        connection.exec_driver_sql("PRAGMA foreign_keys=ON")
+        connection.exec_driver_sql("BEGIN")
+    code, _, err = run("move", url_of(whole), str(tmp_path / "new.db"))
+    assert (code, "refer to none" in err) == (2, True)
+    assert not list(tmp_path.glob("new.db*"))
+
+
+def test_findings_of_the_study_move_with_it_and_are_told(
+    run: Run, whole: Engine, empty: str
+) -> None:
+    with transaction(whole) as session:
+        session.execute(text("UPDATE rating SET comment = 'changed' WHERE id = 1"))
+    code, out, _ = run("move", url_of(whole), empty)
+    assert (code, "FINDING rating" in out) == (1, True)
+
+
+def test_nobody_writes_to_a_study_while_it_is_moved(
+    whole: Engine, empty: str, opened: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
+    late, refused = opened(url_of(whole)), []
+
+    def write(_: int) -> None:
+        with pytest.raises(NoStudy, match="wait") as told, transaction(late) as session:
+            session.add(Setting(key="late", value="1"))
+        refused.append(told)
+
+    move_study(whole, opened(empty), write)
+    assert refused
+
+
+def test_an_empty_study_is_nothing_to_move(opened: Callable[[str], Engine], tmp_path: Path) -> None:
+    one, other = (opened(f"sqlite:///{tmp_path / name}") for name in ("a.db", "b.db"))
+    with pytest.raises(Conflict, match="nothing to move"):
+        move_study(one, other)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"postgresql+psycopg://dr:{SECRET}@127.0.0.1:1/study",
+        f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}",
+        f"postgresql+nodriver://dr:{SECRET}@127.0.0.1/study",
+        f"postgresql://dr:{SECRET}@127.0.0.1:port/study",
+        f"nonsense://dr:{SECRET}@127.0.0.1/study",
+        f"dr:{SECRET}@127.0.0.1://study",
+    ],
+)
+def test_a_database_that_cannot_be_opened_is_told_without_its_password(
+    run: Run, whole: Engine, place: str
+) -> None:
+    for arguments in ((url_of(whole), place), (place, url_of(whole))):
+        code, out, err = run("move", *arguments)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+        assert SECRET not in err
+
+
+def test_an_absent_study_is_named_and_nothing_is_made(run: Run, tmp_path: Path) -> None:
+    code, _, err = run("move", str(tmp_path / "absent.db"), str(tmp_path / "new.db"))
+    assert (code, "absent.db" in err) == (2, True)
+    assert not list(tmp_path.glob("*.db"))
