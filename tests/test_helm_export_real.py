@@ -14,6 +14,7 @@ from stub_llm import Do, Seen, Stub
 from test_promptfoo import RECORD, TRICKY
 
 from data.card import Card
+from data.importers.helm_rubrics import read_helm
 from data.rubric import Rubric, read_rubric
 from jury.exports.export import Export, ExportRow, write_folder
 from jury.exports.helm import write
@@ -31,6 +32,7 @@ RESPONSES = {
     "Pain": TRICKY.replace("</response>", "</ response >"),
     "001": "Plain.",
 }
+MODELS = ("m/one-1.0", "m-two", "claude-x-4-5")
 Run = Callable[..., Path]
 
 
@@ -45,11 +47,8 @@ def helm_run(tmp_path_factory: pytest.TempPathFactory) -> str:
     python = str(folder / "bin" / "python")
     wheels = os.environ.get("PIP_FIND_LINKS", "").split()
     beside = [word for one in wheels for word in ("--find-links", one)]
-    asked = (
-        ["venv", "-q", "--python", "3.11", str(folder)],
-        ["pip", "install", "-q", "--python", python, *beside, TORCH, HELM],
-    )
-    for words in asked:
+    install = ["pip", "install", "-q", "--python", python, *beside, TORCH, HELM]
+    for words in (["venv", "-q", "--python", "3.11", str(folder)], install):
         try:
             subprocess.run(
                 [uv, *words],
@@ -110,15 +109,9 @@ def in_helm(helm_run: str, tmp_path: Path) -> Run:
         asked = [helm_run, "--plugins", "medjury_helm.py", "--suite", "s", "-n", "1"]
         asked += ["--conf-paths", *(f"{name}{one}.conf" for one in which)]
         asked += ["--max-eval-instances", "1000", "--local-path", "prod_env"]
+        keys = {"TWO_KEY": "key-2", "THREE_KEY": "key-3", "ANTHROPIC_BASE_URL": server}
         done = subprocess.run(
-            asked,
-            cwd=out,
-            env=os.environ
-            | {"TWO_KEY": "key-2", "THREE_KEY": "key-3", "HF_HUB_OFFLINE": "1"}
-            | {"ANTHROPIC_BASE_URL": server},
-            capture_output=True,
-            text=True,
-            timeout=400,
+            asked, cwd=out, env=os.environ | keys, capture_output=True, text=True, timeout=400
         )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return out / "benchmark_output" / "runs" / "s"
@@ -144,12 +137,17 @@ def scores(folder: Path) -> dict[str, float]:
     }
 
 
-def composite(rubric: Rubric, models: tuple[str, ...], prompt: str) -> float:
-    given = [score(model, prompt, name) for model in models for name in rubric.criteria]
-    return sum(given) / len(given)
+def composites(rubric: Rubric, prompts: list[str]) -> dict[str, Any]:
+    """Return what the jury's composite of each prompt is to be, by HELM's instance."""
+    asked = [(model, name) for model in MODELS for name in rubric.criteria]
+    means = [sum(score(model, one, name) for model, name in asked) / len(asked) for one in prompts]
+    return {f"id{at}": pytest.approx(mean, abs=1e-12) for at, mean in enumerate(means)}
 
 
-MODELS = ("m/one-1.0", "m-two", "claude-x-4-5")
+def prompts(rubric: Rubric, responses: list[str]) -> list[str]:
+    """Return what the jury asks of the first instances."""
+    texts = zip(ROWS, responses, strict=False)
+    return [rubric.render(Card("", r.context, r.prompt, a, r.reference)) for r, a in texts]
 
 
 @pytest.mark.slow
@@ -162,17 +160,13 @@ def test_helm_sends_jurors_the_prompts_of_the_jury_and_comes_to_its_scores(in_he
         jurors = [one for one in stub.seen if one.model != "model"]
         keys = {one.model: one.headers for one in jurors}
     asked = [(one.model, one.prompt) for one in jurors if len(one.body["messages"]) == 1]
-    texts = zip(ROWS, RESPONSES.values(), strict=True)
-    ours = [rubric.render(Card("", r.context, r.prompt, a, r.reference)) for r, a in texts]
+    ours = prompts(rubric, list(RESPONSES.values()))
     assert sorted(asked) == sorted((model, prompt) for model in MODELS for prompt in ours)
     (folder,) = runs.glob("medjury-generic-as-validated:*")
     # A 7 on 1-5 for the third response was asked for again in vain: no score. HELM counts it.
     assert len(jurors) == len(asked) + 1
     assert not {"temperature", "top_p", "stop"} & {key for one in jurors for key in one.body}
-    assert scores(folder) == {
-        f"id{at}": pytest.approx(composite(rubric, MODELS, prompt), abs=1e-12)
-        for at, prompt in enumerate(ours[:2])
-    }
+    assert scores(folder) == composites(rubric, ours[:2])
     assert keys["m-two"]["authorization"] == "Bearer key-2"
     assert keys["claude-x-4-5"]["x-api-key"] == "key-3"
 
@@ -193,14 +187,10 @@ def test_helm_alone_adds_its_block_and_nothing_else_to_the_prompt(in_helm: Run) 
         runs = in_helm(export, stub.openai_url, "")
         asked = [(one.model, one.prompt) for one in stub.seen if one.model != "model"]
     added = json.loads((runs.parents[2] / "medjury_helm.json").read_text("utf-8"))["added"]
-    texts = zip(ROWS[:2], list(harmless.values())[:2], strict=True)
-    ours = [rubric.render(Card("", r.context, r.prompt, a, r.reference)) for r, a in texts]
+    ours = prompts(rubric, list(harmless.values())[:2])
     assert sorted(asked) == sorted((model, one + added) for model in MODELS for one in ours)
     (folder,) = runs.glob("medjury-generic:*")
-    assert scores(folder) == {
-        f"id{at}": pytest.approx(composite(rubric, MODELS, one), abs=1e-12)
-        for at, one in enumerate(ours)
-    }
+    assert scores(folder) == composites(rubric, ours)
 
 
 @pytest.mark.slow
@@ -215,3 +205,46 @@ def test_a_prompt_that_has_helms_block_is_sent_by_helm_alone_to_the_letter(in_he
         asked = {one.prompt for one in stub.seen if one.model != "model"}
     row = ROWS[2]
     assert asked == {rubric.render(Card("", row.context, row.prompt, "Plain.", row.reference))}
+
+
+BUILT_IN = """
+import json, sys
+from importlib import import_module
+from inspect import getmembers, isclass
+from types import SimpleNamespace as Some
+from helm.benchmark.annotation.model_as_judge import LLMAsJuryAnnotator as Jury
+from helm.benchmark.run_specs.medhelm_run_specs import get_annotator_models_from_config
+jurors = get_annotator_models_from_config("judges.yaml")
+text = lambda words: Some(text=words)
+asked = Some(instance=Some(input=text("Q $1 {x}"), references=[Some(output=text("G"))]),
+             result=Some(completions=[text("R {QUESTION}")]))
+found = {}
+for name in json.loads(sys.argv[1]):
+    module = import_module(f"helm.benchmark.annotation.{name}_annotator")
+    own = [one for _, one in getmembers(module, isclass) if issubclass(one, Jury) and one is not Jury]
+    found[name] = own[0](None, jurors)._interpolate_prompt(asked)
+told = {name: one.model_deployment for name, one in jurors.items()}
+print("FOUND" + json.dumps([told, found]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_helms_own_benchmarks_take_the_jury_and_ask_the_imported_rubrics(
+    helm_run: str, tmp_path: Path
+) -> None:
+    python = Path(helm_run).with_name("python")
+    where = "import helm, pathlib; print(pathlib.Path(helm.__path__[0]).parent)"
+    place = subprocess.run([python, "-c", where], capture_output=True, text=True, check=True)
+    rubrics = read_helm(place.stdout.strip()).rubrics
+    card = Card("", "Q $1 {x}", "Write.", "R {QUESTION}", "G")
+    with Stub() as stub:
+        files = write(Export(rubrics["aci_bench"], panel(stub), ROWS, RECORD))
+    write_folder(tmp_path / "out", files)
+    asked = [python, "-c", BUILT_IN, json.dumps(list(rubrics))]
+    done = subprocess.run(asked, cwd=tmp_path / "out", capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    jurors, prompts = json.loads(done.stdout.split("FOUND")[1].splitlines()[0])
+    assert jurors == json.loads(files["validation.json"])["jurors"]
+    assert len(prompts) == 13
+    assert prompts == {name: one.render(card) for name, one in rubrics.items()}

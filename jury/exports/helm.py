@@ -20,7 +20,7 @@ from jury.exports.promptfoo import grader
 from jury.panel import Panel
 
 MAX_TOKENS = 1024  # of the model under test; HELM's own default
-HELM = "0.5.16"
+HELM = "crfm-helm[openai,anthropic] 0.5.16"
 
 
 def write(export: Export) -> dict[str, str]:
@@ -106,8 +106,8 @@ def _page(export: Export, asked: Question, configurable: bool) -> str:
         f"# {rubric.name} in HELM",
         "",
         f"The jury {export.panel.name} is **{str(export.record['status']).upper()}**: see "
-        "validation.json. Run in this folder, with crfm-helm 0.5.8 or later (tried with "
-        f"{HELM}); put the model that is to be evaluated into prod_env/model_deployments.yaml.",
+        f"validation.json. Run in this folder, with {HELM}; put the model that is to be evaluated "
+        "into prod_env/model_deployments.yaml.",
         "",
     ]
     if configurable:
