@@ -14,7 +14,7 @@ from jury.exports.helm_files.endpoints import (
     prod_env,
 )
 from jury.exports.helm_files.plugin import plugin
-from jury.exports.helm_files.question import Question, question
+from jury.exports.helm_files.question import ASKED, Question, question
 from jury.exports.helm_files.table import table
 from jury.exports.promptfoo import grader
 from jury.panel import Panel
@@ -44,9 +44,8 @@ def write(export: Export) -> dict[str, str]:
         files[f"{own}.conf"] = _conf(own, "jury_config_path=judges.yaml")
     elif lost:
         raise BadInput(
-            f"rubric {rubric.name}: its jurors are not shown the {lost} of {export.rows[0].instance_id} "
-            "and others, and HELM shows a model no more than its jurors: put "
-            f"{{{{{lost}}}}} into the rubric's prompt"
+            f"rubric {rubric.name}: its jurors are not shown the {lost[0]} of {lost[1]}, and HELM "
+            f"shows a model no more than its jurors: put {{{{{lost[0]}}}}} into the rubric's prompt"
         )
     if not lost:
         files |= {
@@ -62,13 +61,11 @@ def write(export: Export) -> dict[str, str]:
     return files | {"validation.json": record, "README.md": _page(export, asked, not lost)}
 
 
-def _lost(asked: Question, rows: Sequence[ExportRow]) -> str:
-    """Return the name of a text that some instance has and nobody in HELM would read."""
-    texts = {
-        "context": any(row.context.strip() for row in rows),
-        "prompt": any(row.prompt.strip() for row in rows),
-    }
-    return next((name for name, there in texts.items() if there and name not in asked.shown), "")
+def _lost(asked: Question, rows: Sequence[ExportRow]) -> tuple[str, str] | None:
+    """Return the name of a text that nobody in HELM would read, and an instance that has it."""
+    hidden = [name for name in ASKED if name not in asked.shown]
+    there = ((name, row.instance_id) for name in hidden for row in rows if getattr(row, name))
+    return next(there, None)
 
 
 def _benchmark(name: str, panel: Panel) -> str:
@@ -127,14 +124,17 @@ def _page(export: Export, asked: Question, configurable: bool) -> str:
         lines += [
             f"    helm-run --conf-paths {rubric.name.removeprefix('helm_')}.conf {run}",
             "",
-            "HELM's own benchmark, data and prompt, with this jury. There is no configurable "
+            "HELM's own benchmark, data and prompt, with this jury. The rubric is that of "
+            f"{rubric.version}; another release may ask otherwise. There is no configurable "
             "benchmark: the rubric does not show jurors the task.",
             "",
         ]
     told = [f"- {one}" for one in differences(export.panel)]
     if told:
         lines += ["HELM alone has settings of its own:", "", *told, ""]
-    return "\n".join([*lines, "Take the run back: `medjury import benchmark_output/runs/medjury`"])
+    return "\n".join(
+        [*lines, "Take the run back: `medjury import benchmark_output/runs/medjury`", ""]
+    )
 
 
 def _added(asked: Question) -> str:
