@@ -186,6 +186,7 @@ def test_what_helm_does_otherwise_and_what_was_validated_are_said() -> None:
     assert told["in_helm"]["added_to_prompt"] == json.loads(found["medjury_helm.json"])["added"]
     assert "gpt is asked with temperature 0, no schema" in told["in_helm"]["jurors"]
     assert "**NOT VALIDATED**" in found["README.md"]
+    assert "columns: instance_id, context, prompt, correct_answer." in found["README.md"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,10 @@ def write(export: Export) -> dict[str, str]:
             **grader(export),
         }
     record = json.dumps(_record(export, asked), indent=2, ensure_ascii=False) + "\n"
-    return files | {"validation.json": record, "README.md": _page(export, asked, not lost)}
+    return files | {
+        "validation.json": record,
+        "README.md": _page(export, asked, files.get("data.csv", "")),
+    }
 
 
 def _lost(asked: Question, rows: Sequence[ExportRow]) -> tuple[str, str] | None:
@@ -95,7 +98,7 @@ def _record(export: Export, asked: Question) -> dict[str, object]:
     }
 
 
-def _page(export: Export, asked: Question, configurable: bool) -> str:
+def _page(export: Export, asked: Question, data: str) -> str:
     """Return how the files are run, and in what HELM differs from what was validated."""
     rubric, name = export.rubric, f"medjury-{export.rubric.name}"
     run = "--suite medjury --max-eval-instances 1000000 --local-path prod_env"
@@ -107,7 +110,7 @@ def _page(export: Export, asked: Question, configurable: bool) -> str:
         "into prod_env/model_deployments.yaml.",
         "",
     ]
-    if configurable:
+    if data:
         lines += [
             f"    helm-run --plugins medjury_helm.py --conf-paths {name}-as-validated.conf {run}",
             f"    helm-run --conf-paths {name}.conf {run}",
@@ -118,7 +121,7 @@ def _page(export: Export, asked: Question, configurable: bool) -> str:
             "5 counts; a missing juror makes a mean of fewer; a response that no juror rated "
             "counts 0.",
             "",
-            *_data(export, asked),
+            *_data(export, data),
         ]
     else:
         lines += [
@@ -143,12 +146,12 @@ def _added(asked: Question) -> str:
     return f"it adds {len(asked.added.encode())} bytes to the validated prompt (in_helm);"
 
 
-def _data(export: Export, asked: Question) -> list[str]:
+def _data(export: Export, data: str) -> list[str]:
     count = len({row.instance_id for row in export.rows})
-    columns = ", ".join(asked.shown or ("context", "prompt"))
-    gold = " and correct_answer" if "{{reference}}" in export.rubric.prompt else ""
+    columns = data.split("\n", 1)[0].replace('"', "").replace(",", ", ")
     return [
         f"data.csv has {count} instances of the study, HELM's id0 being the first. Data of your "
-        f"own: prompt.txt says which columns ({columns}{gold}); no cell may be empty or a number.",
+        f"own take the same columns: {columns}. No cell may be empty or a "
+        "number, and the prompt's tags in them are not broken; a question is as prompt.txt has it.",
         "",
     ]
