@@ -205,3 +205,15 @@ def test_no_verdict_is_half_or_off_the_scale(said: dict[str, Any]) -> None:
     found = verdict(said, rubric)
     assert (found.status == Status.OK) == (set(found.scores) == set(rubric.criteria))
     assert all(1 <= score <= 5 for score in found.scores.values())
+
+
+def test_a_response_that_names_its_author_is_masked_though_helms_jurors_have_rated_it(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    folder = run_folder(tmp_path, [state(1, response="As ChatGPT, I say: rest.")])
+
+    assert run("import", str(folder))[0] == 0
+
+    [(stored, shown)] = rows(engine, "SELECT text, shown FROM response")
+    assert stored == "As ChatGPT, I say: rest."
+    assert shown == "As [author masked], I say: rest."

@@ -9,7 +9,18 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Unknown
-from data.schema import Assignment, Mask, Rating, Response, Setting, State
+from data.schema import (
+    Assignment,
+    Attempt,
+    Kind,
+    Mask,
+    Rater,
+    Rating,
+    Response,
+    Setting,
+    State,
+    Status,
+)
 from data.store.audit import canonical_values, log, refuse_locked
 
 MASKED, LEFT = "authors masked", "possible names left"
@@ -99,8 +110,26 @@ def _mask(session: Session, response: Response, one: MaskedText) -> str:
 
 
 def _seen(session: Session, response: int) -> bool:
-    """Tell whether any rater has rated or opened a response."""
-    rated = select(Rating.id).where(Rating.response == response).limit(1)
+    """Tell whether any rater has rated or opened a response as this study shows it.
+
+    A juror that rated it elsewhere, in a finished run that was imported, never saw it here: a
+    mask changes nothing for it, and without one clinicians would read who wrote the response.
+    """
+    asked_here = (
+        select(Attempt.id)
+        .where(
+            Attempt.response == response,
+            col(Attempt.rater) == col(Rating.rater),
+            col(Attempt.status) == Status.OK,
+        )
+        .exists()
+    )
+    rated = (
+        select(Rating.id)
+        .join(Rater, col(Rater.id) == col(Rating.rater))
+        .where(Rating.response == response, (col(Rater.kind) != Kind.JUROR) | asked_here)
+        .limit(1)
+    )
     begun = (
         select(Assignment.id)
         .where(
