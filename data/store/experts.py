@@ -200,7 +200,8 @@ def _free_those_who_rated(session: Session) -> None:
 def experts_digest(session: Session) -> str:
     """Return the SHA-256 over all expert scores as they stand."""
     digest = hashlib.sha256()
-    for one in session.exec(select(Expert).order_by(col(Expert.response), col(Expert.criterion))):
+    found = session.exec(select(Expert)).all()
+    for one in sorted(found, key=lambda one: (one.response, one.criterion)):  # as Python sorts
         digest.update(canonical(one.model_dump(), EXPERT))
     return digest.hexdigest()
 
