@@ -23,10 +23,10 @@ from threadpoolctl import threadpool_limits
 from calibration.agreement import Panel
 from calibration.bootstrap import draw_counts
 from calibration.grid import Grid
-from calibration.juries import Ranking, jury_ranking
-from calibration.juries_rows import Wanted
-from calibration.juries_sets import compositions
-from calibration.jury_icc import mean_pool
+from calibration.juries.mean import mean_pool
+from calibration.juries.ranking import Ranking, jury_ranking
+from calibration.juries.rows import Wanted
+from calibration.juries.sets import compositions
 from calibration.repeats import Repeats
 from calibration.scope import Asked, Scope
 

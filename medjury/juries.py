@@ -20,7 +20,7 @@ from medjury.record import steered
 from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
-    from calibration.juries import Ranking
+    from calibration.juries.ranking import Ranking
     from calibration.scope import Scope
     from calibration.scores import Scores
 
@@ -90,8 +90,8 @@ def print_juries(engine: Engine, asked: Asked, json_to: Path | None = None) -> N
     """Rank the juries, note them in the ledger, print them, and write JSON where asked."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.juries import jury_ranking
-    from calibration.juries_rows import Wanted
+    from calibration.juries.ranking import jury_ranking
+    from calibration.juries.rows import Wanted
 
     scores = scores_of(engine)
     names = asked.jurors or all_jurors(scores)

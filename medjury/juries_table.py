@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from medjury.output import counted, say, show
 
 if TYPE_CHECKING:
-    from calibration.juries import Ranking
-    from calibration.juries_rows import JuryRow, Winner
+    from calibration.juries.ranking import Ranking
+    from calibration.juries.rows import JuryRow, Winner
     from medjury.juries import Asked
 
 COLUMNS = ("jury", "rank", "ICC(C,2)", "honest", "95 %", "usd", "responses")

@@ -23,7 +23,7 @@ from medjury.record import Reason, Who, steered
 from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
-    from calibration.models import Wanted
+    from calibration.models.comparison import Wanted
     from calibration.scores import Scores
 
 WAYS = ("clinicians", "jury", "corrected")
@@ -85,7 +85,7 @@ class Asked:
 
     def of(self, engine: Engine, json_to: Path | None) -> tuple["Scores", "Wanted"]:
         """Return the study's scores and what is wanted of them, checked; no author is read."""
-        from calibration.models import Wanted, check
+        from calibration.models.comparison import Wanted, check
 
         scores = scores_of(engine)
         silent = silent_jurors(engine, scores)
@@ -133,7 +133,7 @@ def compared(engine: Engine, scores: "Scores", wanted: "Wanted") -> dict[str, An
     """Return the comparison as `models --json` has it; the ledger is told of the jury."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.models import compare_models
+    from calibration.models.comparison import compare_models
 
     with threadpool_limits(1), progress("resampling", 1.0) as at:
         found = compare_models(scores, authors(engine), categories(engine), wanted, at)

@@ -19,11 +19,11 @@ from medjury.scores import silent_jurors
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.case_mix import CaseMix
-    from calibration.periods import Asking, PeriodRow
+    from calibration.monitoring.case_mix import CaseMix
+    from calibration.monitoring.periods import Asking, PeriodRow
+    from calibration.monitoring.watch import Normal, Watched
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
-    from calibration.watch import Normal, Watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def dated_periods(
     engine: Engine, scope: "Scope", again: "pd.DataFrame", wanted: Wanted, today: date
 ) -> tuple[list["PeriodRow"], "Asking"]:
     """Return the jury's agreement by period, and what was asked of the calendar."""
-    from calibration.periods import Asking, Days, period_rows, periods_of
+    from calibration.monitoring.periods import Asking, Days, period_rows, periods_of
 
     own = again[again["rater"].isin(scope.jurors)].groupby("response_id")["at"].agg(["min", "max"])
     asking = Asking(
@@ -106,8 +106,8 @@ def dated_periods(
 
 def normal_of(engine: Engine, wanted: Wanted, scores: "Scores") -> "Normal":
     """Return what the periods are compared with, as the options say."""
+    from calibration.monitoring.watch import BASELINE, Normal
     from calibration.scores import COMBINED
-    from calibration.watch import BASELINE, Normal
 
     if wanted.target is not None:
         return Normal(None, wanted.target, None, "given")
@@ -131,8 +131,8 @@ def mix_of(
     scope: "Scope", asking: "Asking", rows: Sequence["PeriodRow"], watched: "Watched"
 ) -> "CaseMix | None":
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first)."""
-    from calibration.case_mix import case_mix
-    from calibration.periods import periods_of
+    from calibration.monitoring.case_mix import case_mix
+    from calibration.monitoring.periods import periods_of
 
     before = [one.period for one in watched.baseline or rows[:1]]
     now = [one.period for one in watched.fell]

@@ -17,12 +17,12 @@ from medjury.monitor_reports import reported
 from medjury.scores import all_jurors, scores_of
 
 if TYPE_CHECKING:
-    from calibration.anchor import AnchorRow
-    from calibration.case_mix import CaseMix
-    from calibration.drift import Verdict
-    from calibration.periods import PeriodRow
+    from calibration.monitoring.anchor import AnchorRow
+    from calibration.monitoring.case_mix import CaseMix
+    from calibration.monitoring.drift import Verdict
+    from calibration.monitoring.periods import PeriodRow
+    from calibration.monitoring.watch import Watched
     from calibration.scope import Scope
-    from calibration.watch import Watched
 
 
 NOTHING = "nothing to compare: the newest period is the baseline"
@@ -109,10 +109,10 @@ def monitored(engine: Engine, wanted: Wanted, today: date) -> Monitored:
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.anchor import anchor_rows
-    from calibration.drift import verdict
-    from calibration.scored_again import anchors, without_later
-    from calibration.watch import fallen, watch
+    from calibration.monitoring.anchor import anchor_rows
+    from calibration.monitoring.drift import verdict
+    from calibration.monitoring.scored_again import anchors, without_later
+    from calibration.monitoring.watch import fallen, watch
 
     everything = scores_of(engine)
     scores = everything.of(wanted.benchmark) if wanted.benchmark else everything

@@ -149,7 +149,7 @@ def _check(source: Source, wanted: Wanted) -> None:
 
 def _assumed(source: Source, per_response: int) -> Iterator[Expected]:
     """Yield what an assumed ICC means for clinicians and jury, and what the paper obtained."""
-    from calibration.sample_size import single_of
+    from calibration.planning.sample_size import single_of
 
     given = source.single is not None
     single = source.single if source.single is not None else single_of(source.icc or 0.0)
@@ -166,7 +166,7 @@ def piloted(context: typer.Context, source: Source, seed: int) -> Piloted:
     """Return what the study's ratings say; the ledger is told that a jury was looked at."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.pilot import clinicians_reliability, jury_reliability, variations
+    from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 
     engine = study_of(context, source.db)
     chosen = named_jurors(source.panel, source.jurors)

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from calibration.pilot import Reliability, Variation
+    from calibration.planning.pilot import Reliability, Variation
 
 NAN = math.nan
 EITHER = "clinicians or jury"  # with two clinicians a response both are two columns
@@ -57,7 +57,7 @@ class Piloted:
 
     def expected(self, per_response: int) -> Iterator[Expected]:
         """Yield the ICCs of clinicians and jury, each as found and at its lower limit."""
-        from calibration.sample_size import single_of
+        from calibration.planning.sample_size import single_of
 
         own, jury = self.clinicians, self.jury
         if per_response > 1:
@@ -118,9 +118,9 @@ def plan_rows(expected: Sequence[Expected], wanted: Wanted) -> list[PlanRow]:
 
 
 def _plan_row(one: Expected, wanted: Wanted) -> PlanRow:
-    from calibration.assurance import exact_n, f_width, zou_n
     from calibration.f_interval import spearman_brown
-    from calibration.sample_size import Aim, bonett_n, corrected
+    from calibration.planning.assurance import exact_n, f_width, zou_n
+    from calibration.planning.sample_size import Aim, bonett_n, corrected
 
     who = (wanted.per_response, one.scorer, one.basis, one.columns, one.of)
     if reason := _impossible(one):
@@ -180,7 +180,7 @@ def power_rows(
 def _of_pilot(one: "Variation", n: int, wanted: Wanted) -> PowerRow:
     """Return the power that the pilot's standard deviation gives, scaled by 1 / sqrt(n)."""
     from calibration.differences import DETECTABLE
-    from calibration.power import CRITICAL
+    from calibration.planning.power import CRITICAL
 
     sd, gap = one.at(n), NAN if wanted.difference is None else wanted.difference
     known = math.isfinite(sd) and math.isfinite(gap) and sd > 0
@@ -202,7 +202,7 @@ def _of_pilot(one: "Variation", n: int, wanted: Wanted) -> PowerRow:
 def _simulated(row: PlanRow, wanted: Wanted) -> PowerRow:
     """Return the power by simulation from the ICC of a row and the shared error."""
     from calibration.differences import DETECTABLE
-    from calibration.power import DRAWS, Contest, detectable, power, responses_for
+    from calibration.planning.power import DRAWS, Contest, detectable, power, responses_for
 
     n, jury = max(LEAST, row.n or 0), two(row.icc_single)
     null = Contest(jury, 0.0, wanted.shared)

@@ -20,8 +20,8 @@ from medjury.record import steered, write_csv
 from medjury.scores import all_jurors, named_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
-    from calibration.predicted import Predicted
-    from calibration.predicted_row import PredictedRow
+    from calibration.predicting.predicted import Predicted
+    from calibration.predicting.row import PredictedRow
     from calibration.scores import Scores
 
 CsvNew = Annotated[
@@ -81,7 +81,7 @@ def predicted(engine: Engine, asked: Asked, json_to: Path | None = None) -> "Pre
     """Return the predictions; the ledger is told that the jury was held against the clinicians."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.predicted import predictions
+    from calibration.predicting.predicted import predictions
     from calibration.scope import Asked as Options
     from calibration.scopes import Sitting, checked
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from medjury.output import room, say, show, width
 
 if TYPE_CHECKING:
-    from calibration.predicted_row import PredictedRow
+    from calibration.predicting.row import PredictedRow
 
 MEANS = ("benchmark", "clinicians\nalone", "jury\nalone", "corrected", "n", "N", "lambda", "gain")
 SINGLE = ("benchmark", "both\nrated", "to fit", "m", "q", "held-out\ncoverage", "predicted")

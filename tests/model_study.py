@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from calibration.models import Wanted, compare_models
+from calibration.models.comparison import Wanted, compare_models
 from calibration.scores import RubricShape, Scores
 
 SCALE = RubricShape(("accuracy",), 1, 5)

@@ -4,9 +4,9 @@ from datetime import date
 
 import numpy as np
 
-from calibration.calendar import next_start
-from calibration.fisher import fisher_z, independent_se
-from calibration.periods import PeriodRow
+from calibration.monitoring.calendar import next_start
+from calibration.monitoring.fisher import fisher_z, independent_se
+from calibration.monitoring.periods import PeriodRow
 
 NAN = float("nan")
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.assurance import exact_n, f_width, zou_n
 from calibration.f_interval import f_interval, spearman_brown
 from calibration.icc import icc_consistency
-from calibration.sample_size import Aim, bonett_n, single_of
+from calibration.planning.assurance import exact_n, f_width, zou_n
+from calibration.planning.sample_size import Aim, bonett_n, single_of
 from data.errors import BadInput
 
 

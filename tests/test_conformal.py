@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from calibration.conformal import (
+from calibration.predicting.conformal import (
     Conformal,
     Rated,
     conformal_radius,
@@ -17,7 +17,7 @@ from calibration.conformal import (
     split_conformal,
     within_scale,
 )
-from calibration.isotonic import isotonic_map
+from calibration.predicting.isotonic import isotonic_map
 
 
 def simulate(instances=60, per=1, seed=0, noise=0.5):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from periods_study import row
 
-from calibration.cusum import falling_cusum
-from calibration.fisher import fisher_z, independent_se
-from calibration.watch import Normal, fallen, spread, watch
+from calibration.monitoring.cusum import falling_cusum
+from calibration.monitoring.fisher import fisher_z, independent_se
+from calibration.monitoring.watch import Normal, fallen, spread, watch
 
 ONE = np.ones(6)
 NAN = math.nan

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower
 
-from calibration.detectable import detectable_row, exact_mde, paper_mde
+from calibration.models.detectable import detectable_row, exact_mde, paper_mde
 from calibration.scores import RubricShape
 
 NAN = float("nan")

@@ -11,12 +11,12 @@ from little_study import CRITERIA
 from scipy import stats
 
 from calibration.agreement import columns
-from calibration.anchor import anchor_rows, mean_shift
-from calibration.case_mix import case_mix
-from calibration.drift import verdict
+from calibration.monitoring.anchor import anchor_rows, mean_shift
+from calibration.monitoring.case_mix import case_mix
+from calibration.monitoring.drift import verdict
+from calibration.monitoring.scored_again import anchors, without_later
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
-from calibration.scored_again import anchors, without_later
 from calibration.scores import RubricShape, Scores
 
 JURORS = ("j0", "j1")

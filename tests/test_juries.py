@@ -12,10 +12,10 @@ from plain_scope import scope_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
-from calibration.juries import jury_ranking
-from calibration.juries_rows import Wanted, cost
-from calibration.juries_sets import compositions, number_of_juries
-from calibration.jury_icc import mean_pool
+from calibration.juries.mean import mean_pool
+from calibration.juries.ranking import jury_ranking
+from calibration.juries.rows import Wanted, cost
+from calibration.juries.sets import compositions, number_of_juries
 from calibration.zscore import z_within_raters
 from data.errors import BadInput, TooFew
 

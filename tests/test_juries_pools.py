@@ -7,9 +7,9 @@ from scipy.optimize import nnls
 from test_juries import METHODS, simulate
 
 from calibration.agreement import Panel, column_icc, columns
-from calibration.juries import jury_ranking
-from calibration.juries_median import middle
-from calibration.juries_rows import Wanted
+from calibration.juries.median import middle
+from calibration.juries.ranking import jury_ranking
+from calibration.juries.rows import Wanted
 from calibration.zscore import z_within_raters
 
 

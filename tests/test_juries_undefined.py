@@ -5,8 +5,8 @@ import math
 from plain_scope import scope_of
 from test_juries import NAN, simulate
 
-from calibration.juries import jury_ranking
-from calibration.juries_rows import Wanted
+from calibration.juries.ranking import jury_ranking
+from calibration.juries.rows import Wanted
 
 
 def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from model_study import QUALITY, by_hand, by_model, compared, model_study
 
-from calibration.models import biased
-from calibration.models_scores import model_table
+from calibration.models.comparison import biased
+from calibration.models.scores import model_table
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from model_study import QUALITY, by_model, compared, model_study
 
-from calibration.models_scores import model_table
-from calibration.prediction_powered import Sample, prediction_powered_mean
+from calibration.models.scores import model_table
+from calibration.predicting.prediction_powered import Sample, prediction_powered_mean
 from calibration.scores import Scores
 
 

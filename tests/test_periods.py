@@ -8,12 +8,12 @@ from little_study import study, without
 from plain_scope import scope_of
 
 from calibration.agreement import column_icc, columns
-from calibration.calendar import label_of, next_start, periods, start_of
-from calibration.periods import Asking, Days, period_icc, period_rows
+from calibration.monitoring.calendar import label_of, next_start, periods, start_of
+from calibration.monitoring.periods import Asking, Days, period_icc, period_rows
+from calibration.monitoring.watch import Normal, spread, watch
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.table import agreement_table
-from calibration.watch import Normal, spread, watch
 
 TODAY = date(2026, 1, 1)
 

@@ -9,7 +9,7 @@ import pytest
 from small import Run
 from sqlmodel import Session, select
 
-from calibration.pilot import Reliability, Variation
+from calibration.planning.pilot import Reliability, Variation
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task

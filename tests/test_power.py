@@ -9,7 +9,7 @@ from plain_scope import scope_of
 
 from calibration.agreement import Panel
 from calibration.differences import difference_rows
-from calibration.power import Contest, detectable, power, responses_for, standard_error
+from calibration.planning.power import Contest, detectable, power, responses_for, standard_error
 from data.errors import BadInput
 
 HALF_SHARED = Contest(0.54)  # the ICC at which the published standard deviations come out

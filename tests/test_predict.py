@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from little_study import JURORS, study, without
 
-from calibration.conformal import Rated, split_conformal
-from calibration.predicted import predictions
-from calibration.predicted_responses import COLUMNS
+from calibration.predicting.conformal import Rated, split_conformal
+from calibration.predicting.predicted import predictions
+from calibration.predicting.responses import COLUMNS
 from calibration.scope import Asked
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.prediction_powered import (
+from calibration.predicting.prediction_powered import (
     Mean,
     Sample,
     gain,

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calibration.f_interval import spearman_brown
-from calibration.sample_size import Aim, bonett_n, corrected, single_of, spread
+from calibration.planning.sample_size import Aim, bonett_n, corrected, single_of, spread
 from data.errors import BadInput
 
 

@@ -9,9 +9,9 @@ from plain_scope import scope_of
 from calibration.agreement import Panel, columns
 from calibration.bootstrap import draw_counts
 from calibration.icc import icc_consistency
-from calibration.juries import jury_ranking
-from calibration.juries_rows import Wanted
-from calibration.winners_curse import NOBODY, best_of_each, best_places
+from calibration.juries.ranking import jury_ranking
+from calibration.juries.rows import Wanted
+from calibration.juries.winners_curse import NOBODY, best_of_each, best_places
 
 NAN = math.nan
 METHODS = ["paper", "published"]

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import stats
 
 from calibration import notes
-from calibration.macro_average import unit_scale
+from calibration.models.macro_average import unit_scale
+from calibration.models.win_rate import NAN
 from calibration.scores import Array, RubricShape
-from calibration.win_rate import NAN
 
 PAPER = 1.96 + 0.84  # 5 % two-sided and 80 % power, rounded as in the paper's script
 EXACT = float(stats.norm.ppf(0.975) + stats.norm.ppf(0.8))

@@ -7,9 +7,9 @@ from datetime import date
 import numpy as np
 
 from calibration import notes
-from calibration.cusum import LIMIT, Cusum, falling_cusum
-from calibration.fisher import fisher_z, icc_of_fisher, independent_se
-from calibration.periods import PeriodRow
+from calibration.monitoring.cusum import LIMIT, Cusum, falling_cusum
+from calibration.monitoring.fisher import fisher_z, icc_of_fisher, independent_se
+from calibration.monitoring.periods import PeriodRow
 from calibration.scope import NAN
 from calibration.scores import Array
 

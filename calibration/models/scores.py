@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.composite import composites, required_criteria
-from calibration.macro_average import unit_scale
+from calibration.models.macro_average import unit_scale
 from calibration.scores import Array, Scores
 from data.errors import BadInput, TooFew, Unknown
 

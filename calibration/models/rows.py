@@ -6,14 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bootstrap import percentile_interval
-from calibration.macro_average import macro_average_sd, macro_averages
-from calibration.models_corrected import CORRECTED
-from calibration.models_figures import CATEGORIES, MACRO, WIN, Figures, rank_ends
-from calibration.models_notes import category_note, model_note
-from calibration.models_scores import Table
-from calibration.models_shared import sharing
+from calibration.models.corrected import CORRECTED
+from calibration.models.figures import CATEGORIES, MACRO, WIN, Figures, rank_ends
+from calibration.models.macro_average import macro_average_sd, macro_averages
+from calibration.models.notes import category_note, model_note
+from calibration.models.scores import Table
+from calibration.models.shared import sharing
+from calibration.models.win_rate import NAN, mean_of_defined, win_rate_sd, win_rates
 from calibration.scores import Array
-from calibration.win_rate import NAN, mean_of_defined, win_rate_sd, win_rates
 
 
 @dataclass(frozen=True)

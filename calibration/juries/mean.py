@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from calibration.bootstrap import Counts
-from calibration.juries_sets import Bench, Learnt, bench_of
+from calibration.juries.sets import Bench, Learnt, bench_of
 from calibration.resample import (
     Moments,
     Prepared,
@@ -31,7 +31,7 @@ class MeanPool:
 
     Attributes
     ----------
-    bench, subsets : as `juries_sets.Pool`
+    bench, subsets : as `sets.Pool`
     prepared : of the grid
     clinicians, jurors : columns of the grid
     inside : shape (M, patterns), which sets of jurors who rated a response hold all of a jury

@@ -7,10 +7,10 @@ import numpy as np
 from calibration.agreement import LEAST_RESPONSES
 from calibration.bootstrap import CELLS, LEAST_CLUSTERS, draw_counts, percentile_interval
 from calibration.f_interval import UNDEFINED, Interval
-from calibration.juries_sets import Bench, Learnt, Pool
+from calibration.juries.sets import Bench, Learnt, Pool
+from calibration.juries.winners_curse import Outside, best_of_each, best_places
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.winners_curse import Outside, best_of_each, best_places
 
 AT_ONCE = 4096  # juries; with more, resamples are not taken fewer at a time
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from calibration.models.win_rate import NAN, mean_of_defined
 from calibration.scores import Array
-from calibration.win_rate import NAN, mean_of_defined
 
 
 def unit_scale(score: Array, low: Array | float, high: Array | float) -> Array:

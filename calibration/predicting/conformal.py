@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.isotonic import LEAST_FIT, IsotonicMap, isotonic_map
+from calibration.predicting.isotonic import LEAST_FIT, IsotonicMap, isotonic_map
 from calibration.scores import Array, Flags, Integers
 
 FOLDS = 5

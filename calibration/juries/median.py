@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bootstrap import Counts
-from calibration.juries_sets import Bench, Learnt, bench_of
+from calibration.juries.sets import Bench, Learnt, bench_of
 from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers

@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 
 from calibration.bootstrap import Counts
-from calibration.models_cells import Cells, cells
-from calibration.models_scores import Table
-from calibration.prediction_powered import Sample, prediction_powered_mean, standardised_difference
+from calibration.models.cells import Cells, cells
+from calibration.models.scores import Table
+from calibration.predicting.prediction_powered import (
+    Sample,
+    prediction_powered_mean,
+    standardised_difference,
+)
 from calibration.scores import Array, Integers
 
 CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"

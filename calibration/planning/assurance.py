@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from calibration.sample_size import Aim, check_width, spread, whole
+from calibration.planning.sample_size import Aim, check_width, spread, whole
 from calibration.scores import Array
 from data.errors import BadInput
 

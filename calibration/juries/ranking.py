@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import notes
-from calibration.juries_median import median_pool
-from calibration.juries_resampled import resampled
-from calibration.juries_rows import (
+from calibration.juries.mean import mean_pool
+from calibration.juries.median import median_pool
+from calibration.juries.resampled import resampled
+from calibration.juries.rows import (
     Judged,
     JuryRow,
     PoolName,
@@ -18,9 +19,8 @@ from calibration.juries_rows import (
     ranking_notes,
     winners,
 )
-from calibration.juries_sets import Pool, Sizes, common_grid, compositions, number_of_juries
-from calibration.juries_weighted import weighted_pool
-from calibration.jury_icc import mean_pool
+from calibration.juries.sets import Pool, Sizes, common_grid, compositions, number_of_juries
+from calibration.juries.weighted import weighted_pool
 from calibration.scope import Scope
 from calibration.scores import Flags, Integers
 from calibration.zscore import without_variance

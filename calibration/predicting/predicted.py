@@ -7,25 +7,25 @@ import numpy as np
 import pandas as pd
 
 from calibration import notes
-from calibration.conformal import held_out_coverage, split_conformal
-from calibration.predicted_responses import (
-    composites_of_both,
-    predicted_responses,
-    rated_of,
-    sample_of,
-)
-from calibration.predicted_row import PredictedRow, lost, row_notes, simulated
-from calibration.prediction_powered import (
+from calibration.predicting.conformal import held_out_coverage, split_conformal
+from calibration.predicting.prediction_powered import (
     Mean,
     PredictionPowered,
     prediction_powered_mean,
     standardised_difference,
     stratified,
 )
+from calibration.predicting.responses import (
+    composites_of_both,
+    predicted_responses,
+    rated_of,
+    sample_of,
+)
+from calibration.predicting.row import PredictedRow, lost, row_notes, simulated
+from calibration.predicting.validated import Agreement, agreement
 from calibration.scope import NAN, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Scores
-from calibration.validated import Agreement, agreement
 from data.errors import BadInput, TooFew
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.models_cells import draws, replicates
-from calibration.models_corrected import Estimate
-from calibration.models_scores import Table
+from calibration.models.cells import draws, replicates
+from calibration.models.corrected import Estimate
+from calibration.models.scores import Table
+from calibration.models.win_rate import ROUNDING, benchmark_win_rates, win_rates
 from calibration.scores import Array, Flags
-from calibration.win_rate import ROUNDING, benchmark_win_rates, win_rates
 
 WIN, MACRO, CATEGORIES = 0, 1, 2  # where a resample's figures stand
 

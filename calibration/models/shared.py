@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.models_scores import Table
+from calibration.models.scores import Table
+from calibration.models.win_rate import mean_of_defined, paired_wins
 from calibration.scores import Array, Integers
-from calibration.win_rate import mean_of_defined, paired_wins
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import pandas as pd
 
 from calibration import notes
-from calibration.conformal import Conformal
-from calibration.prediction_powered import LEAST_WEIGHED, Sample
+from calibration.predicting.conformal import Conformal
+from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
+from calibration.predicting.validated import Agreement
 from calibration.scope import NAN, Scope
-from calibration.validated import Agreement
 
 UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
 NO_AGREEMENT = Agreement()

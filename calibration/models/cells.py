@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.bootstrap import Counts, draw_counts
-from calibration.models_scores import Layout, Table
+from calibration.models.scores import Layout, Table
 from calibration.scores import Array, Integers
 
 

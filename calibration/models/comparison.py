@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from calibration.detectable import DetectableRow, detectable_row
-from calibration.models_corrected import CLINICIANS, CORRECTED, JURY, estimate
-from calibration.models_figures import figures
-from calibration.models_rows import CategoryRow, ModelRow, category_rows, model_rows
-from calibration.models_scores import Table, check_names, model_table
+from calibration.models.corrected import CLINICIANS, CORRECTED, JURY, estimate
+from calibration.models.detectable import DetectableRow, detectable_row
+from calibration.models.figures import figures
+from calibration.models.rows import CategoryRow, ModelRow, category_rows, model_rows
+from calibration.models.scores import Table, check_names, model_table
 from calibration.notes import joined
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput
@@ -67,7 +67,7 @@ def compare_models(
     ------
     BadInput
         If an option is out of range or a jury is needed and there is none; also as
-        `models_scores.model_table`.
+        `scores.model_table`.
     """
     check(scores, wanted)
     table = model_table(scores, authors, wanted.jurors, wanted.criterion)

@@ -9,10 +9,10 @@ import numpy as np
 
 from calibration import notes
 from calibration.agreement import why_undefined
-from calibration.juries_resampled import Found
-from calibration.juries_sets import Pool, Sizes
-from calibration.juries_weighted import WeightedPool
-from calibration.pareto import on_front
+from calibration.juries.pareto import on_front
+from calibration.juries.resampled import Found
+from calibration.juries.sets import Pool, Sizes
+from calibration.juries.weighted import WeightedPool
 from calibration.scope import NAN, Scope
 from calibration.scores import Array
 

@@ -11,9 +11,9 @@ from scipy import stats
 from calibration import notes
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import Resampling, percentile_interval, replicates
-from calibration.case_mix import z_icc
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
+from calibration.monitoring.case_mix import z_icc
 from calibration.scope import NAN, Scope
 from calibration.scores import Array, Integers
 from calibration.test_retest import icc_one

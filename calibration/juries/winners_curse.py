@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bootstrap import Counts
-from calibration.juries_sets import Bench
+from calibration.juries.sets import Bench
 from calibration.resample import Moments, icc_of_moments, moments
 from calibration.scores import Array, Flags, Integers
 

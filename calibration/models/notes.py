@@ -3,13 +3,13 @@
 import numpy as np
 
 from calibration import notes
-from calibration.macro_average import macro_averages
-from calibration.models_corrected import CORRECTED, LEAST_RATED
-from calibration.models_figures import CATEGORIES, MACRO, Figures
-from calibration.models_scores import Table
-from calibration.models_shared import Sharing
+from calibration.models.corrected import CORRECTED, LEAST_RATED
+from calibration.models.figures import CATEGORIES, MACRO, Figures
+from calibration.models.macro_average import macro_averages
+from calibration.models.scores import Table
+from calibration.models.shared import Sharing
+from calibration.models.win_rate import benchmark_win_rates
 from calibration.scores import Flags
-from calibration.win_rate import benchmark_win_rates
 
 DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.anchor import AnchorRow
-from calibration.case_mix import CaseMix
-from calibration.fisher import fisher_z
+from calibration.monitoring.anchor import AnchorRow
+from calibration.monitoring.case_mix import CaseMix
+from calibration.monitoring.fisher import fisher_z
 
 LEVEL = 0.05
 MOVED = 0.1  # shares that differ by less are what any two months differ by

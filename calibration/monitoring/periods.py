@@ -16,9 +16,9 @@ from calibration.bootstrap import (
     percentile_interval,
     replicates,
 )
-from calibration.calendar import Every, Period, periods
 from calibration.f_interval import UNDEFINED
-from calibration.fisher import fisher_z, jackknife_se
+from calibration.monitoring.calendar import Every, Period, periods
+from calibration.monitoring.fisher import fisher_z, jackknife_se
 from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
 from calibration.scope import NAN, Scope
 from calibration.scores import Array, Flags, Integers

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.bootstrap import Counts
 from calibration.effective_jurors import Joint, joint
-from calibration.juries_sets import Bench, Learnt, bench_of
+from calibration.juries.sets import Bench, Learnt, bench_of
 from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers

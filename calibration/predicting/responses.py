@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from calibration import notes
-from calibration.conformal import Conformal, Rated, within_scale
-from calibration.isotonic import DIGITS
-from calibration.prediction_powered import Sample
+from calibration.predicting.conformal import Conformal, Rated, within_scale
+from calibration.predicting.isotonic import DIGITS
+from calibration.predicting.prediction_powered import Sample
 from calibration.scope import Scope
 from calibration.scores import Array, RubricShape, Scores
 

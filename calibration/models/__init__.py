@@ -1,0 +1,1 @@
+"""Models compared: by clinicians, by the jury, and by the jury corrected."""

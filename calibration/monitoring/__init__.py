@@ -1,0 +1,1 @@
+"""Whether a jury still agrees: by period, by CUSUM, and what a change is due to."""

@@ -1,0 +1,1 @@
+"""How many responses and clinicians an interval or a difference takes."""

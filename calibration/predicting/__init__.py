@@ -1,0 +1,1 @@
+"""What clinicians would say of responses that only the jury has rated."""
