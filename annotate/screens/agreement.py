@@ -87,13 +87,9 @@ def _verdict(parts: Parts) -> str:
 
 
 def _overview(parts: Parts) -> None:
-    with st.container(key="beside"):
-        drawn, listed = st.columns((6, 7), gap="medium")
-    with drawn:
-        _charts(parts, "intervals")
-    with listed:
-        _tables(parts, "A")
-        st.html(f'<p class="mj-caption">{html.escape(CONSISTENCY)}</p>')
+    _charts(parts, "intervals")
+    _tables(parts, "A")
+    st.html(f'<p class="mj-caption">{html.escape(CONSISTENCY)}</p>')
 
 
 def _criteria(parts: Parts) -> None:
