@@ -22,6 +22,7 @@ from data.errors import BadInput, NoStudy
 DEFAULT_URL = "sqlite:///medjury.db"
 BUSY_SECONDS = 10
 WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
+FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and read-only
 SECRETS = ("password", "passwd", "sslpassword")  # where a URL may have one after its "?"
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
@@ -81,11 +82,11 @@ def told(url: str | URL) -> Iterator[None]:
             "it was stored"
         ) from error
     except DatabaseError as error:
-        if type(error) not in (DatabaseError, OperationalError):
+        forbidden = getattr(error.orig, "sqlstate", None) in FORBIDDEN
+        if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
-        said = _said(error)
-        waited = "locked" in said or "lock timeout" in said
-        hint = "wait for the other process or stop it" if waited else "check --db"
+        said = _said(error).replace("canceling statement due to lock timeout", "it is locked")
+        hint = "wait for the other process or stop it" if "locked" in said else "check --db"
         raise NoStudy(f"study {shown(url)}: {said}; {hint}") from error
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import create_engine, text
 
 VARIABLE = "MEDJURY_TEST_DB"
 SECONDS = 30
+ZONE = "Asia/Kathmandu"  # far from UTC, and no whole hours
 LOCALE = ("--encoding=UTF8", "--no-locale")
 NO_DISK = (
     "-F",
@@ -29,7 +30,7 @@ NO_DISK = (
     "-c",
     "listen_addresses=",
     "-c",
-    "timezone=Asia/Kathmandu",
+    f"timezone={ZONE}",
 )
 _numbers = count(1)
 
