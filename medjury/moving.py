@@ -28,6 +28,8 @@ def move(source: From, target: To, json_to: Json = None) -> None:
     with _removed_on_failure(_url(target)) as here:
         copied = _moved(there, here)
     findings = verify(here).findings
+    for one in (there, here):
+        one.dispose()  # a SQLite file is left without others beside it
     worked_on[:] = [shown(here.url)]
     print_copy("Moved", copied.rows, copied.head, findings, json_to)
     say(

@@ -112,6 +112,7 @@ def test_a_backup_is_restored_into_a_server(run: Run, whole: Engine, tmp_path: P
     assert run("move", str(tmp_path / "backup.db"), server)[0] == 0
     code, out, _ = run("verify", "--head", verify(whole).head, "--db", server)
     assert (code, "whole" in out) == (0, True)
+    assert [one.name for one in tmp_path.glob("*backup.db*")] == ["backup.db"]
 
 
 @pytest.mark.parametrize("name", ["study.db", "notes.txt", "study.db-wal", "none/backup.db", "."])
