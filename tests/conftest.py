@@ -1,5 +1,6 @@
 """Studies for the tests: real databases in a temporary folder, and the real page on them."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,13 +18,13 @@ from data.rubric import read_rubric
 from data.store import import_responses
 from medjury import main
 
-
-LEFT_OPEN = "ignore:<psycopg.Connection object .* was deleted while still open:ResourceWarning"
+LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let a command leave its connection to a server open, as a process that ends may."""
-    config.addinivalue_line("filterwarnings", LEFT_OPEN)
+    config.addinivalue_line("filterwarnings", f"ignore:{LEFT_OPEN}:ResourceWarning")  # in a test
+    warnings.filterwarnings("ignore", LEFT_OPEN, ResourceWarning)  # after the last one
 
 
 @pytest.fixture
