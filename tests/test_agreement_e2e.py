@@ -118,6 +118,9 @@ def test_a_click_on_a_response_leads_to_the_workbench(
     page.get_by_text("What you clicked on").wait_for()
     link = page.get_by_role("table", name="What you clicked on").get_by_role("link").first
     expect(link).to_have_attribute("href", re.compile(r"^/workbench\?response=r\d+$"))
+    name = link.inner_text()
+    link.click()
+    expect(page.locator(".mj-at")).to_contain_text(name)
     page.context.close()
 
 

@@ -84,6 +84,13 @@ def test_lifting_the_blind_needs_a_reason_and_a_new_file(
 
 
 @pytest.mark.usefixtures("rated")
+def test_a_head_with_a_slip_of_the_pen_is_no_finding(run: Run) -> None:
+    code, _, error = run("verify", "--head", "abc")
+    assert code == 2
+    assert "64 characters" in error
+
+
+@pytest.mark.usefixtures("rated")
 def test_what_counts_as_validated_is_stated_and_checked(run: Run) -> None:
     assert json.loads(run("settings", "--json", "-")[1])["validated_icc"] == "0"
     assert run("settings", "validated_icc", "0.4")[0] == 0

@@ -154,7 +154,7 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     rita.locator(".st-key-calls").get_by_text("b", exact=True).click()
     expect(rita.locator(".mj-call")).to_contain_text("refused")
     link = rita.url
-    assert "response=" in link
+    assert "response=resp-hidden-" in link
     rita.goto(link)
     expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
     wait_settled(rita)
@@ -163,6 +163,7 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     rita.goto(f"{link.split('?')[0]}?where=a+juror+failed&jury=a&criterion=nonsense&response=999")
     expect(rita.locator(".mj-compared tbody tr")).to_have_count(1)
     expect(rita.locator(".mj-compared")).to_contain_text("+1.00")
+    expect(rita.get_by_text("Response 999 is not in this study")).to_be_visible()
     assert broken == []
     assert not [url for url in asked if "evil" in url]
     told = rita.content()

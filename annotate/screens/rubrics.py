@@ -90,10 +90,8 @@ def _listed(own: Sequence[Known]) -> str:
         tables.count("Their ratings", "by_jurors"),
     ]
     notes = ["Ratings are scores on one criterion, corrected ones and repeats too."]
-    made_up = sum(one.own.clinicians.simulated + one.own.jurors.simulated for one in own if one.own)
-    notes += [f"{made_up} of these raters are simulated: their ratings are no evidence."] * bool(
-        made_up
-    )
+    made_up = any(one.own.clinicians.simulated + one.own.jurors.simulated for one in own if one.own)
+    notes += ["Simulated raters are among them: their ratings are no evidence."] * made_up
     return tables.table(rows, columns, "In this study", notes)
 
 

@@ -108,10 +108,11 @@ def _asked_for(rows: Sequence[Compared]) -> int | None:
     """Return the place of the response that the URL names, None for the list."""
     asked = st.query_params.get("response", "")
     for place, one in enumerate(rows):
-        if str(one.response) == asked:
+        if one.response_id == asked:
             return place
     if asked:
         del st.query_params["response"]
+        st.html(notice(f"Response {asked} is not in this study, or the filters leave it out."))
     return None
 
 
@@ -136,10 +137,10 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
     shown = rows[first : first + PAGE]
     most = max((abs(one.difference or 0.0) for one in rows), default=0.0)
     opened = _mount(key="responses", data=[_table(shown, most)], on_opened_change=_nothing)
-    number = opened.get("opened")
-    if number is not None and any(one.response == number for one in rows):
-        st.query_params["response"] = str(number)
-        st.rerun()
+    for one in rows:
+        if one.response == opened.get("opened"):
+            st.query_params["response"] = one.response_id
+            st.rerun()
 
 
 def _nothing() -> None:
@@ -160,7 +161,7 @@ def _table(rows: Sequence[Compared], most: float) -> str:
 
 def _row(one: Compared, most: float) -> str:
     asked = {name: st.query_params.get_all(name) for name in st.query_params}
-    link = html.escape(urlencode(asked | {"response": [str(one.response)]}, doseq=True))
+    link = html.escape(urlencode(asked | {"response": [one.response_id]}, doseq=True))
     flags = ", ".join(name for name, flag in FLAGS.items() if flag in one.flags)
     return (
         f'<tr><th scope="row"><a href="?{link}" data-id="{one.response}">'

@@ -32,7 +32,8 @@ def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> N
         return
     _texts(opened)
     st.html(heading("Scores") + _scores(opened) + _apart(rows[at]))
-    st.html(_comments(opened))
+    if comments := _comments(opened):
+        st.html(comments)
     _calls(opened)
 
 
@@ -45,7 +46,7 @@ def _ways(rows: Sequence[Compared], at: int) -> None:
         for name, key, to in (("Previous", "P", at - 1), ("Next", "N", at + 1)):
             there = 0 <= to < len(rows)
             if st.button(name, key=f"to-{key}", shortcut=key, disabled=not there) and there:
-                st.query_params["response"] = str(rows[to].response)
+                st.query_params["response"] = rows[to].response_id
                 st.rerun()
         one = rows[at]
         st.html(

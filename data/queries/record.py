@@ -1,5 +1,6 @@
 """Reading the record: what happened, and whether anything was changed behind its back."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import reading
+from data.errors import BadInput
 from data.queries.ledger import ledger_findings
 from data.queries.reports import report_findings
 from data.queries.training_record import training_findings
@@ -27,6 +29,7 @@ from data.store.audit import COLUMNS, GENESIS, INSTANCE, LOCKED, Batch, event_ha
 from data.store.masks import MASKED, mask_digest
 
 PAGE = 2000
+HEAD = re.compile("[0-9a-f]{64}")
 EVENT = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Promised = Mapping[tuple[str, str], Mapping[str, Any]]
 
@@ -59,12 +62,18 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
     Finds a row that was changed, deleted, added or moved within its table, and an event that
     was changed, deleted or moved. What was cut off from the end together with its rows can
     only be found with a `head` that was kept elsewhere.
+
+    Raises
+    ------
+    BadInput
+        If `head` is no hash at all: a slip of the pen is no forgery.
     """
     findings: list[str] = []
+    kept = None if head is None else _head(head)
     with reading(engine) as session:
         _one_snapshot(session)
         chain = _Chain(session, findings)
-        if head is not None and head.strip().lower() not in chain.hashes:
+        if kept is not None and kept not in chain.hashes:
             findings.append(
                 "the event with the given hash is gone: the record was cut or rewritten"
             )
@@ -74,6 +83,17 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
     findings += ledger_findings(engine)
     findings += report_findings(engine)
     return Verified(len(chain.hashes), chain.head, rows, tuple(findings))
+
+
+def _head(given: str) -> str:
+    """Return a head as the chain has it; refuse what cannot be one."""
+    head = given.strip().lower()
+    if not HEAD.fullmatch(head):
+        raise BadInput(
+            f"head {given[:80]!r}: not a hash of the record; it has 64 characters 0-9 and a-f, as "
+            "`medjury verify` and `medjury lock` print it"
+        )
+    return head
 
 
 def acts(engine: Engine, *actions: str) -> list[Event]:
