@@ -51,8 +51,12 @@ def _check(engine: Engine, person: Person) -> None:
         head = st.text_input("A head kept elsewhere (optional)", key="head", max_chars=64)
         pressed = st.button("Check now", key="verify-now")
     if pressed:
-        with st.spinner("Checking every event and row"):
-            found = queries.checked_record(person, engine, head or None)
+        try:
+            with st.spinner("Checking every event and row"):
+                found = queries.checked_record(person, engine, head or None)
+        except MedjuryError as error:
+            st.html(refused(str(error)))
+            return
         st.session_state[CHECKED] = (found, now())
     if kept := st.session_state.get(CHECKED):
         _show_verified(*kept)
