@@ -20,7 +20,7 @@ def alone(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iterato
     """
     path = engine.url.database
     if engine.dialect.name == "postgresql":
-        with _advisory(engine):
+        with _advisory(engine, waiting):
             yield
     elif engine.dialect.name == "sqlite" and path and path != ":memory:":
         with _beside(f"{path}-jury", waiting):
@@ -55,11 +55,14 @@ def _taken(connection: sqlite3.Connection) -> bool:
 
 
 @contextmanager
-def _advisory(engine: Engine) -> Iterator[None]:
+def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
     """Hold a lock of the PostgreSQL server."""
+    key = {"key": ADVISORY_KEY}
     with engine.connect() as connection:
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": ADVISORY_KEY})
+        if not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key):
+            waiting()
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), key)
         try:
             yield
         finally:
-            connection.execute(text("SELECT pg_advisory_unlock(:key)"), {"key": ADVISORY_KEY})
+            connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)

@@ -6,6 +6,7 @@ import typer
 from sqlalchemy import Engine
 
 from annotate.assign import Item, design
+from data.database import shown
 from data.errors import Conflict
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
@@ -83,7 +84,7 @@ def refuse_other_study(engine: Engine, url: str) -> None:
     others = [one.name for one in benchmarks(engine) if one.name not in ours]
     if others:
         raise Conflict(
-            f"{url} holds a study of your own ({others[0]}): the demo is not mixed into it; "
+            f"{shown(url)} holds a study of your own ({others[0]}): the demo is not mixed into it; "
             "name another database, such as --db sqlite:///demo.db"
         )
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.database import DEFAULT_URL, open_study
+from data.database import DEFAULT_URL, open_study, shown
 from data.errors import BadInput
 from data.queries import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped
@@ -52,7 +52,7 @@ def study_of(context: typer.Context, db: str | None, create: bool = False) -> En
     """Return the study the user means; the command's last line names it, so that nobody errs."""
     url = url_of(context, db)
     engine = open_study(url, create=create)
-    worked_on[:] = [engine.url.render_as_string()]
+    worked_on[:] = [shown(engine.url)]
     return engine
 
 
