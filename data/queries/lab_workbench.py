@@ -15,7 +15,7 @@ from data.database import reading
 from data.person import Person, only
 from data.queries.study import benchmarks
 from data.queries.version import version
-from data.schema import Instance, Kind, Rater, Response, Role
+from data.schema import Instance, Kind, Rater, Rating, Response, Role
 
 COMPOSITES = text("""
 WITH newest AS (
@@ -61,7 +61,7 @@ class Chosen:
     benchmark, criterion
         Empty for all benchmarks, and for the mean over the rubric's criteria.
     jurors
-        Names of those who are the jury; empty for all.
+        Names of those who are the jury; empty for all real ones heard, or simulated if none is.
     measure
         In points, or with each rater's own level and spread taken out.
     """
@@ -120,22 +120,24 @@ def workbench_jurors(person: Person, engine: Engine) -> list[str]:
 
 @only(*STEER)
 def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]:
-    """Return the chosen jurors that are simulated, and "clinicians" if any of them is."""
+    """Return the jurors who sit and are simulated, and "clinicians" if any of them is."""
     query = select(col(Rater.kind), col(Rater.handle)).where(col(Rater.simulated).is_(True))
     with reading(engine) as session:
         found = [(kind, name) for kind, name in session.execute(query)]
-    jurors = sorted(name for kind, name in found if kind == Kind.JUROR)
+    sit = chosen.jurors or set(_by_default(engine).values())
+    jurors = sorted(name for kind, name in found if kind == Kind.JUROR and name in sit)
     people = ["clinicians"] if any(kind == Kind.CLINICIAN for kind, _ in found) else []
-    return people + [one for one in jurors if not chosen.jurors or one in chosen.jurors]
+    return people + jurors
 
 
 @lru_cache(maxsize=16)
 def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compared]:
     """Return what is compared; kept until the study changes."""
     kinds = _kinds(engine)
-    jury = [key for key, (kind, name) in kinds.items() if kind == Kind.JUROR]
+    jury = [*_by_default(engine)]
     if chosen.jurors:
-        jury = [key for key in jury if kinds[key][1] in chosen.jurors]
+        named = {(Kind.JUROR, name) for name in chosen.jurors}
+        jury = [key for key, one in kinds.items() if one in named]
     means, names = _means(engine, chosen), _names(engine)
     people = [key for key in means if kinds[key][0] == Kind.CLINICIAN]
     jury_heard = [key for key in jury if key in means or chosen.jurors]
@@ -153,6 +155,18 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
         )
         for response in sorted(rated)
     ]
+
+
+def _by_default(engine: Engine) -> dict[int, str]:
+    """Return the jurors who sit where none are chosen: real ones never sit with simulated ones."""
+    heard = select(col(Rating.rater)).distinct()
+    query = select(col(Rater.id), col(Rater.handle), col(Rater.simulated)).where(
+        col(Rater.kind) == Kind.JUROR, col(Rater.id).in_(heard)
+    )
+    with reading(engine) as session:
+        found = [(key, name, made_up) for key, name, made_up in session.execute(query)]
+    real = {key: name for key, name, made_up in found if not made_up}
+    return real or {key: name for key, name, _ in found}
 
 
 def _row(
