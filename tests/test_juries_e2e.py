@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import test_accessibility_e2e as room
 import test_agreement_e2e as agreement
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from rating_server import Server, wait_settled
 from sqlalchemy import Engine
+
+from data.queries.ledger import tried
 
 pytestmark = pytest.mark.e2e
 VIEWS = ("Agreement for money", "Two juries", "Ledger", "Ranking")
@@ -35,6 +37,7 @@ def test_juries_are_ranked_sorted_compared_and_counted(
     for view in VIEWS:
         agreement.view(page, view)
         if view == "Two juries":
+            choose_two(page, study)
             row = page.get_by_role("rowheader", name="Difference")
             row.wait_for(timeout=agreement.FIRST_MS)
         if view == "Ledger":
@@ -45,3 +48,15 @@ def test_juries_are_ranked_sorted_compared_and_counted(
         broken[view] = room._violations(page, axe)
     page.context.close()
     assert {view: found for view, found in broken.items() if found} == {}
+
+
+def choose_two(page: Page, study: Engine) -> None:
+    """Choose a juror for each jury; nothing is compared before that."""
+    before = [one.times for one in tried(study)]
+    expect(page.locator(".mj-empty")).to_contain_text("Choose two juries to compare")
+    for label, name in (("One jury", agreement.JURORS[0]), ("Minus the other", agreement.MARKUP)):
+        page.get_by_role("combobox", name=label).click()
+        page.get_by_role("option", name=name, exact=True).click()
+        page.keyboard.press("Escape")
+    assert [one.times for one in tried(study)] == before
+    page.get_by_role("button", name="Compare", exact=True).click()

@@ -16,20 +16,26 @@ ABOUT = (
     "Two intervals that overlap say nothing about a difference; the paired one does. Both juries "
     "are judged on the responses that both have, and looking counts in p by Holm."
 )
+ASK = ("Choose two juries to compare.", "Looking counts in p by Holm, and stays in the ledger.")
 
 
 def show(engine: Engine, person: Person, scope: tuple[str, ...], heard: Sequence[str]) -> None:
-    """Ask for two juries, and show their difference once they differ."""
+    """Ask for two juries, and show their difference once both are chosen and differ."""
     st.html(f'<h2 class="mj-part">Two juries</h2><p class="mj-lead">{ABOUT}</p>')
     if len(heard) < 2:
         frame.empty("Only one juror was heard.", "Run another in the lab to compare two juries.")
         return
-    first, second = st.columns(2)
-    with first:
-        one = _jury("One jury", heard, [heard[0]], "first")
-    with second:
-        other = _jury("Minus the other", heard, [heard[1]], "second")
-    if not one or not other or {*one} == {*other}:
+    with st.form("two-juries", border=False):  # else each juror added would be a comparison
+        first, second = st.columns(2)
+        with first:
+            one = _jury("One jury", heard, "first")
+        with second:
+            other = _jury("Minus the other", heard, "second")
+        st.form_submit_button("Compare", type="primary")
+    if not one or not other:
+        frame.empty(*ASK)
+        return
+    if {*one} == {*other}:
         frame.empty("Choose two juries that differ in a juror.")
         return
     given = [f"--compare={','.join(jury)}" for jury in (one, other)]
@@ -38,8 +44,8 @@ def show(engine: Engine, person: Person, scope: tuple[str, ...], heard: Sequence
         st.html(_said(found) + _as_table(found))
 
 
-def _jury(label: str, heard: Sequence[str], at_first: Sequence[str], key: str) -> list[str]:
-    return st.multiselect(label, [*heard], default=[*at_first], key=key, bind="query-params")
+def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:
+    return st.multiselect(label, [*heard], key=key, bind="query-params")
 
 
 def _said(found: Figures) -> str:
