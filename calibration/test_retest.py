@@ -15,7 +15,7 @@ from calibration.zscore import FLAT
 
 LEAST_RESPONSES = 3
 READING = ["response_id", "pass_", "replicate"]
-NO_REPLICATES = "undefined: no replicates; `medjury jury run PANEL --replicates 3` makes them"
+NO_REPLICATES = "undefined: no replicates; a jury run with 3 verdicts of each juror makes them"
 
 
 @dataclass(frozen=True)

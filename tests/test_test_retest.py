@@ -84,7 +84,7 @@ def test_the_icc_of_a_study_is_pingouins(replicates):
 def test_without_replicates_the_note_has_the_command():
     row = row_of(simulate(replicates=1))
 
-    assert "medjury jury run PANEL --replicates 3" in row.note
+    assert "a jury run with 3 verdicts of each juror" in row.note
     assert all(map(math.isnan, (row.icc_one, row.sd_points, row.exact_agreement)))
     assert (row.n_responses, row.n_replicates) == (0, 1)
 

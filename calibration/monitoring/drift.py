@@ -73,8 +73,8 @@ def _summary(drift: str, anchored: bool) -> str:
 
 
 NO_ANCHOR = (
-    "no anchor: whether the model has changed cannot be told; `medjury jury run PANEL "
-    "--replicates N` scores the same responses again"
+    "no anchor: whether the model has changed cannot be told; a jury run with more verdicts of "
+    "each juror scores the same responses again"
 )
 
 

@@ -220,7 +220,7 @@ def _why_none(usable: Sequence[PeriodRow], watched: Sequence[PeriodRow], normal:
     have = notes.counted(len(usable), "period")
     return (
         f"no CUSUM: {have} with enough instances, and {normal.periods} make the baseline; "
-        "--target ICC or --baseline-report ID need none"
+        "a stated target or a frozen report needs none"
     )
 
 

@@ -20,8 +20,8 @@ def cost_words(costs: Costs) -> str:
         f" Of the calls, {whole(costs.unknown)} have no known price: at least this much was spent."
     )
     bound = (
-        " The upper bound by the MedHELM paper's formula takes the panel's file: "
-        "`medjury jury run PANEL --estimate`."
+        " The upper bound by the MedHELM paper's formula takes the panel: the estimate of the jury "
+        "lab, or of jury run --estimate, gives it."
     )
     if not known_calls:
         spent = f"Unknown: none of the {whole(costs.calls)} calls to jurors has a known price."
