@@ -8,11 +8,15 @@ from sqlalchemy import Engine
 
 from annotate.assign import Assigned, Design, Item, top_up
 from data.errors import BadFile, BadInput
-from data.queries import assigned, design_items
-from data.store import Invitation, invite
+from data.person import OPERATOR
+from data.queries import assigned, design_items, has_coordinator
+from data.schema import Role
+from data.store import Invitation, add_people, invite
 from data.store import assign as store_assignments
 from medjury.options import Db, Json, Seed, finite, study_of, url_of
 from medjury.output import counted, say, show, write_json
+
+FIRST = "coordinator"
 
 
 def assign(
@@ -54,12 +58,24 @@ def serve(
     secrets: Annotated[
         Path, typer.Option(metavar="FILE", help="Has [auth] where hospital accounts sign in.")
     ] = Path(".streamlit/secrets.toml"),
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the study if there is none, and a coordinator.")
+    ] = False,
     db: Db = None,
 ) -> None:
-    """Serve the pages on which clinicians rate and coordinators see how far they are."""
+    """Serve the pages on which clinicians rate and those who steer a study work."""
     from annotate.server import serve as serve_page
 
+    if create:
+        print_codes(first_coordinator(study_of(context, db, create=True)))
     serve_page(url_of(context, db), port, host, secrets)
+
+
+def first_coordinator(engine: Engine) -> list[Invitation]:
+    """Add a coordinator where a study has none, so that somebody can steer it from the page."""
+    if has_coordinator(engine):
+        return []
+    return add_people(OPERATOR, engine, [FIRST], Role.COORDINATOR)
 
 
 def designed(

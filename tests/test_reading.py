@@ -3,9 +3,12 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from annotate.assign import Item, design
-from medjury.reading import told
+from data.queries import check_code
+from data.schema import Role
+from medjury.reading import first_coordinator, told
 
 
 def plan(responses: int, raters: int, per_response: int) -> dict[str, Any]:
@@ -43,3 +46,12 @@ def test_a_single_response_has_no_expected_interval() -> None:
 def test_nothing_of_python_is_shown(shape: tuple[int, int, int]) -> None:
     said = " ".join(told(plan(*shape)))
     assert not any(mark in said for mark in ("{", "[", "True", "False", "None", "_"))
+
+
+def test_a_new_study_gets_one_coordinator_who_can_sign_in(engine: Engine) -> None:
+    [invitation] = first_coordinator(engine)
+
+    assert first_coordinator(engine) == []
+    person = check_code(engine, invitation.code).person
+    assert person is not None
+    assert person.role == Role.COORDINATOR
