@@ -46,11 +46,11 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     steering.opened(page, server, "models")
     lift = page.get_by_role("button", name="Lift the blind and compare")
     lift.click()
-    expect(page.get_by_role("alert").filter(has_text="Say that you know")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Tick")).to_be_visible()
     assert not lifted(engine)
     assert room._violations(page, axe) == []
     page.get_by_label("Reason").fill("--final analysis")
-    page.get_by_text("I know that this cannot be undone").click()
+    page.get_by_text("I know that this cannot be undone", exact=True).click()
     lift.click()
     leaders = page.get_by_role("table", name="3 models, the best by clinicians first")
     leaders.wait_for(timeout=4 * PATIENCE_MS)

@@ -26,6 +26,7 @@ FIRST = {
     ),
 }
 SURE = "I know that this cannot be undone"
+LACKING = f'Tick "{SURE}".'
 
 
 def is_lifted(engine: Engine, person: Person, standing: Standing) -> bool:
@@ -50,7 +51,7 @@ def _ask(engine: Engine, person: Person, *, locked: bool) -> None:
     if not pressed:
         return
     if not sure or not (locked or reason.strip()):
-        lacking = "Say that you know." if not sure else "Give a reason."
+        lacking = LACKING if not sure else "Give a reason."
         st.html(f'<p class="mj-refused" role="alert">{html.escape(lacking)}</p>')
     elif _lift(person, engine, reason.strip(), locked=locked):
         st.rerun()
