@@ -43,6 +43,14 @@ def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
     assert "x & -- &" in latex(row, "how")
 
 
+def test_a_note_names_scorers_without_their_kind():
+    [row] = hostile("x")
+    note = "only the responses of both: jury has 45, metric:bertscore-8 30; my-juror:x"
+    said = markdown([row | {"note": note}], "how")
+    assert "jury has 45, bertscore-8 30" in said
+    assert "my-juror:x" in said
+
+
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\tx", "\rx"])
 def test_no_cell_of_the_csv_is_a_formula(name):
     text = table_csv(hostile(name), HOW)

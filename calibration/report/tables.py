@@ -22,6 +22,7 @@ Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
 SCORED = "scored "
 SEVERAL = re.compile(r"^\d+ responses from \d+ instances?: ")
+KIND = re.compile(r"(?:^|(?<=[\s(]))(?:metric|juror):(?=\w)")  # before a scorer's name
 COMPARISONS = ("clinicians", "like_for_like")  # means over few comparisons, each on few responses
 EMPTY = "\N{EN DASH}"
 
@@ -98,7 +99,8 @@ class Shape:
     def _notes(self, row: Row) -> tuple[str, ...]:
         left_out = (SIMULATED, SCORED, *self.in_columns)
         notes = [one for one in row["note"].split("; ") if one and not one.startswith(left_out)]
-        return tuple(SEVERAL.sub("several responses of an instance: ", one) for one in notes)
+        plain = (KIND.sub("", one) for one in notes)
+        return tuple(SEVERAL.sub("several responses of an instance: ", one) for one in plain)
 
 
 def place(benchmark: str) -> str:
