@@ -46,7 +46,7 @@ def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
 def test_a_note_names_scorers_without_their_kind():
     [row] = hostile("x")
     note = "only the responses of both: jury has 45, metric:bertscore-8 30; my-juror:x"
-    said = markdown([row | {"note": note}], "how")
+    said = markdown([row | {"note": note}], "how").replace("\\", "")
     assert "jury has 45, bertscore-8 30" in said
     assert "my-juror:x" in said
 
