@@ -84,7 +84,7 @@ def _filters(benchmarks: Sequence[BenchmarkView], jurors: list[str]) -> tuple[Ch
             "Criterion", [MEAN, *criteria], key="criterion", bind="query-params"
         )
         jury = third.multiselect(
-            "Jury", jurors, key="jury", bind="query-params", placeholder="all jurors heard"
+            "Jury", jurors, key="jury", bind="query-params", placeholder="all real jurors heard"
         )
         measure = fourth.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
         flag = fifth.selectbox("Only where", list(FLAGS), key="where", bind="query-params")
