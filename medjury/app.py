@@ -80,6 +80,7 @@ app.command("move")(moving.move)
 
 def run(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command; the user's errors end it with one message and exit code 2."""
+    worked_on.clear()
     try:
         app(args=None if arguments is None else list(arguments))
     except MedjuryError as error:

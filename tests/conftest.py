@@ -16,7 +16,10 @@ from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.store import import_responses
-from medjury import main
+from medjury import (
+    main,
+    output,  # noqa: F401 rich reads COLUMNS once: before any test sets it
+)
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 

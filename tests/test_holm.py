@@ -33,7 +33,7 @@ def test_holm_refuses_what_is_no_p_and_no_count(p, tried):
 P_VALUES = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=20)  # statsmodels collects garbage at every call
+@settings(deadline=None, max_examples=8)  # statsmodels collects garbage at every call
 @given(P_VALUES, P_VALUES)
 def test_whatever_an_unknown_p_was_holm_of_all_would_give_no_more(p, unknown):
     every = np.array([*p, *unknown])
