@@ -67,6 +67,7 @@ def run(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     """Run one command on the test's study and return its exit code, output and messages."""
     monkeypatch.setenv("MEDJURY_DB", url)
     monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")  # rich takes a dumb one for 80 columns, whatever is set
 
     def call(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
