@@ -6,7 +6,8 @@ from itertools import chain
 import pytest
 import test_accessibility_e2e as room
 from playwright.sync_api import Browser, Page, expect
-from rating_server import LAPTOP, TABLET, Server, new_context, wait_settled
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from rating_server import LAPTOP, PATIENCE_MS, TABLET, Server, new_context, wait_settled
 from small import RESPONSES
 from sqlalchemy import Engine
 
@@ -18,6 +19,7 @@ from data.store import add_people
 
 pytestmark = pytest.mark.e2e
 axe = room.axe
+TRIES = 5
 HIDDEN = ("model-one", "model-two")
 HOSTILE = (
     "<img src='https://elsewhere.example/x.png'> ![x](https://elsewhere.example/y.png) $5 to $6"
@@ -171,6 +173,15 @@ def _upload(page: Page, name: str, text: str) -> None:
 
 
 def _choose(page: Page, label: str, option: str) -> None:
-    wait_settled(page)
-    page.get_by_label(label, exact=True).click()
-    page.get_by_role("option", name=option, exact=True).click()
+    """Choose from a list; again where it was drawn anew while it was open."""
+    wanted = page.get_by_role("option", name=option, exact=True)
+    for _ in range(TRIES):
+        wait_settled(page)
+        page.get_by_label(label, exact=True).click()
+        try:
+            wanted.click(timeout=PATIENCE_MS / TRIES)
+        except PlaywrightTimeout:
+            page.keyboard.press("Escape")
+            continue
+        return
+    pytest.fail(f"{label}: no option {option} after {TRIES} tries")
