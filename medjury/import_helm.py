@@ -1,26 +1,34 @@
 """`medjury import RUN_DIR`: finished HELM runs into the study, with what their jurors said."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.importers.finished import summed
 from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable, with_task
-from data.importers.helm.figures import Taken, missing, run_figures, summed
+from data.importers.helm.figures import Taken, run_figures
 from data.queries import benchmarks, juror_cards
-from data.queries.families import families_of
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from data.store.finished_runs import FinishedAdded, import_finished
-from medjury.blinding import mask_new
+from medjury.import_finished import (
+    NEXT,
+    added_figures,
+    added_lines,
+    mask_imported,
+    missing_lines,
+    models_of,
+    other_rubric_lines,
+    show_runs,
+    with_families,
+)
 from medjury.options import rubric_named
-from medjury.output import STANDARD_OUTPUT, check_json, counted, room, say, show, width, write_json
+from medjury.output import check_json, counted, say, write_json
 
 COLUMNS = ("run", "benchmark", "responses", "ratings", "missing", "HELM's mean", "mean of verdicts")
 CAUSES = {
@@ -31,10 +39,6 @@ CAUSES = {
     "unreadable": "HELM counted what is no whole verdict",
     "unexplained": "nothing in the run says why",
 }
-NEXT = (
-    "next: clinicians, on the same rubric: `medjury assign` and `medjury serve`, or their ratings "
-    "from a file with `medjury ratings`; then `medjury calibrate`"
-)
 SAME = ("criterion", "scale", "gold", "prompt")
 
 
@@ -90,11 +94,10 @@ def store(
             own = usable(run, chosen) if chosen else run.prompt.rubric()
             taken.append(_taken(run, _kept(engine, run, own)))
     added = import_finished(engine, [one.values for one in taken])
-    _table([_cells(one) for one in taken], json_to)
+    show_runs("HELM runs", COLUMNS, [_cells(one) for one in taken], json_to)
     for line in _lines(taken, left, added):
         say(line, json_to)
-    with redirect_stdout(sys.stderr) if json_to == STANDARD_OUTPUT else nullcontext():
-        mask_new(engine)
+    mask_imported(engine, json_to)
     write_json(_body(taken, left, added), json_to)
 
 
@@ -128,15 +131,7 @@ def _of(rubric: Rubric, name: str) -> Any:
 
 def _taken(run: HelmRun, rubric: Rubric) -> Taken:
     values, differences = finished(run, rubric)
-    jurors = tuple(
-        replace(one, family=_family(one.profile.get("model", ""))) for one in values.jurors
-    )
-    return Taken(run, rubric, replace(values, jurors=jurors), differences)
-
-
-def _family(model: str) -> str:
-    found = families_of(model)
-    return next(iter(found)) if len(found) == 1 else ""
+    return Taken(run, rubric, with_families(values), differences)
 
 
 def _body(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded) -> dict[str, Any]:
@@ -145,29 +140,11 @@ def _body(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded)
         "format": "helm",
         "runs": [run_figures(one) for one in taken],
         "skipped": [{"run": run, "reason": why} for run, why in left.items()],
-        "instances": added.responses.instances,
-        "responses": added.responses.responses,
-        "responses_unchanged": added.responses.unchanged,
-        "ratings": added.ratings.added,
-        "ratings_revised": added.ratings.revised,
-        "ratings_unchanged": added.ratings.unchanged,
-        "failures": added.failures,
-        "missing": missing(taken),
-        "other_rubric": sorted(added.ratings.other_rubric),
+        **added_figures(added, [one.values for one in taken]),
         "differences": [
             asdict(one) | {"causes": list(one.causes)} for run in taken for one in run.differences
         ],
     }
-
-
-def _table(rows: Sequence[list[str]], json_to: Path | None) -> None:
-    """Show the runs as a table or, where the screen is too narrow for it, a line each."""
-    if width(COLUMNS, rows) <= room(json_to):
-        show("HELM runs", COLUMNS, rows, json_to)
-        return
-    for run, *cells in rows:
-        named = (f"{name} {cell}" for name, cell in zip(COLUMNS[1:], cells, strict=True))
-        say(f"{run}: {', '.join(named)}", json_to)
 
 
 def _cells(one: Taken) -> list[str]:
@@ -185,14 +162,7 @@ def _cells(one: Taken) -> list[str]:
 
 
 def _lines(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded) -> Iterator[str]:
-    new, old = added.responses, added.ratings
-    yield (
-        f"{counted(new.responses, 'response')} to {counted(new.instances, 'new instance')} and "
-        f"{counted(old.added, 'rating')} imported; {new.unchanged} and {old.unchanged} were there "
-        f"already, {old.revised} revised an earlier one"
-    )
-    if not (new.responses or old.added or old.revised or added.failures):
-        yield "nothing changed"
+    yield from added_lines(added)
     yield from _rubric_lines(taken, added)
     yield from _juror_lines(taken)
     yield from _difference_lines(taken)
@@ -213,24 +183,18 @@ def _rubric_lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]
         if any(run.prompt.template is None for run in runs):
             known = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
         yield f"benchmark {name} is rated on {rubric.name} ({rubric.scale}): {known}"
-        if name in added.ratings.other_rubric:
-            yield (
-                f"{name} already has ratings on another rubric: these are kept apart and do not "
-                "count in calibrate, which reads the benchmark's own rubric"
-            )
+        yield from other_rubric_lines(added, name)
 
 
 def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
-    models = {j.handle: j.profile.get("model") for one in taken for j in one.values.jurors}
+    models = models_of(one.values for one in taken)
     yield "jurors: " + ", ".join(f"{name} ({model or 'unknown'})" for name, model in models.items())
     if any(one.run.assumed for one in taken):
         yield (
             "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
             "the MedHELM paper are assumed"
         )
-    for juror, counts in missing(taken).items():
-        each = ", ".join(f"{number} {status}" for status, number in counts.items())
-        yield f"missing: {juror}: {each}"
+    yield from missing_lines(one.values for one in taken)
 
 
 def _difference_lines(taken: Sequence[Taken]) -> Iterator[str]:

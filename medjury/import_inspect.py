@@ -1,9 +1,6 @@
 """`medjury import LOG`: finished runs of Inspect into the study, with what their scorers said."""
 
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,23 +8,28 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.helm.figures import summed
+from data.importers.finished import summed
 from data.importers.inspect_logs import InspectLog, is_inspect, log_files, read_inspect
 from data.importers.inspect_logs_scores import Taken, finished
 from data.queries import benchmarks
-from data.queries.families import families_of
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped
 from data.store.finished_runs import FinishedAdded, import_finished
-from medjury.blinding import mask_new
+from medjury.import_finished import (
+    NEXT,
+    added_figures,
+    added_lines,
+    mask_imported,
+    missing_lines,
+    models_of,
+    other_rubric_lines,
+    show_runs,
+    with_families,
+)
 from medjury.options import rubric_named
-from medjury.output import STANDARD_OUTPUT, check_json, counted, room, say, show, width, write_json
+from medjury.output import check_json, counted, say, write_json
 
 COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
-NEXT = (
-    "next: clinicians, on the same rubric: `medjury assign` and `medjury serve`, or their ratings "
-    "from a file with `medjury ratings`; then `medjury calibrate`"
-)
 RubricFor = Callable[[str], Rubric]
 
 
@@ -54,11 +56,10 @@ def bring(
     chosen = rubric_named(engine, rubric)
     taken = [_taken(log, _rubric(engine, log, chosen, rubric_for)) for log in logs]
     added = import_finished(engine, [one.values for one in taken])
-    _table([_cells(one) for one in taken], json_to)
+    show_runs("Inspect logs", COLUMNS, [_cells(one) for one in taken], json_to)
     for line in _lines(taken, added):
         say(line, json_to)
-    with redirect_stdout(sys.stderr) if json_to == STANDARD_OUTPUT else nullcontext():
-        mask_new(engine)
+    mask_imported(engine, json_to)
     write_json(_body(taken, added), json_to)
 
 
@@ -90,16 +91,7 @@ def _rubric(
 
 def _taken(log: InspectLog, rubric: Rubric) -> Taken:
     one = finished(log, rubric)
-    jurors = tuple(
-        replace(juror, family=_family(juror.profile.get("model", "")))
-        for juror in one.values.jurors
-    )
-    return replace(one, values=replace(one.values, jurors=jurors))
-
-
-def _family(model: str) -> str:
-    found = families_of(model)
-    return next(iter(found)) if len(found) == 1 else ""
+    return replace(one, values=with_families(one.values))
 
 
 def _figures(one: Taken) -> dict[str, Any]:
@@ -125,35 +117,8 @@ def _body(taken: Sequence[Taken], added: FinishedAdded) -> dict[str, Any]:
     return {
         "format": "inspect",
         "logs": [_figures(one) for one in taken],
-        "instances": added.responses.instances,
-        "responses": added.responses.responses,
-        "responses_unchanged": added.responses.unchanged,
-        "ratings": added.ratings.added,
-        "ratings_revised": added.ratings.revised,
-        "ratings_unchanged": added.ratings.unchanged,
-        "failures": added.failures,
-        "missing": _missing(taken),
-        "other_rubric": sorted(added.ratings.other_rubric),
+        **added_figures(added, [one.values for one in taken]),
     }
-
-
-def _missing(taken: Sequence[Taken]) -> Mapping[str, Mapping[str, int]]:
-    """Return juror -> status -> verdicts that do not stand."""
-    counts: dict[str, Counter[str]] = {}
-    for one in taken:
-        for failure in one.values.failures:
-            counts.setdefault(failure.juror, Counter())[failure.status.value] += 1
-    return {juror: dict(sorted(own.items())) for juror, own in sorted(counts.items())}
-
-
-def _table(rows: Sequence[list[str]], json_to: Path | None) -> None:
-    """Show the logs as a table or, where the screen is too narrow for it, a line each."""
-    if width(COLUMNS, rows) <= room(json_to):
-        show("Inspect logs", COLUMNS, rows, json_to)
-        return
-    for log, *cells in rows:
-        named = (f"{name} {cell}" for name, cell in zip(COLUMNS[1:], cells, strict=True))
-        say(f"{log}: {', '.join(named)}", json_to)
 
 
 def _cells(one: Taken) -> list[str]:
@@ -162,14 +127,7 @@ def _cells(one: Taken) -> list[str]:
 
 
 def _lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
-    new, old = added.responses, added.ratings
-    yield (
-        f"{counted(new.responses, 'response')} to {counted(new.instances, 'new instance')} and "
-        f"{counted(old.added, 'rating')} imported; {new.unchanged} and {old.unchanged} were there "
-        f"already, {old.revised} revised an earlier one"
-    )
-    if not (new.responses or old.added or old.revised or added.failures):
-        yield "nothing changed"
+    yield from added_lines(added)
     for one in taken:
         if one.log.status != "success":
             yield (
@@ -188,15 +146,11 @@ def _lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
 def _rubric_lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
     for name, rubric in {one.log.benchmark: one.values.rubric for one in taken}.items():
         yield f"benchmark {name} is rated on {rubric.name} ({rubric.scale})"
-        if name in added.ratings.other_rubric:
-            yield (
-                f"{name} already has ratings on another rubric: these are kept apart and do not "
-                "count in calibrate, which reads the benchmark's own rubric"
-            )
+        yield from other_rubric_lines(added, name)
 
 
 def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
-    models = {j.handle: j.profile.get("model") for one in taken for j in one.values.jurors}
+    models = models_of(one.values for one in taken)
     if models:
         told = (f"{name} ({model or 'model not named'})" for name, model in models.items())
         yield f"jurors: {', '.join(told)}"
@@ -204,6 +158,4 @@ def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
         yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
     if names := dict.fromkeys(name for one in taken for name in one.not_taken):
         yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"
-    for juror, counts in _missing(taken).items():
-        each = ", ".join(f"{number} {status}" for status, number in counts.items())
-        yield f"missing: {juror}: {each}"
+    yield from missing_lines(one.values for one in taken)

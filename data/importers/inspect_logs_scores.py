@@ -5,13 +5,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from data.importers.helm.rating import Verdict, number
-from data.importers.helm.values import Failure, FinishedJuror, FinishedRun
+from data.importers.finished import (
+    Failure,
+    FinishedJuror,
+    FinishedRun,
+    Verdict,
+    rating_rows,
+    score_of,
+    verdict_of,
+)
 from data.importers.inspect_logs import InspectLog, Scored
 from data.importers.inspect_logs_parts import OWN, Score
 from data.importers.rows import RatingRow
 from data.rubric import Rubric
-from data.schema import Kind, Status
+from data.schema import Status
 
 SOURCE = "Inspect log"
 PREFIX = "inspect."
@@ -41,7 +48,7 @@ def finished(log: InspectLog, rubric: Rubric) -> Taken:
     for one, said in heard:
         for juror in jurors:
             verdict = said.get(juror.handle, lacking)
-            ratings += _ratings(one, juror.handle, verdict)
+            ratings += rating_rows(one.row, juror.handle, verdict)
             if verdict.status != Status.OK:
                 response = one.row.response_id
                 failures.append(Failure(response, juror.handle, verdict.status, verdict.reason))
@@ -54,7 +61,7 @@ def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
     """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
     found = [one.scores[name] for one in log.scored if name in one.scores]
     keyed = [score.value for score in found if isinstance(score.value, dict)]
-    single = any(number({"score": score.value}) is not None for score in found)
+    single = any(score_of(score.value) is not None for score in found)
     if any(score.own for score in found):
         return OWN
     if any(criterion in value for value in keyed for criterion in rubric.criteria):
@@ -119,34 +126,12 @@ def _verdict(
         reason = score.reason if REASON.fullmatch(score.reason or "") else "no reason is given"
         return Verdict({}, {}, Status.REQUEST_FAILED, f"unscored in Inspect: {reason}")
     lacking = [name for name in rubric.criteria if points.get(name) is None]
-    scores = {name: number({"score": points.get(name)}) for name in rubric.criteria}
-    unread = [name for name, one in scores.items() if one is None]
-    held = {name: one for name, one in scores.items() if one is not None}
-    low, high = rubric.scale.min, rubric.scale.max
-    off = [f"{name} {one:g}" for name, one in held.items() if not low <= one <= high]
     if lacking:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
-    if unread:
-        return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
-    if off:
-        reason = f"{', '.join(off)}: off the scale {rubric.scale}"
-        return Verdict({}, {}, Status.OUT_OF_RANGE, reason)
     whole = {rubric.criteria[0]: score.explanation or ""}
     told = {name: one.explanation or "" for name, one in (apart or {}).items()}
-    return Verdict(held, told or whole)
-
-
-def _ratings(one: Scored, juror: str, said: Verdict) -> Iterator[RatingRow]:
-    for name, score in said.scores.items():
-        yield RatingRow(
-            origin=one.row.origin,
-            response_id=one.row.response_id,
-            rater=juror,
-            kind=Kind.JUROR,
-            criterion=name,
-            score=repr(score),
-            comment=said.comments.get(name, ""),
-        )
+    scores = {name: score_of(points.get(name)) for name in rubric.criteria}
+    return verdict_of(scores, told or whole, rubric)
 
 
 def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[FinishedJuror, ...]:

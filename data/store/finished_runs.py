@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import Conflict
 from data.importers.batches import batches
-from data.importers.helm.values import FinishedJuror, FinishedRun
+from data.importers.finished import FinishedJuror, FinishedRun
 from data.importers.rows import Origin
 from data.schema import Attempt, Rater, Response
 from data.store.attempts import AttemptRecord, JurorRecord, _keep, attempt_row

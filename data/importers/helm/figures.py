@@ -1,13 +1,12 @@
 """What an import of HELM runs comes to: missing verdicts, and means beside HELM's own."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from data.importers.finished import FinishedRun
 from data.importers.helm.rating import Difference
 from data.importers.helm.run import HelmRun
-from data.importers.helm.values import FinishedRun
 from data.rubric import Rubric
 
 
@@ -19,15 +18,6 @@ class Taken:
     rubric: Rubric
     values: FinishedRun
     differences: Sequence[Difference]
-
-
-def missing(taken: Iterable[Taken]) -> dict[str, dict[str, int]]:
-    """Return juror -> status -> verdicts that do not stand."""
-    counts: dict[str, Counter[str]] = {}
-    for one in taken:
-        for failure in one.values.failures:
-            counts.setdefault(failure.juror, Counter())[failure.status.value] += 1
-    return {juror: dict(sorted(own.items())) for juror, own in sorted(counts.items())}
 
 
 def _recomputed(one: Taken) -> tuple[float | None, int, int]:
@@ -64,11 +54,3 @@ def run_figures(one: Taken) -> dict[str, Any]:
         "with_any_juror": heard,
         "with_all_jurors": whole,
     }
-
-
-def summed(counts: Iterable[Mapping[str, int]]) -> Mapping[str, int]:
-    """Add up counts of the same things."""
-    total: Counter[str] = Counter()
-    for one in counts:
-        total.update(one)
-    return total

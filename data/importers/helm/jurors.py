@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from data.importers.finished import FinishedJuror
 from data.importers.helm.files import RunSpec, Spec
-from data.importers.helm.values import FinishedJuror
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"

@@ -1,17 +1,23 @@
 """What HELM's jurors said, as ratings on a rubric: a whole valid verdict counts, no other."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadInput
+from data.importers.finished import (
+    Failure,
+    FinishedRun,
+    Verdict,
+    rating_rows,
+    score_of,
+    verdict_of,
+)
 from data.importers.helm.jurors import SOURCE
 from data.importers.helm.run import HelmRun, Judged
-from data.importers.helm.values import Failure, FinishedRun
 from data.importers.rows import RatingRow
 from data.rubric import Rubric
-from data.schema import Kind, Status
+from data.schema import Status
 
 NOTHING = "HELM stored no verdict of this juror and does not say why"
 CLOSE = 1e-9
@@ -39,16 +45,6 @@ class Difference:
     causes: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a juror said of a response: all scores, or none and why."""
-
-    scores: Scores
-    comments: Mapping[str, str]
-    status: Status = Status.OK
-    reason: str = ""
-
-
 def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference]]:
     """Return a run as values to be stored, and where HELM's scores are others."""
     ratings: list[RatingRow] = []
@@ -58,7 +54,8 @@ def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference
         verdicts = {
             juror.handle: verdict(one.said.get(juror.handle), rubric) for juror in run.jurors
         }
-        ratings += _ratings(one, verdicts)
+        for juror, said in verdicts.items():
+            ratings += rating_rows(one.row, juror, said)
         failures += [
             Failure(one.row.response_id, name, said.status, said.reason)
             for name, said in verdicts.items()
@@ -96,48 +93,15 @@ def verdict(said: Any, rubric: Rubric) -> Verdict:
     if said is None:
         return Verdict({}, {}, Status.REQUEST_FAILED, NOTHING)
     asked = {name: said.get(name) for name in rubric.criteria}
-    scores = {name: number(one) for name, one in asked.items()}
-    lacking = [name for name, one in asked.items() if not isinstance(one, dict)]
-    unread = [name for name, one in scores.items() if one is None]
-    held = {name: one for name, one in scores.items() if one is not None}
-    low, high = rubric.scale.min, rubric.scale.max
-    off = [f"{name} {one:g}" for name, one in held.items() if not low <= one <= high]
-    if lacking:
+    if lacking := [name for name, one in asked.items() if not isinstance(one, dict)]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no {', '.join(lacking)} in HELM's file")
-    if unread:
-        return Verdict({}, {}, Status.INVALID_JSON, f"no number for {', '.join(unread)}")
-    if off:
-        return Verdict(
-            {}, {}, Status.OUT_OF_RANGE, f"{', '.join(off)}: off the scale {rubric.scale}"
-        )
-    comments = {name: str(one.get("explanation") or "") for name, one in asked.items() if one}
-    return Verdict(held, comments)
+    comments = {name: str(one.get("explanation") or "") for name, one in asked.items()}
+    return verdict_of({name: number(one) for name, one in asked.items()}, comments, rubric)
 
 
 def number(said: Any) -> float | None:
-    """Return a score as a number, also where it stands in quotation marks; None for all else."""
-    score = said.get("score") if isinstance(said, dict) else None
-    if isinstance(score, bool) or not isinstance(score, int | float | str):
-        return None
-    try:
-        value = float(score)
-    except (ValueError, OverflowError):
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _ratings(one: Judged, verdicts: Mapping[str, Verdict]) -> Iterator[RatingRow]:
-    for juror, said in verdicts.items():
-        for name, score in said.scores.items():
-            yield RatingRow(
-                origin=one.row.origin,
-                response_id=one.row.response_id,
-                rater=juror,
-                kind=Kind.JUROR,
-                criterion=name,
-                score=repr(score),
-                comment=said.comments[name],
-            )
+    """Return the score of a criterion as a number; None where there is none."""
+    return score_of(said.get("score")) if isinstance(said, dict) else None
 
 
 def _differences(

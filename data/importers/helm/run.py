@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from data.importers.finished import FinishedJuror
 from data.importers.helm.answers import notes_of, taken_of
 from data.importers.helm.files import (
     SPEC,
@@ -20,7 +21,6 @@ from data.importers.helm.files import (
 from data.importers.helm.jurors import jurors_of, metric_of
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
 from data.importers.helm.stored import Stored, read_stored
-from data.importers.helm.values import FinishedJuror
 from data.importers.rows import Origin, ResponseRow
 
 PARTS = re.compile(r"[:,]")
