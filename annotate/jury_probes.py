@@ -1,7 +1,6 @@
 """Probing a panel for whoever looks: `medjury jury probe` in a process of its own, told to all."""
 
 import json
-import subprocess
 import sys
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from annotate import jury_panels
-from annotate.jury_runs import CRASH, OURS, environment
+from annotate import commands, jury_panels
+from annotate.jury_runs import CRASH
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.schema import Role, now
@@ -47,7 +46,7 @@ def probe(person: Person, engine: Engine, name: str, text: str) -> Probe:
         known = _probes.get(_key(engine, text))
         if known is None or known.figures.done():
             path = jury_panels.on_disk(name, text)
-            coming = _pool.submit(_figures, environment(engine), str(path))
+            coming = _pool.submit(_figures, engine, str(path))
             known = _probes[_key(engine, text)] = Probe(person.name, now(), coming)
         while len(_probes) > KEPT:
             _probes.popitem(last=False)
@@ -64,21 +63,14 @@ def _key(engine: Engine, text: str) -> Key:
     return engine.url.render_as_string(), text
 
 
-def _figures(surroundings: dict[str, str], path: str) -> dict[str, Any]:
+def _figures(engine: Engine, path: str) -> dict[str, Any]:
     """Return what the command says; nothing of the study is sent by it."""
-    ran = subprocess.run(  # noqa: S603 our own command; its arguments are no shell words
-        [sys.executable, "-m", "medjury", "jury", "probe", path, "--json", "-"],
-        env=surroundings,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = commands.run(engine, "jury", "probe", path, "--json", "-")
     if ran.stdout:
         figures: dict[str, Any] = json.loads(ran.stdout)
         return figures
-    said = ran.stderr.split(CRASH, 1)[0].splitlines()
-    told = [line.removeprefix(OURS) for line in said if line.startswith(OURS)]
+    told = commands.refusal(ran)
     if told and CRASH not in ran.stderr:
-        raise BadInput("; ".join(told))
+        raise BadInput(told)
     sys.stderr.write(ran.stderr)
     raise MedjuryError(SILENT)

@@ -24,7 +24,8 @@ from typing import Any
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-from annotate.study import VARIABLE, study
+from annotate.commands import SPOKEN, environment
+from annotate.study import study
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.schema import Role
@@ -32,7 +33,7 @@ from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
 
 BEAT_SECONDS = 1.0
 LINES = 40
-OURS, STUDY, CRASH = "medjury: ", "study ", "Traceback (most recent call last)"
+STUDY, CRASH = "study ", "Traceback (most recent call last)"
 CRASHED = "the run ended unexpectedly; the server's log says why. What was stored stays"
 ENDS = (0, 1, 2, 130)  # done, something missing, refused, stopped
 TRIES = 60
@@ -67,12 +68,6 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
         )
     )
     return token
-
-
-def environment(engine: Engine) -> dict[str, str]:
-    """Return what a command on this study needs; its URL may hold a password: no `ps` shows it."""
-    url = engine.url.render_as_string(hide_password=False)
-    return os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
 
 
 def arguments(order: RunOrder, path: Path) -> list[str]:
@@ -128,7 +123,7 @@ class _Files:
     def said(self) -> list[str]:
         """Return the last lines told; nothing of a crash, whose words are not ours."""
         text = self.told().split(CRASH, 1)[0]
-        lines = [line.removeprefix(OURS).rstrip() for line in text.splitlines()]
+        lines = [line.removeprefix(SPOKEN).rstrip() for line in text.splitlines()]
         return [line for line in lines if line and not line.startswith(STUDY)][-LINES:]
 
     def figures(self) -> Mapping[str, Any]:

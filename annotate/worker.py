@@ -5,9 +5,6 @@ kept as long as the study has not changed: a page opened again, by whomever, is 
 """
 
 import json
-import os
-import subprocess
-import sys
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -15,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from annotate.study import VARIABLE
+from annotate import commands
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.queries.version import version
@@ -23,8 +20,6 @@ from data.schema import Role
 
 KEPT = 64
 AT_ONCE = 1  # the other processors are the raters'
-USER_ERROR = 2
-SPOKEN = "medjury: "
 
 Figures = dict[str, Any]
 
@@ -61,18 +56,10 @@ def ask(person: Person, engine: Engine, *arguments: str) -> "Future[Figures]":
 
 
 def _figures(engine: Engine, arguments: tuple[str, ...]) -> Figures:
-    """Run a command to its end. The study's URL may hold a password: it goes where no `ps` looks."""
-    url = engine.url.render_as_string(hide_password=False)
-    ran = subprocess.run(  # noqa: S603 our own command; its arguments are no shell words
-        [sys.executable, "-m", "medjury", *arguments, "--json", "-"],
-        env=os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    said = [line for line in ran.stderr.splitlines() if line.startswith(SPOKEN)]
-    if ran.returncode == USER_ERROR:
-        raise BadInput("; ".join(line.removeprefix(SPOKEN) for line in said))
+    """Return what a command says in figures."""
+    ran = commands.run(engine, *arguments, "--json", "-")
+    if ran.returncode == commands.USER_ERROR:
+        raise BadInput(commands.refusal(ran))
     if not ran.stdout:
         raise MedjuryError(
             f"medjury {arguments[0]} ended without figures; the server's log says why"

@@ -13,7 +13,7 @@ from rating_server import row, rubric
 from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub
 
-from annotate import jury_panels, jury_probes, jury_runs
+from annotate import commands, jury_panels, jury_probes, jury_runs
 from data.database import transaction
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
@@ -148,7 +148,7 @@ def test_a_run_outlives_the_process_that_started_it(study: Engine, stub: Stub) -
         "import time; time.sleep(60)"
     )
     command = [sys.executable, "-c", program, panel_text(stub)]
-    server = subprocess.Popen(command, env=jury_runs.environment(study), start_new_session=True)
+    server = subprocess.Popen(command, env=commands.environment(study), start_new_session=True)
     until(lambda: len(stub.seen) >= 2)
     os.killpg(server.pid, signal.SIGKILL)
     server.wait()

@@ -1,8 +1,5 @@
 """The report of the agreement on the screen, as files: the command writes them."""
 
-import os
-import subprocess
-import sys
 from collections import OrderedDict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -11,9 +8,8 @@ from threading import Lock
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import commands
 from annotate.screens import frame
-from annotate.study import VARIABLE
-from annotate.worker import SPOKEN
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
 from data.queries.version import version
@@ -70,16 +66,7 @@ def _made(engine: Engine, asked: tuple[str, ...]) -> dict[str, str]:
     with TemporaryDirectory() as folder:
         places = {name: Path(folder, f"report.{end}") for name, end in ENDS.items()}
         named = [f"--{name}={to}" for name, to in places.items()]
-        url = engine.url.render_as_string(hide_password=False)
-        ran = subprocess.run(  # noqa: S603 our own command, with arguments of a closed set
-            [sys.executable, "-m", "medjury", "calibrate", *asked, *named],
-            env=os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ran = commands.run(engine, "calibrate", *asked, *named)
         if ran.returncode:
-            said = [one for one in ran.stderr.splitlines() if one.startswith(SPOKEN)]
-            why = "; ".join(one.removeprefix(SPOKEN) for one in said)
-            raise BadInput(why or "medjury calibrate ended without a report")
+            raise BadInput(commands.refusal(ran) or "medjury calibrate ended without a report")
         return {name: to.read_text("utf-8") for name, to in places.items()}

@@ -2,9 +2,6 @@
 
 import html
 import io
-import os
-import subprocess
-import sys
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -15,9 +12,8 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import commands
 from annotate.screens.monitoring_controls import panel_places
-from annotate.study import VARIABLE
-from annotate.worker import SPOKEN, USER_ERROR
 from data import queries
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
@@ -125,18 +121,10 @@ def _made(_: Person, engine: Engine, rubric: Rubric, asked: tuple[str, str]) -> 
 
 
 def _run(engine: Engine, *arguments: str) -> list[str]:
-    """Run a command; return the lines it said. The study's URL goes where no `ps` looks."""
-    url = engine.url.render_as_string(hide_password=False)
-    ran = subprocess.run(  # noqa: S603 our own command; its arguments are no shell words
-        [sys.executable, "-m", "medjury", *arguments],
-        env=os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": "1000"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if ran.returncode == USER_ERROR:
-        lines = [line for line in ran.stderr.splitlines() if line.startswith(SPOKEN)]
-        raise BadInput("; ".join(line.removeprefix(SPOKEN) for line in lines) or "it was refused")
+    """Run a command; return the lines it said, none of them broken."""
+    ran = commands.run(engine, *arguments, columns=1000)
+    if ran.returncode == commands.USER_ERROR:
+        raise BadInput(commands.refusal(ran) or "it was refused")
     if ran.returncode:
         raise MedjuryError("medjury rubric export ended without files; the server's log says why")
     return ran.stdout.splitlines()
