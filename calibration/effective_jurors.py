@@ -140,27 +140,6 @@ def joint(weights: Array, column: Array, values: Array) -> Joint:
     )
 
 
-def subset_sums(found: Joint, factor: Array, subsets: Flags) -> Array:
-    """Return n, x, y, xx, yy, xy, shape (6, B, M), of subsets' mean x and clinicians' column y.
-
-    `factor`, shape (B, k), turns jurors' values into z.
-    """
-    share, k = subsets / subsets.sum(axis=1, keepdims=True), subsets.shape[1]
-    squares = (share[:, :, None] * share[:, None, :]).reshape(len(share), k * k)
-    products = found.vv * factor[:, :, None] * factor[:, None, :]
-    once = np.ones(len(subsets))
-    return np.stack(
-        [
-            np.outer(found.n, once),
-            (found.v * factor) @ share.T,
-            np.outer(found.c, once),
-            products.reshape(len(products), k * k) @ squares.T,
-            np.outer(found.cc, once),
-            (found.vc * factor) @ share.T,
-        ]
-    )
-
-
 def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Array:
     """Return the mean correlation between the errors factor * v - c of two jurors.
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from calibration import notes
 from calibration.agreement import LEAST_RESPONSES
-from calibration.bootstrap import Counts, percentile_interval
-from calibration.effective_jurors import joint, subset_sums
-from calibration.resample import Moments, Prepared, icc_of_moments, panel_column, prepare, scale
+from calibration.bootstrap import percentile_interval
+from calibration.juries.mean import mean_pool
 from calibration.scope import NAN, Scope
-from calibration.scores import Array, Flags, Integers
+from calibration.scores import Array, Flags
 from calibration.zscore import without_variance
 
 MOST_EXACT = 10  # jurors: their 1,023 subsets take as long as the bootstrap's draw
@@ -69,46 +68,6 @@ class Game:
         return float(values[(self.subsets == members).all(axis=1)].sum()) if members.any() else NAN
 
 
-@dataclass(frozen=True, eq=False)
-class SubsetReplicates:
-    """ICC of each subset of the jury with the clinicians: counts (B, clusters) to (B, M).
-
-    Responses are sorted by who rated them: `patterns` has one row of flags (k,) for each
-    set of jurors that occurs, `of` the pattern of each response, shape (n,).
-    """
-
-    prepared: Prepared
-    clinicians: Integers
-    jurors: Integers
-    subsets: Flags
-    patterns: Flags
-    of: Integers
-
-    def __call__(self, counts: Counts) -> Array:
-        """Return the ICC of every subset in every resample; NaN where undefined."""
-        sums, defined = self.moments(counts)
-        icc = icc_of_moments(sums, restandardise=self.prepared.method == "published")
-        flat = (1.0 - defined) @ self.subsets.T > 0
-        return np.where(flat, np.nan, icc)
-
-    def moments(self, counts: Counts) -> tuple[Moments, Array]:
-        """Return the sums of the subsets' and the clinicians' columns, and who has a z, (B, k)."""
-        data = self.prepared
-        by = scale(data, counts)
-        column = panel_column(data, by, self.clinicians)
-        weights = counts[:, data.clusters] * (column.count > 0)
-        sums = np.zeros((6, len(counts), len(self.subsets)))
-        for number, pattern in enumerate(self.patterns):
-            rows = self.of == number
-            inside = ~(self.subsets & ~pattern).any(axis=1)
-            values = data.values[rows][:, self.jurors]
-            found = joint(weights[:, rows], column.mean[:, rows], values)
-            sums[:, :, inside] += subset_sums(
-                found, by.factor[:, self.jurors], self.subsets[inside]
-            )
-        return Moments(*sums), by.defined[:, self.jurors]
-
-
 def value_rows(scope: Scope) -> list[ValueRow]:
     """Return what each juror is worth to the jury's ICC with the clinicians.
 
@@ -130,30 +89,19 @@ def value_rows(scope: Scope) -> list[ValueRow]:
         return [_absent(scope, name) for name in scope.jurors]
     players = [grid.raters[column] for column in own]
     game = shapley_game(len(own), scope.asked.seed)
-    statistic = subset_replicates(scope, own, game.subsets)
-    sums, _ = statistic.moments(np.ones((1, grid.n_clusters)))
-    whole = statistic(np.ones((1, grid.n_clusters)))
-    values = np.where(sums.n >= LEAST_RESPONSES, whole, np.nan)[0]
-    light = len(game.subsets) * len(statistic.patterns) <= MOST_WORK
-    drawn = game.shapley(scope.resample(statistic)) if light else np.empty((0, len(own)))
+    pool = mean_pool(scope, own, game.subsets)
+    n, whole = pool.responses, pool.icc(np.ones((1, grid.n_clusters)))[0]
+    values = np.where(n >= LEAST_RESPONSES, whole, np.nan)
+    light = len(game.subsets) * pool.inside.shape[1] <= MOST_WORK
+    drawn = game.shapley(scope.resample(pool.icc)) if light else np.empty((0, len(own)))
     heavy = "" if light else "no interval: too many sets of jurors rated different responses"
-    said = notes.joined([*_notes(scope, players, values, sums.n[0]), heavy])
+    said = notes.joined([*_notes(scope, players, values, n), heavy])
     return [
         _row(scope, game, (name, players.index(name)), values, drawn, said)
         if name in players
         else _absent(scope, name)
         for name in scope.jurors
     ]
-
-
-def subset_replicates(scope: Scope, jurors: Integers, subsets: Flags) -> SubsetReplicates:
-    """Return the resampled ICCs of subsets (M, k) of some jurors, columns of the grid (k,)."""
-    grid = scope.grid
-    given = ~np.isnan(grid.composites[:, jurors])
-    patterns, of = np.unique(given, axis=0, return_inverse=True)
-    clinicians = grid.of_kind("clinician")
-    prepared = prepare(grid, scope.asked.method)
-    return SubsetReplicates(prepared, clinicians, jurors, subsets, patterns, of.ravel())
 
 
 def shapley_game(k: int, seed: int = 0) -> Game:

@@ -8,7 +8,8 @@ import pytest
 from plain_scope import scope_of
 
 from calibration.agreement import Panel, column_icc, columns
-from calibration.juror_value import ORDERS, shapley_game, subset_replicates, value_rows
+from calibration.juries.mean import mean_pool
+from calibration.juror_value import ORDERS, shapley_game, value_rows
 
 NAN = math.nan
 METHODS = ["paper", "published"]
@@ -61,9 +62,9 @@ def test_the_exact_value_is_the_mean_over_all_orders():
 def test_every_value_is_the_icc_that_calibrate_gives(method, lost):
     scope = scope_of(simulate(n=120, jurors=4, lost=lost), 3, method=method)
     game = shapley_game(4)
-    replicate = subset_replicates(scope, scope.grid.columns(scope.jurors), game.subsets)
+    pool = mean_pool(scope, scope.grid.columns(scope.jurors), game.subsets)
 
-    found = replicate(np.ones((1, 120)))[0]
+    found = pool.icc(np.ones((1, 120)))[0]
 
     expected = [icc_of(scope, np.array(scope.jurors)[members]) for members in game.subsets]
     assert found == pytest.approx(np.array(expected))

@@ -53,8 +53,18 @@ class MeanPool:
         """Return whether a jury's column is given by its members: it is."""
         return True
 
+    @property
+    def responses(self) -> Array:
+        """Return how many responses a clinician and all members rated, shape (M,)."""
+        found: Array = self.inside @ (self.member @ self.bench.heard.astype(np.float64))
+        return found
+
     def learn(self, counts: Counts) -> Learnt:
         """Return the ICC of every jury in every resample, and the means of its members."""
+        return Learnt(self.icc(counts), self._column)
+
+    def icc(self, counts: Counts) -> Array:
+        """Return the ICC of every jury in every resample, (B, M); NaN where undefined."""
         data = self.prepared
         by = scale(data, counts)
         column = panel_column(data, by, self.clinicians)
@@ -65,7 +75,7 @@ class MeanPool:
         undefined = by.defined[:, self.jurors] == 0
         if undefined.any():
             icc = np.where(undefined.astype(np.float64) @ self.subsets.T > 0, np.nan, icc)
-        return Learnt(icc, self._column)
+        return icc
 
     def _column(self, chosen: Integers) -> Array:
         members = self.subsets[chosen]
