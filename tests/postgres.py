@@ -1,6 +1,7 @@
-"""A PostgreSQL server of the tests' own, and an empty database of it for whoever asks.
+"""A PostgreSQL server of the tests' own, and databases of it for whoever asks.
 
-Its programs come with the development package `pgserver`, or from the system.
+Its programs come with the development package `pgserver`, or from the system. A run on PostgreSQL
+starts one server for all its processes; a new study there is a copy of one that stands migrated.
 """
 
 import atexit
@@ -11,15 +12,21 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, make_url, text
+
+from data.database import open_study
 
 VARIABLE = "MEDJURY_TEST_DB"
+SHARED = "MEDJURY_TEST_POSTGRES"  # the server that the run's first process has started
+EMPTY = "empty_study"
 SECONDS = 30
 ZONE = "Asia/Kathmandu"  # far from UTC, and no whole hours
 LOCALE = ("--encoding=UTF8", "--no-locale")
@@ -31,6 +38,8 @@ NO_DISK = (
     "listen_addresses=",
     "-c",
     f"timezone={ZONE}",
+    "-c",
+    "max_connections=300",
 )
 _numbers = count(1)
 
@@ -40,20 +49,81 @@ def wanted() -> bool:
     return os.environ.get(VARIABLE, "") == "postgres"
 
 
+def share() -> None:
+    """Start the server of a whole run, and make the study that all new ones are copied from."""
+    try:
+        server = _server()
+        _empty()
+    except pytest.skip.Exception as absent:
+        raise pytest.UsageError(f"{VARIABLE}=postgres: {absent}") from None
+    os.environ[SHARED] = server
+
+
 def new_database() -> str:
     """Return the URL of a new, empty database; skips where no server can be had."""
-    name = f"study_{next(_numbers)}"
+    url = _url(_name())
+    _control(f"CREATE DATABASE {_database(url)}")
+    return url
+
+
+def new_study(like: str = "") -> str:
+    """Return the URL of a new study, an empty one or a copy of another."""
+    url = _url(_name())
+    copy(like or _url(_empty()), url)
+    return url
+
+
+@contextmanager
+def study() -> Iterator[str]:
+    """Give an empty study and take it away again."""
+    url = new_study()
+    yield url
+    _control(f"DROP DATABASE {_database(url)} WITH (FORCE)")
+
+
+def copy(like: str, to: str) -> None:
+    """Make `to` a copy of the study `like`, whoever still has one of them open."""
+    old, new = _database(like), _database(to)
+    ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{old}'"  # noqa: S608 our name
+    drop = f"DROP DATABASE IF EXISTS {new} WITH (FORCE)"
+    _control(ended, drop, f"CREATE DATABASE {new} TEMPLATE {old} STRATEGY FILE_COPY")
+
+
+@lru_cache(maxsize=1)
+def _empty() -> str:
+    """Make the study without a row that new ones are copied from, once; return its name."""
+    if SHARED not in os.environ:
+        _control(f"CREATE DATABASE {EMPTY}")
+        open_study(_url(EMPTY), create=True).dispose()
+    return EMPTY
+
+
+def _name() -> str:
+    return f"study_{os.getpid()}_{next(_numbers)}"
+
+
+def _url(name: str) -> str:
+    return f"postgresql+psycopg://postgres@/{name}?{_server().partition('?')[2]}"
+
+
+def _database(url: str) -> str:
+    return make_url(url).database or ""
+
+
+def _control(*statements: str) -> None:
+    """Run statements that no transaction may hold."""
     control = create_engine(f"{_server()}&dbname=postgres", isolation_level="AUTOCOMMIT")
     with control.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        for one in statements:
+            connection.execute(text(one))
     control.dispose()
-    socket = _server().partition("?")[2]
-    return f"postgresql+psycopg://postgres@/{name}?{socket}"
 
 
 @lru_cache(maxsize=1)
 def _server() -> str:
     """Start a server on a socket of its own, once a process; return its URL without a database."""
+    if SHARED in os.environ:
+        return os.environ[SHARED]
     programs = _programs()
     if programs is None:
         pytest.skip("no PostgreSQL: neither pgserver nor initdb is installed")
