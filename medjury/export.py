@@ -9,13 +9,10 @@ from sqlalchemy import Engine
 from data.errors import BadFile, BadInput
 from data.store.record import unblind
 from medjury import methods, redcap
-from medjury.export_cells import FORMULA, cells
 from medjury.export_files import files_of, write_folder, write_package
 from medjury.options import Db, study_of
 from medjury.output import counted, say, writes_to
 from medjury.record import Reason, Who
-
-__all__ = ["FORMULA", "cells", "export"]
 
 Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
 PackageOption = Annotated[

@@ -5,21 +5,31 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from data.importers.rows import FORMULA
+
 FREE_TEXT = {"comment", "remark", "text", "note", "actor"}
 
 
 def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[list[object]]:
-    """Yield rows as a file has them; free text can be no formula in a spreadsheet."""
-    free = [name in FREE_TEXT for name in columns]
+    """Yield rows as a file has them: no text can be a formula in a spreadsheet.
+
+    A name that is a number, such as -5, stays one; free text that begins like one does not.
+    """
+    guards = [_no_formula if name in FREE_TEXT else _no_computed_name for name in columns]
     for row in rows:
         yield [
-            _harmless(value) if text and isinstance(value, str) else _cell(value)
-            for text, value in zip(free, row, strict=True)
+            guard(value) if isinstance(value, str) else _cell(value)
+            for guard, value in zip(guards, row, strict=True)
         ]
 
 
-def _harmless(text: str) -> str:
+def _no_computed_name(name: str) -> str:
+    """Return a name or an id that no spreadsheet computes; one that is a number, as it is."""
+    number = name.startswith(("+", "-")) and name[1:].replace(".", "", 1).isdecimal()
+    return name if number else _no_formula(name)
+
+
+def _no_formula(text: str) -> str:
     return "'" + text if text.startswith(FORMULA) else text
 
 

@@ -39,7 +39,7 @@ def files_of(engine: Engine, authors: str, who_wrote: Sequence[tuple[str, str]])
     """Return the files of an export with, without, or only the authors."""
     found = [] if authors == "only" else _for_analysis(engine)
     if authors != "without":
-        found.append(File("authors.csv", AUTHORS, who_wrote))
+        found.append(File("authors.csv", AUTHORS, cells(AUTHORS, who_wrote)))
     found += [
         File(part(one), tuple(columns(one)), table_rows(engine, one)) for one in PARTS[authors]
     ]

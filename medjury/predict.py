@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from data.errors import BadFile, BadInput, Unknown
 from medjury.agreement import Names
 from medjury.agreement_ledger import Looked
-from medjury.export import FORMULA, cells
+from medjury.export_cells import cells
 from medjury.options import Db, Json, Seed, finite, study_of
 from medjury.output import progress, say, write_json, writes_to
 from medjury.predict_table import print_predicted
@@ -28,7 +28,6 @@ CsvNew = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", help="Write a row a response; new.", callback=writes_to),
 ]
-IDS = ("response_id", "benchmark", "instance_id")
 
 
 def predict(
@@ -172,15 +171,9 @@ def csv_rows(found: "Predicted") -> Iterator[list[object]]:
 
 
 def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its instance's own name, and no id that a spreadsheet would compute."""
+    """Return a row with its instance's own name."""
     own = str(row["instance_id"]).removeprefix(f"{row['benchmark']}/")
-    row |= {"instance_id": own}
-    return row | {name: _harmless(str(row[name])) for name in IDS}
-
-
-def _harmless(name: str) -> str:
-    computed = name.startswith(FORMULA) and not name[1:].replace(".", "", 1).isdecimal()
-    return "'" + name if computed else name
+    return row | {"instance_id": own}
 
 
 def _figure(value: Any) -> Any:

@@ -22,6 +22,7 @@ from data.store.record import unblind as lift_blind
 from data.store.settings import set_setting
 from data.store.validity import state_valid
 from medjury.bundle_verify import verify_bundle
+from medjury.export_cells import cells
 from medjury.options import Db, Json, study_of
 from medjury.output import say, show, write_json, writes_to
 
@@ -98,14 +99,13 @@ def unblind(
     """Say who wrote which response; recorded, and told in every later report."""
     engine = study_of(context, db)
     if out is None:
-        rows = lift_blind(engine, who, reason)
+        rows = cells(AUTHORS, lift_blind(engine, who, reason))
         csv.writer(sys.stdout, lineterminator="\n").writerows([AUTHORS, *rows])
         return
     if out.exists():
         raise BadFile(f"--out {out}: is there already; name another file")
-    rows = lift_blind(engine, who, reason)
-    write_csv(out, AUTHORS, rows)
-    say(f"{len(rows)} responses with their authors in {out}; recorded")
+    written = write_csv(out, AUTHORS, cells(AUTHORS, lift_blind(engine, who, reason)))
+    say(f"{written} responses with their authors in {out}; recorded")
 
 
 def settings(

@@ -128,7 +128,7 @@ def _record(number: int, one: ToRate, names: dict[str, int], open_to: bool) -> l
     card = one.card
     reference = card.reference if open_to and one.rubric.gold == "always" else None
     texts = (card.context, card.prompt, reference, card.checklist, card.response)
-    known = [number, card.code, one.rater, names[one.rubric.sha256]]
+    known = [number, card.code, _harmless(one.rater), names[one.rubric.sha256]]
     return [*known, *(_harmless(text or "") for text in texts)]
 
 

@@ -14,6 +14,7 @@ QUOTED = {
     *("instance_id", "benchmark", "response_id", "model", "rater", "kind", "criterion", "score"),
     *("rated_at", "pass", "replicate"),
 }
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
 LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 
 
