@@ -18,6 +18,7 @@ from jury.panel_faults import KEY_START, LONGEST_NAME
 LONGEST_TEXT = 50_000
 STARTS = "|".join(re.escape(one) for one in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
+KEYS_END = ("_KEY", "_TOKEN")  # other variables of the server, as a database's password, stay here
 ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
 
 
@@ -32,7 +33,8 @@ def checked(text: str) -> Panel:
     Raises
     ------
     BadPanel
-        As `medjury jury run` says it; and if any line may hold a key, without that line.
+        As `medjury jury run` says it; if any line may hold a key, without that line; and if it
+        names a variable that no key is kept in, which a host of anybody's would be sent.
     """
     if len(text) > LONGEST_TEXT:
         raise BadPanel(f"a panel of {len(text)} characters: {LONGEST_TEXT} is the most")
@@ -45,9 +47,16 @@ def checked(text: str) -> Panel:
             )
     path = on_disk("panel", text)
     try:
-        return read_panel(path)
+        panel = read_panel(path)
     except BadPanel as error:
         raise BadPanel(without_path(str(error), path)) from error
+    for one in panel.juror:
+        if one.api_key_env and not one.api_key_env.endswith(KEYS_END):
+            raise BadPanel(
+                f"juror {one.name}, api_key_env {one.api_key_env}: from here only variables whose "
+                f"names end in {' or '.join(KEYS_END)} are read; rename it where the server starts"
+            )
+    return panel
 
 
 def on_disk(name: str, text: str) -> Path:
