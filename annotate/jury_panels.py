@@ -33,8 +33,7 @@ def checked(text: str) -> Panel:
     Raises
     ------
     BadPanel
-        As `medjury jury run` says it; if any line may hold a key, without that line; and if it
-        names a variable that no key is kept in, which a host of anybody's would be sent.
+        As `medjury jury run` says it; and if any line may hold a key, without that line.
     """
     if len(text) > LONGEST_TEXT:
         raise BadPanel(f"a panel of {len(text)} characters: {LONGEST_TEXT} is the most")
@@ -47,9 +46,21 @@ def checked(text: str) -> Panel:
             )
     path = on_disk("panel", text)
     try:
-        panel = read_panel(path)
+        return read_panel(path)
     except BadPanel as error:
         raise BadPanel(without_path(str(error), path)) from error
+
+
+def usable(text: str) -> Panel:
+    """Return the panel that a text is, if jurors may be asked for it from the app.
+
+    Raises
+    ------
+    BadPanel
+        As `checked`; and if it names a variable that is none of a key: whoever writes a panel
+        chooses the host that is sent what the variable holds.
+    """
+    panel = checked(text)
     for one in panel.juror:
         if one.api_key_env and not one.api_key_env.endswith(KEYS_END):
             raise BadPanel(

@@ -73,7 +73,7 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
     if gone:
         lab_edit.forget(engine, person, name)
     try:
-        return _Chosen(name, texts[name], jury_panels.checked(texts[name]), name in ships)
+        return _Chosen(name, texts[name], jury_panels.usable(texts[name]), name in ships)
     except BadInput as error:
         st.html(refused(str(error)))
         return None

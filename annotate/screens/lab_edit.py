@@ -72,7 +72,7 @@ def forget(engine: Engine, person: Person, name: str) -> None:
 def _keep(engine: Engine, person: Person, text: str) -> None:
     """Check the panel and keep it, or say what is wrong with it."""
     try:
-        panel = jury_panels.checked(text)
+        panel = jury_panels.usable(text)
         if panel.name in jury_panels.shipped_texts():
             raise BadPanel(f"name {panel.name!r}: a panel of this name ships; choose another")
         taken = set(queries.own_panels(person, engine)) - {st.session_state[EDITING]}
