@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from annotate import drawing, tables
+from annotate.chart_colours import in_words, on_screen
 from calibration.report.numbers import fixed
 
 Row = Mapping[str, Any]
@@ -54,14 +55,16 @@ def show(
     """
     spec = _as_one_image(chart if isinstance(chart, Mapping) else drawing.plain(chart)) | FRAME
     listed = plotted(spec) if rows is None else [*rows]
+    is_dark = st.context.theme.type == "dark"
+    shown, caption = on_screen(spec, is_dark), in_words(caption, is_dark)
     with st.container(key=f"chart-{name}"):
         if "params" in spec:
             event: Any = st.vega_lite_chart(
-                *(None, spec), theme=None, width="content", key=name, alt=alt, on_select="rerun"
+                *(None, shown), theme=None, width="content", key=name, alt=alt, on_select="rerun"
             )
             picked = event.selection.get(PICKED) or []
         else:
-            st.vega_lite_chart(None, spec, theme=None, width="content", alt=alt)
+            st.vega_lite_chart(None, shown, theme=None, width="content", alt=alt)
             picked = []
         st.html(f'<p class="mj-caption">{tables.escaped(caption)}</p>{tables.style()}')
         with st.expander("Figures as a table, and files"):

@@ -55,9 +55,12 @@ class SecurityHeaders:
 
 
 # What is not a page: the doors, a hospital's way back, the drafts, which ask for the session
-# themselves, and Streamlit's own files.
+# themselves, light or dark, and Streamlit's own files.
 DOORS = frozenset(
-    {"/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login", "/draft"}
+    {
+        *("/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login", "/draft"),
+        *("/appearance", "/appearance.js"),
+    }
 )
 FILES = ("/_stcore/", "/static/", "/component/", "/media/", "/favicon", "/manifest")
 
@@ -74,7 +77,7 @@ class Gate:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with the way to sign in."""
-        if _asks_for_page(scope) and not await run_in_threadpool(self._knows, scope):
+        if asks_for_page(scope) and not await run_in_threadpool(self._knows, scope):
             await RedirectResponse("/login", status_code=303)(scope, receive, send)
             return
         await self.app(scope, receive, send)
@@ -91,7 +94,7 @@ class Gate:
             return True
 
 
-def _asks_for_page(scope: Scope) -> bool:
+def asks_for_page(scope: Scope) -> bool:
     """Return whether a request is for one of our screens: for whatever is nothing else."""
     path = scope.get("path", "")
     return scope["type"] == "http" and path not in DOORS and not path.startswith(FILES)

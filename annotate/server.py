@@ -13,8 +13,9 @@ import streamlit as st
 from sqlalchemy import Engine
 from starlette.middleware import Middleware
 
-from annotate import drafts, oidc, signin
+from annotate import appearance, drafts, oidc, signin
 from annotate.headers import Gate, SecurityHeaders
+from annotate.origins import Origins
 from annotate.study import serve_study
 from data.errors import BadInput
 from data.queries import has_coordinator
@@ -54,10 +55,12 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
     return st.App(
         str(HERE / "app.py"),
         secrets=secrets or None,
-        routes=[*signin.routes(engine, hospital), *drafts.routes(engine)],
+        routes=[*signin.routes(engine, hospital), *drafts.routes(engine), *appearance.routes()],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(Gate, engine=engine, hospital=hospital),
+            Middleware(Origins, engine=engine),
+            Middleware(appearance.Appearance, engine=engine),
         ],
         lifespan=_warm,
     )
@@ -69,8 +72,13 @@ def settings() -> dict[str, Any]:
     return _dotted(tomllib.loads(text))
 
 
-def _dotted(table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    return {f"{part}.{name}": value for part, keys in table.items() for name, value in keys.items()}
+def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return a table of tables as one, its names joined by dots."""
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        inner = isinstance(value, Mapping)
+        found |= _dotted(value, f"{before}{name}.") if inner else {before + name: value}
+    return found
 
 
 @asynccontextmanager

@@ -6,20 +6,21 @@ from importlib.resources import files
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import appearance
 from annotate.worker import Figures, ask
 from data.errors import MedjuryError
 from data.person import Person
 
-STYLE = (files("annotate") / "screens" / "frame.css").read_text("utf-8")
+STYLE = appearance.COLOURS + (files("annotate") / "screens" / "frame.css").read_text("utf-8")
 
 
 def begin(person: Person, title: str, about: str = "") -> None:
-    """Show the head of a screen: what it is, what it is for, and who is signed in."""
+    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in."""
     told = f"<p>{html.escape(about)}</p>" if about else ""
     st.html(
         f"<style>{STYLE}</style>"
         f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{told}</div>'
-        f'<div class="mj-out"><span>{html.escape(person.name)}</span>'
+        f'<div class="mj-out">{_choice()}<span>{html.escape(person.name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div></div>'
     )
 
@@ -41,3 +42,14 @@ def empty(text: str, todo: str = "") -> None:
     """Say that there is nothing to show, why, and what to do next."""
     more = f"<p>{html.escape(todo)}</p>" if todo else ""
     st.html(f'<div class="mj-empty" role="status"><p><b>{html.escape(text)}</b></p>{more}</div>')
+
+
+def _choice() -> str:
+    """Return what chooses light, dark, or what the system says; appearance.js listens to it."""
+    now = appearance.chosen(st.context.cookies)
+    buttons = "".join(
+        f'<button type="button" data-appearance="{choice}" aria-pressed="{str(choice == now).lower()}">'
+        f"{name}</button>"
+        for choice, name in appearance.CHOICES.items()
+    )
+    return f'<span class="mj-choice" role="group" aria-label="Appearance">{buttons}</span>'

@@ -1,0 +1,248 @@
+"""Light or dark: whom the server lets choose, and colours that can be read in both."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import vl_convert
+from rating_server import Server, build, row, rubric
+from sqlalchemy import Engine
+from test_signin import Answer, ask, post
+
+from annotate import appearance, chart_colours, drawing
+from annotate.charts import png, svg
+from annotate.server import settings
+from calibration.report import chart_style
+from calibration.report.chart_models import chart_heatmap
+from calibration.report.charts import chart_distributions, chart_intervals
+from data.person import OPERATOR
+from data.schema import Role
+from data.store import add_people
+
+ROOT = Path(__file__).parent.parent
+SHEETS = [
+    *sorted((ROOT / "annotate" / "screens").glob("*.css")),
+    ROOT / "annotate" / "tables.css",
+]
+NAMED = {
+    name: (light, dark)
+    for name, light, dark in re.findall(
+        r"(--mj-[\w-]+): light-dark\((#\w+), (#\w+)\)", appearance.COLOURS
+    )
+}
+# Words on what lies under them, as the style sheets put them.
+WORDS = [
+    *((f"--mj-{ink}", f"--mj-{under}") for ink in ("ink", "body", "quiet") for under in ("paper", "lift", "wash")),
+    *(("--mj-fill", f"--mj-{under}") for under in ("paper", "lift", "wash")),
+    *(("--mj-ink", f"--mj-{mark}") for mark in ("wrong", "missing", "unsupported", "calm", "notice")),
+    ("--mj-on-fill", "--mj-fill"),
+    ("--mj-on-tint", "--mj-tint"),
+    ("--mj-on-notice", "--mj-notice"),
+    ("--mj-on-refusal", "--mj-refusal"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def codes(study: Engine) -> dict[str, str]:
+    add_people(OPERATOR, study, ["Boss"], Role.COORDINATOR)
+    rita = add_people(OPERATOR, study, ["Rita"], Role.RESEARCHER)[0].code
+    return build(study, [row(1, "No fever.")], ["dr-a"], rubric()) | {"Rita": rita}
+
+
+@pytest.fixture(scope="module")
+def sessions(server: Server, codes: dict[str, str]) -> dict[str, str]:
+    """Return everybody's cookie of a session."""
+    return {
+        name: post(server, code).headers["set-cookie"].split(";")[0] for name, code in codes.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, dict]:
+    """Return charts with a ramp, cells with words in them, and kinds."""
+    cells = [{"model": f"m{n:03}", "place": "all", "value": n / 100} for n in range(101)]
+    counts = {"1": 2, "2": 3, "3": 5}
+    uses = [{"label": "Jury", "criterion": "accuracy", "counts": counts}]
+    row = {"label": "Jury", "kind": "jury", "value": 0.6, "low": 0.4, "high": 0.8}
+    kinds = [row | {"label": kind, "kind": kind} for kind in chart_style.KINDS]
+    return {
+        "cells": drawing.plain(chart_heatmap(cells, "Mean")),
+        "uses": drawing.plain(chart_distributions(uses)),
+        "kinds": drawing.plain(chart_intervals(kinds)),
+    }
+
+
+def themed(answer: Answer) -> str:
+    """Return what a page is told first of all."""
+    found = re.search(
+        r'<head><script src="/appearance.js" data-theme="(\w+)"></script>', answer.body
+    )
+    assert found is not None
+    return found[1]
+
+
+def page(server: Server, session: str, path: str = "/", **headers: str) -> Answer:
+    return ask(server, "GET", path, cookie=session, **headers)
+
+
+def test_whoever_rates_is_told_light_whatever_the_browser_has_chosen(
+    server: Server, sessions: dict[str, str]
+) -> None:
+    for choice in ("dark", "system", "light"):
+        cookie = f"{sessions['dr-a']}; medjury_appearance={choice}"
+        assert [themed(page(server, cookie, path)) for path in ("/", "/rate")] == ["Light"] * 2
+
+
+def test_a_researcher_is_told_what_was_chosen_on_every_screen(
+    server: Server, sessions: dict[str, str]
+) -> None:
+    for choice, told in appearance.CHOICES.items():
+        cookie = f"{sessions['Rita']}; medjury_appearance={choice}"
+        assert {themed(page(server, cookie, path)) for path in ("/", "/juries")} == {told}
+    assert themed(page(server, sessions["Rita"])) == "System"
+    assert themed(page(server, f'{sessions["Rita"]}; medjury_appearance="><b')) == "System"
+
+
+def test_a_page_is_whole_and_never_taken_from_a_cache(
+    server: Server, sessions: dict[str, str]
+) -> None:
+    plain = page(server, sessions["Rita"])
+    asked = {"accept_encoding": "gzip", "if_modified_since": "Fri, 01 Jan 2100 00:00:00 GMT"}
+    for path in ("/", "/juries"):
+        answer = page(server, sessions["Rita"], path, range="bytes=0-99", **asked)
+        assert (answer.status, answer.headers["content-encoding"]) == (200, None)
+        assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["etag"] is answer.headers["last-modified"] is None
+        assert int(answer.headers["content-length"]) == len(answer.body.encode())
+        assert answer.body == plain.body
+    assert plain.body.rstrip().endswith("</html>")
+    assert "script-src 'self'" in plain.headers["content-security-policy"]
+
+
+def test_pages_for_signing_in_know_no_dark(server: Server) -> None:
+    for path in ("/login", "/join"):
+        answer = ask(server, "GET", path)
+        assert "appearance.js" not in answer.body
+        assert "dark" not in answer.body
+        assert "color-scheme" not in answer.body
+
+
+def test_a_choice_is_kept_in_a_cookie_and_nothing_else_is(server: Server) -> None:
+    kept = ask(server, "POST", "/appearance?choice=dark", sec_fetch_site="same-origin")
+    assert kept.status == 204
+    assert kept.headers["set-cookie"].startswith("medjury_appearance=dark; HttpOnly;")
+    for choice in ("", "Dark", "dark%0d%0aset-cookie:%20a=b", "https://elsewhere.example"):
+        refused = ask(server, "POST", f"/appearance?choice={choice}")
+        assert (refused.status, refused.headers["set-cookie"]) == (400, None)
+    elsewhere = ask(server, "POST", "/appearance?choice=dark", sec_fetch_site="cross-site")
+    assert (elsewhere.status, elsewhere.headers["set-cookie"]) == (403, None)
+    assert ask(server, "GET", "/appearance?choice=dark").headers["set-cookie"] is None
+
+
+def test_words_stand_out_by_four_and_a_half_to_one_light_and_dark() -> None:
+    weak = {
+        (ink, under, theme): round(contrast(NAMED[ink][n], NAMED[under][n]), 2)
+        for ink, under in WORDS
+        for n, theme in enumerate(("light", "dark"))
+        if contrast(NAMED[ink][n], NAMED[under][n]) < 4.5
+    }
+    assert weak == {}
+    for line in ("--mj-line", "--mj-focus", "--mj-refused", "--mj-warning", "--mj-accent"):
+        assert min(contrast(NAMED[line][n], NAMED["--mj-paper"][n]) for n in (0, 1)) >= 3
+
+
+def test_style_sheets_of_the_screens_take_their_colours_from_one_place() -> None:
+    for sheet in SHEETS:
+        text = sheet.read_text("utf-8")
+        assert re.findall(r"#[0-9a-f]{3,8}\b(?=[^{}]*})", text) == [], sheet.name
+        assert set(re.findall(r"var\((--mj-[\w-]+)\)", text)) - {*NAMED} == set(), sheet.name
+
+
+def test_streamlits_own_colours_are_those_of_the_screens() -> None:
+    names = {
+        "backgroundColor": "--mj-paper",
+        "textColor": "--mj-ink",
+        "primaryColor": "--mj-fill",
+        "secondaryBackgroundColor": "--mj-wash",
+        "borderColor": "--mj-rule",
+    }
+    for n, theme in enumerate(("light", "dark")):
+        told = {name: settings()[f"theme.{theme}.{name}"] for name in names}
+        assert {name: long(one) for name, one in told.items()} == {
+            name: long(NAMED[ours][n]) for name, ours in names.items()
+        }
+
+
+def test_charts_in_the_dark_have_the_colours_of_the_report_in_the_dark() -> None:
+    sheet = (ROOT / "calibration" / "report" / "style.css").read_text("utf-8")
+    dark = dict(re.findall(r"--(\w+): (#\w+);", sheet.split("prefers-color-scheme: dark")[1]))
+    pairs = re.findall(r'\[fill="(#\w+)"\] \{ fill: (?:var\(--(\w+)\)|(#\w+)); \}', sheet)
+    meant = {light: dark.get(name, plain) for light, name, plain in pairs}
+    assert len(meant) >= 4
+    assert {light: chart_colours.DARK[light] for light in meant} == meant
+    assert chart_colours.DARK[chart_style.GRID] == dark["rule"]
+    assert chart_colours.RAMP == chart_style.RAMP
+    assert chart_colours.PAPER["dark"] == dark["paper"] == NAMED["--mj-paper"][1]
+
+
+def test_every_colour_of_a_chart_has_its_counterpart(drawn: dict[str, dict]) -> None:
+    for spec in drawn.values():
+        here = {*re.findall(r'"(#\w{6})"', str(spec).replace("'", '"'))}
+        there = str(chart_colours.on_screen(spec, is_dark=True))
+        kept = {one for one in here - {"#ffffff", "#000000"} if one in there}
+        assert len(here) > 2
+        assert kept == set()
+    assert {*chart_style.COLOURS} <= {*chart_colours.DARK}
+
+
+def test_words_in_the_cells_of_a_heat_map_can_be_read_light_and_dark(
+    drawn: dict[str, dict],
+) -> None:
+    for is_dark in (False, True):
+        picture = vl_convert.vegalite_to_svg(chart_colours.on_screen(drawn["cells"], is_dark))
+        gap = chart_colours.PAPER["dark" if is_dark else "light"]
+        cells = re.findall(rf'fill="(#\w+|rgb\([^)]+\))" stroke="{gap}"', picture)
+        inks = re.findall(r'fill="(#0{6}|#f{6})"[^>]*>[01]\.\d\d<', picture)
+        assert len(cells) == len(inks) == 101
+        assert min(map(contrast, cells, inks)) >= 4.5
+        lights = [luminance(one) for one in cells]
+        assert all((b >= a) == is_dark for a, b in pairwise(lights) if a != b)
+
+
+def test_what_is_said_of_dark_and_light_is_true_in_the_dark() -> None:
+    told = "Scores as they were given: the darker, the higher."
+    assert chart_colours.in_words(told, is_dark=False) == told
+    assert "the lighter, the higher" in chart_colours.in_words(told, is_dark=True)
+
+
+def test_a_chart_brings_its_paper_and_its_files_are_on_white(drawn: dict[str, dict]) -> None:
+    for is_dark, paper in ((False, "#ffffff"), (True, "#15181c")):
+        shown = chart_colours.on_screen(drawn["kinds"], is_dark)
+        assert shown["config"]["background"] == paper
+    assert chart_colours.on_screen(drawn["uses"], is_dark=True)["data"] == drawn["uses"]["data"]
+    assert 'fill="white"' in svg(drawn["kinds"])
+    assert "#15181c" not in svg(drawn["kinds"])
+    assert png(drawn["kinds"])
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours by WCAG 2.2."""
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour by WCAG 2.2."""
+    if colour.startswith("rgb"):
+        parts = [int(one) / 255 for one in re.findall(r"\d+", colour)[:3]]
+    else:
+        parts = [int(long(colour)[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def long(colour: str) -> str:
+    """Return a colour in six digits."""
+    digits = colour.lower().removeprefix("#")
+    return "#" + ("".join(2 * one for one in digits) if len(digits) == 3 else digits)
