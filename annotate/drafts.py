@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from annotate import sessions
 from annotate.headers import session_token
+from annotate.origins import from_elsewhere
 from annotate.replies import about, take_in
 from data import queries
 from data.errors import MedjuryError
@@ -26,7 +27,7 @@ def routes(engine: Engine) -> list[Route]:
     """
 
     async def keep(request: Request) -> Response:
-        if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        if from_elsewhere(request.headers):
             return Response(status_code=403)
         payload = await _payload(request)
         if payload is None or payload.get("submit") is not False or payload.get("go"):

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from annotate import doors, oidc, sessions
 from annotate.headers import session_token
+from annotate.origins import from_elsewhere
 from annotate.throttle import Throttle
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
@@ -55,7 +56,7 @@ class Desk:
 
     async def logout(self, request: Request) -> Response:
         """End the session, here and wherever its cookie was copied to."""
-        if not _is_elsewhere(request):
+        if not from_elsewhere(request.headers):
             await run_in_threadpool(self._leave, session_token(request.headers))
         answer = RedirectResponse("/login", status_code=303)
         answer.delete_cookie(sessions.COOKIE, httponly=True, samesite="lax")
@@ -64,7 +65,7 @@ class Desk:
 
     async def _take_in(self, request: Request) -> Response:
         """Answer what was posted: a session, or the form again with the reason."""
-        if _is_elsewhere(request):
+        if from_elsewhere(request.headers):
             return self._form(WRONG, 403)
         fields = await _fields(request)
         if "ticket" in fields:
@@ -95,7 +96,11 @@ class Desk:
         return await self._open(request, entered) if entered else self._form(STALE, 401)
 
     async def _open(self, request: Request, entered: Entered) -> Response:
-        """Return the way to the page, or the personal code first, with the session's cookie."""
+        """Return the way to the page, or the personal code first, with a new session's cookie.
+
+        The one that this browser had ends, and with it every copy of its cookie.
+        """
+        await run_in_threadpool(sessions.end, self.engine, session_token(request.headers))
         answer: Response = RedirectResponse("/", status_code=303)
         if entered.code:
             answer = doors.welcome(entered.person.name, entered.code)
@@ -157,11 +162,6 @@ async def _fields(request: Request) -> dict[str, str]:
             return {}
     fields = parse_qs(body.decode("utf-8", "replace"))
     return {name: values[0][:LONGEST_FIELD] for name, values in fields.items()}
-
-
-def _is_elsewhere(request: Request) -> bool:
-    """Return whether another site sent the browser here."""
-    return request.headers.get("sec-fetch-site") == "cross-site"
 
 
 def _is_https(request: Request) -> bool:
