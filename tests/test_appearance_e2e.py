@@ -1,0 +1,229 @@
+"""Light and dark in Chromium: researchers choose; a clinician's page is the same to the pixel."""
+
+from collections.abc import Iterator
+
+import pytest
+import test_accessibility_e2e as room
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from rating_server import (
+    LAPTOP,
+    PATIENCE_MS,
+    TABLET,
+    Server,
+    build,
+    row,
+    rubric,
+    serving,
+    sign_in,
+    wait_settled,
+)
+from report_study import rated
+from sqlalchemy import Engine
+from test_agreement_e2e import command
+
+from data.person import OPERATOR
+from data.schema import Role
+from data.store import add_people
+
+pytestmark = pytest.mark.e2e
+axe = room.axe
+SIZES = {"laptop": LAPTOP, "tablet": TABLET}
+LIGHT, DARK = "rgb(255, 255, 255)", "rgb(21, 24, 28)"
+SCREENS = ("", "rubrics", "lab", "workbench", "people")
+OF_FIGURES = ("agreement", "juries", "monitoring", "models")
+FIRST_MS = 240_000  # the figures are computed when they are first asked for
+
+
+@pytest.fixture(scope="module")
+def codes(study: Engine) -> dict[str, str]:
+    rows = [row(n, f"Note {n}. No fever.", reference="Gold.") for n in (1, 2)]
+    codes = build(study, rows, ["dr-a"], rubric())
+    codes["Rita"] = add_people(OPERATOR, study, ["Rita"], Role.COORDINATOR)[0].code
+    return codes
+
+
+@pytest.fixture
+def night(browser: Browser) -> Iterator[BrowserContext]:
+    """Return a browser on a system that is dark."""
+    context = of_system(browser, "dark")
+    yield context
+    context.close()
+
+
+def of_system(browser: Browser, scheme: str, size: tuple[int, int] = LAPTOP) -> BrowserContext:
+    view = {"width": size[0], "height": size[1]}
+    context = browser.new_context(viewport=view, color_scheme=scheme)  # type: ignore[arg-type] # its own names
+    context.set_default_timeout(PATIENCE_MS)
+    return context
+
+
+def enter(page: Page, server: Server, code: str) -> None:
+    """Sign in as somebody who steers the study."""
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator(".mj-head").wait_for()
+
+
+def app(page: Page) -> Locator:
+    return page.get_by_test_id("stApp")
+
+
+def is_shown(page: Page, paper: str) -> None:
+    """Expect a page on this paper, of Streamlit's and of our own making."""
+    expect(app(page)).to_have_css("background-color", paper)
+    expect(page.locator(".mj-head h1")).to_have_css(
+        "color", {LIGHT: "rgb(23, 37, 43)", DARK: "rgb(230, 233, 236)"}[paper]
+    )
+    expect(page.locator("html")).to_have_css("background-color", paper)
+
+
+def choose(page: Page, choice: str) -> None:
+    page.get_by_role("group", name="Appearance").get_by_role("button", name=choice).click()
+    pressed = page.get_by_role("button", name=choice, pressed=True)
+    pressed.wait_for()
+
+
+def test_a_clinicians_page_is_the_same_to_the_pixel_on_a_dark_system_and_a_light_one(
+    browser: Browser, server: Server, codes: dict[str, str]
+) -> None:
+    seen: dict[str, list[bytes]] = {}
+    for scheme in ("light", "dark"):
+        context = of_system(browser, scheme)
+        page = context.new_page()
+        chosen = {"name": "medjury_appearance", "value": "dark", "url": server.address}
+        context.add_cookies([chosen])  # type: ignore[list-item] # playwright's own shape
+        page.goto(server.address)
+        login = page.screenshot()
+        sign_in(page, server, codes["dr-a"])
+        wait_settled(page)
+        expect(app(page)).to_have_css("background-color", LIGHT)
+        page.evaluate("document.fonts.ready")
+        seen[scheme] = [login, page.screenshot()]
+        context.close()
+    assert seen["dark"] == seen["light"]
+
+
+def test_a_researcher_has_what_the_system_says_or_what_was_chosen_on_every_screen(
+    night: BrowserContext, server: Server, codes: dict[str, str]
+) -> None:
+    page = night.new_page()
+    enter(page, server, codes["Rita"])
+    is_shown(page, DARK)
+    page.emulate_media(color_scheme="light")
+    is_shown(page, LIGHT)
+    choose(page, "Dark")
+    is_shown(page, DARK)
+    page.get_by_role("link", name="Rubrics").click()
+    page.get_by_role("heading", name="Rubrics").wait_for()
+    is_shown(page, DARK)
+    page.reload()
+    is_shown(page, DARK)
+    other = night.new_page()
+    other.goto(f"{server.address}/people")
+    is_shown(other, DARK)
+    choose(other, "Light")
+    is_shown(other, LIGHT)
+    other.get_by_role("button", name="Add people").click()
+    expect(other.get_by_role("dialog")).to_be_visible()
+    expect(page.get_by_test_id("stMainMenu")).to_have_count(0)  # Streamlit's own choice
+
+
+def test_a_clinician_after_a_researcher_in_the_same_browser_has_light(
+    night: BrowserContext, server: Server, codes: dict[str, str]
+) -> None:
+    page = night.new_page()
+    enter(page, server, codes["Rita"])
+    choose(page, "Dark")
+    is_shown(page, DARK)
+    page.get_by_role("link", name="Sign out").click()
+    page.get_by_label("Your sign-in code").wait_for()
+    for asked in ("", "/rate", "/?embed=true&embed_options=dark_theme"):
+        if not asked:
+            sign_in(page, server, codes["dr-a"])
+        page.goto(server.address + asked)
+        page.locator("form.likert:not([data-locked])").wait_for()
+        expect(app(page)).to_have_css("background-color", LIGHT)
+        expect(page.locator("html")).to_have_css("color-scheme", "light")
+
+
+@pytest.mark.parametrize("size", ["laptop", pytest.param("tablet", marks=pytest.mark.slow)])
+def test_no_screen_breaks_wcag_22_aa_in_the_dark(
+    size: str, browser: Browser, server: Server, codes: dict[str, str], axe: str
+) -> None:
+    context = of_system(browser, "dark", SIZES[size])
+    page = context.new_page()
+    enter(page, server, codes["Rita"])
+    found: dict[str, list[str]] = {}
+    for path in SCREENS:
+        page.goto(f"{server.address}/{path}")
+        page.locator(".mj-head").wait_for()
+        wait_settled(page)
+        is_shown(page, DARK)
+        found[path] = room._violations(page, axe)
+    page.get_by_role("button", name="Add people").click()
+    page.get_by_role("dialog").wait_for()
+    wait_settled(page)
+    found["dialog"] = room._violations(page, axe)
+    context.close()
+    assert "\n".join(f"{path} {one}" for path, broken in found.items() for one in broken) == ""
+
+
+@pytest.fixture(scope="module")
+def figured(
+    tmp_path_factory: pytest.TempPathFactory, empty_study: object
+) -> Iterator[tuple[Server, str]]:
+    """Serve a study with figures; return the server and a coordinator's code."""
+    from data.database import open_study
+
+    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('dark') / 'study.db'}", create=True)
+    rated(command(engine), tmp_path_factory.mktemp("files"))
+    code = add_people(OPERATOR, engine, ["Rita"], Role.COORDINATOR)[0].code
+    with serving(str(engine.url)) as server:
+        yield server, code
+    engine.dispose()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", list(SIZES))
+def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(
+    size: str, browser: Browser, figured: tuple[Server, str], axe: str
+) -> None:
+    server, code = figured
+    context = of_system(browser, "dark", SIZES[size])
+    page = context.new_page()
+    enter(page, server, code)
+    found: dict[str, list[str]] = {}
+    for path in OF_FIGURES:
+        page.goto(f"{server.address}/{path}")
+        told = page.locator(".mj-judged, .mj-verdict, .mj-empty").first
+        told.wait_for(timeout=FIRST_MS)
+        for tab in page.get_by_role("tab").all_inner_texts() or [""]:
+            if tab:
+                page.get_by_role("tab", name=tab, exact=True).click()
+            wait_settled(page)
+            is_shown(page, DARK)
+            found[f"{path} {tab}"] = room._violations(page, axe)
+    context.close()
+    assert "\n".join(f"{view} {one}" for view, broken in found.items() for one in broken) == ""
+    assert len(found) > len(OF_FIGURES)
+
+
+@pytest.mark.slow
+def test_a_chart_is_on_the_paper_of_the_page_and_offers_no_files_of_its_own(
+    browser: Browser, figured: tuple[Server, str]
+) -> None:
+    server, code = figured
+    page = of_system(browser, "dark").new_page()
+    enter(page, server, code)
+    for choice, paper in (("Dark", DARK), ("Light", LIGHT)):
+        page.goto(f"{server.address}/agreement")
+        choose(page, choice)
+        chart = page.get_by_test_id("stVegaLiteChart").first
+        chart.wait_for(timeout=FIRST_MS)
+        expect(chart.locator("svg")).to_have_css("background-color", paper)
+        chart.hover()
+        expect(page.get_by_role("button", name="Fullscreen").first).to_be_visible()
+        for name in ("Copy Vega-Lite", "Download as PNG"):
+            expect(page.get_by_role("button", name=name)).to_have_count(0)
+    page.context.close()
