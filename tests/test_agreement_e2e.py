@@ -133,6 +133,36 @@ def test_a_click_on_a_response_leads_to_the_workbench(
     page.context.close()
 
 
+def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
+    browser: Browser, served: tuple[Server, str]
+) -> None:
+    page = opened(browser, served, "agreement?view=nonsense")
+    assert "view" not in page.url
+    view(page, "Criteria")
+    expect(page).to_have_url(re.compile(r"\?view=Criteria$"))
+    view(page, "Origin")
+    page.get_by_label("Method", exact=True).click()
+    page.get_by_role("option", name="published").click()
+    expect(page).to_have_url(re.compile("method=published.*view=Origin"))
+    wait_settled(page)
+    view(page, "Overview")
+    for step, name, method in (
+        (page.go_back, "Origin", "published"),
+        (page.go_back, "Criteria", "paper"),
+        (page.go_back, "Overview", "paper"),
+        (page.go_forward, "Criteria", "paper"),
+        (page.go_forward, "Origin", "published"),
+    ):
+        step()
+        expect(page.get_by_role("tab", selected=True)).to_have_text(name)
+        expect(page.get_by_label("Method", exact=True)).to_have_value(method)
+        assert ("method=published" in page.url) == (method == "published")
+        wait_settled(page)
+    page.reload()
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Origin")
+    page.context.close()
+
+
 @pytest.mark.parametrize("size", [*SIZES])
 def test_no_view_of_agreement_breaks_wcag_22_aa(
     size: str, browser: Browser, served: tuple[Server, str], axe: str

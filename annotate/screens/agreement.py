@@ -10,7 +10,13 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, drawing, tables
-from annotate.screens import agreement_controls, agreement_report, agreement_responses, frame
+from annotate.screens import (
+    agreement_controls,
+    agreement_report,
+    agreement_responses,
+    frame,
+    tabs,
+)
 from annotate.worker import Figures
 from data import queries
 from data.person import Person
@@ -51,14 +57,7 @@ def show(engine: Engine, person: Person) -> None:
         "Origin": partial(_origin, parts),
         "Report": partial(agreement_report.show, engine, person, asked),
     }
-    for tab, draw in zip(
-        st.tabs([*views], key="view", on_change="rerun", bind="query-params"),
-        views.values(),
-        strict=True,
-    ):
-        if tab.open:
-            with tab:
-                draw()
+    tabs.show(views)
 
 
 def _verdict(parts: Parts) -> str:

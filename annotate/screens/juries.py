@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, drawing, tables
-from annotate.screens import agreement_controls, frame, juries_compare, juries_ledger
+from annotate.screens import agreement_controls, frame, juries_compare, juries_ledger, tabs
 from annotate.worker import Figures
 from calibration.report.numbers import DASH, SIMULATED, fixed, interval
 from data import queries
@@ -51,11 +51,7 @@ def show(engine: Engine, person: Person) -> None:
         "Two juries": partial(juries_compare.show, engine, person, asked.scope, heard),
         "Ledger": partial(juries_ledger.show, engine, person),
     }
-    names = st.tabs([*views], key="view", on_change="rerun", bind="query-params")
-    for tab, draw in zip(names, views.values(), strict=True):
-        if tab.open:
-            with tab:
-                draw()
+    tabs.show(views)
 
 
 def named(row: Row) -> str:
