@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from calibration.report.numbers import DASH, chance, fixed, interval, whole
+from calibration.report.quiet import parted
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
@@ -104,7 +105,18 @@ def _mount() -> Callable[..., object]:
 
 
 def noted(notes: Sequence[str]) -> str:
-    """Return notes as a list; nothing for none."""
+    """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
+    loud, quiet = parted(notes)
+    more = f"{len(quiet)} more notes: further intervals, and what they rest on"
+    folded = (
+        f'<details class="mj-folded"><summary class="mj-caption">{more}</summary>'
+        f"{listed(quiet)}</details>"
+    )
+    return listed(loud) + (folded if quiet else "")
+
+
+def listed(notes: Sequence[str]) -> str:
+    """Return all notes as a list."""
     items = "".join(f"<li>{escaped(one)}</li>" for one in notes)
     return f'<ul class="mj-notes">{items}</ul>' if items else ""
 

@@ -8,7 +8,7 @@ from little_study import study
 from report_study import table_rows
 
 from calibration.report.agreement_tables import AGREEMENT
-from calibration.report.numbers import chance, fixed, interval, money, whole
+from calibration.report.numbers import chance, fixed, interval, marked, money, whole
 from calibration.report.table_formats import CSV_COLUMNS, latex, markdown, table_csv
 from calibration.report.tables import Said, told
 
@@ -101,7 +101,7 @@ def test_a_table_of_simulated_raters_says_so_in_a_sentence_of_its_own_and_marks_
 
 def test_a_table_of_some_simulated_raters_calls_only_their_rows_no_evidence():
     text = latex(table_rows(study(n=24, simulated=("claude",))), "how")
-    assert "Simulated raters: claude; no row marked (simulated) is evidence." in text
+    assert "Simulated raters: claude; no row marked simulated is evidence." in text
     assert "gpt &" in text
     assert "Simulated" not in latex(table_rows(study(n=24)), "how")
 
@@ -156,3 +156,23 @@ def test_a_note_of_one_benchmark_never_speaks_for_another():
 )
 def test_numbers_are_written_one_way(written, expected):
     assert written == expected
+
+
+def test_no_metric_is_called_simulated_but_the_clinicians_that_it_is_held_against_are():
+    row = {"note": "simulated raters: dr1"}
+    assert marked("rouge-l", row | {"scorer": "metric:rouge-l"}) == (
+        "rouge-l (simulated clinicians)"
+    )
+    assert marked("Jury", row | {"scorer": "jury"}) == "Jury (simulated)"
+    assert marked("rouge-l", {"note": "", "scorer": "metric:rouge-l"}) == "rouge-l"
+
+
+def test_a_note_of_the_same_rows_in_every_group_names_them_once():
+    names = ("Jury", "gpt", "rouge-l")
+    rows = [
+        Said(group, name, () if name == "rouge-l" else ("few",))
+        for group in ("aci", "bec")
+        for name in names
+    ]
+    assert list(told(rows)) == ["Jury, gpt, everywhere: few"]
+    assert list(told([*rows, Said("all", "Jury", ())])) == ["aci, Jury, gpt; bec, Jury, gpt: few"]

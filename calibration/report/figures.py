@@ -10,7 +10,7 @@ from calibration.report import charts
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
 from calibration.report.content import Content, Row
-from calibration.report.numbers import fixed, interval, is_simulated, known, scorer, whole
+from calibration.report.numbers import fixed, interval, is_simulated, known, marked, scorer, whole
 from calibration.report.svg import svg
 from calibration.report.uneven import uneven
 
@@ -125,14 +125,14 @@ def benchmark_id(benchmark: str) -> str:
 
 
 def _interval(row: Row) -> dict[str, Any]:
-    name = scorer(row["scorer"]) + (" (simulated)" if is_simulated(row) else "")
+    name = marked(scorer(row["scorer"]), row)
     ends = {"low": row["boot_low"], "high": row["boot_high"]}
     return {"label": name, "kind": _kind(row), "value": row["icc"]} | ends
 
 
 def _rater(row: Row) -> str:
     name = "Clinicians" if row["rater"] == "clinicians" else scorer(row["rater"])
-    return f"{name} (simulated)" if is_simulated(row) else name
+    return marked(name, row)
 
 
 def _simulated(content: Content, benchmark: str) -> str:

@@ -57,6 +57,14 @@ def is_simulated(row: Mapping[str, Any]) -> bool:
     return any(part.startswith(SIMULATED) for part in row["note"].split("; "))
 
 
+def marked(name: str, row: Mapping[str, Any]) -> str:
+    """Return a row's name with what of it is simulated; of a metric, only whom it is held against."""
+    if not is_simulated(row):
+        return name
+    is_metric = str(row.get("scorer", "")).startswith("metric:")
+    return f"{name} (simulated clinicians)" if is_metric else f"{name} (simulated)"
+
+
 def simulated_raters(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return all raters that the rows' notes name as simulated, in alphabetical order."""
     parts = [part for row in rows for part in row["note"].split("; ")]

@@ -10,7 +10,7 @@ from calibration.report import charts, figures
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
 from calibration.report.content import Content, Row
-from calibration.report.numbers import fixed, interval, is_simulated, known, scorer
+from calibration.report.numbers import fixed, interval, is_simulated, known, marked, scorer
 from calibration.report.tables import place
 from calibration.report.uneven import uneven
 
@@ -43,7 +43,7 @@ def drawn(content: Content) -> Iterator[Drawn]:
 def _intervals(content: Content, benchmark: str) -> Iterator[Drawn]:
     rows = [
         {
-            "label": _named(row, scorer(row["scorer"])),
+            "label": marked(scorer(row["scorer"]), row),
             "kind": str(row["scorer"]).partition(":")[0],
             "value": row["icc"],
             "low": row["boot_low"],
@@ -128,8 +128,8 @@ def _points(content: Content, benchmark: str) -> Iterator[Drawn]:
 def _distributions(content: Content, benchmark: str) -> Iterator[Drawn]:
     rows = [
         {
-            "label": _named(
-                row, "Clinicians" if row["rater"] == "clinicians" else scorer(row["rater"])
+            "label": marked(
+                "Clinicians" if row["rater"] == "clinicians" else scorer(row["rater"]), row
             ),
             "criterion": row["criterion"],
             "counts": row["counts"],
@@ -165,10 +165,6 @@ def _influence(content: Content, benchmark: str) -> Iterator[Drawn]:
             "; ".join(f"{one['label']} {fixed(one['change'], 3)}" for one in rows),
             rows,
         )
-
-
-def _named(row: Row, name: str) -> str:
-    return f"{name} (simulated)" if is_simulated(row) else name
 
 
 def _of(content: Content, benchmark: str) -> str:

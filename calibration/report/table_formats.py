@@ -104,7 +104,7 @@ def simulated_words(rows: Sequence[Row]) -> str:
     names = simulated_raters(rows)
     if not names:
         return ""
-    what = "nothing here" if all(map(is_simulated, rows)) else "no row marked (simulated)"
+    what = "nothing here" if all(map(is_simulated, rows)) else "no row marked simulated"
     return f"Simulated raters: {', '.join(names)}; {what} is evidence."
 
 

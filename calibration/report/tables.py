@@ -13,6 +13,7 @@ from calibration.report.numbers import (
     interval,
     is_simulated,
     known,
+    marked,
     scorer,
     whole,
 )
@@ -94,7 +95,7 @@ class Shape:
         return scorer(f"{row[self.about]}") + (", fragile" if is_fragile else "")
 
     def _marked(self, row: Row) -> str:
-        return self._named(row) + (" (simulated)" if is_simulated(row) else "")
+        return marked(self._named(row), row)
 
     def _notes(self, row: Row) -> tuple[str, ...]:
         left_out = (SIMULATED, SCORED, *self.in_columns)
@@ -130,14 +131,28 @@ def told(rows: Sequence[Said]) -> Iterator[str]:
 
 
 def _whom(who: Iterable[tuple[str, str]], everybody: Iterable[tuple[str, str]]) -> str:
-    """Return rows by name, group by group; a group alone where all its rows are meant."""
+    """Return rows by name, group by group; a group alone where all its rows are meant.
+
+    The same rows in every group are named once.
+    """
+    who = [*who]
     parts = []
+    if everywhere := _in_every_group(who, {group for group, _ in everybody}):
+        return f"{', '.join(everywhere)}, everywhere"
     for group, own in groupby(who, key=lambda one: one[0]):
         names = [name for _, name in own]
         all_of_it = len(names) > 1 and len(names) == sum(one[0] == group for one in everybody)
         listed = "" if group and all_of_it else ", ".join(names)
         parts.append(", ".join(filter(None, (group, listed))))
     return "; ".join(parts)
+
+
+def _in_every_group(who: Sequence[tuple[str, str]], groups: set[str]) -> Sequence[str]:
+    """Return the rows that are meant, if those of every group of several have the same names."""
+    own = {group: [name for heading, name in who if heading == group] for group in groups}
+    first = own[who[0][0]]
+    same = len(groups) > 1 and all(names == first for names in own.values())
+    return first if same else ()
 
 
 def number(name: str, digits: int = 2) -> Cell:
