@@ -1,5 +1,6 @@
 """The models screen in Chromium: nobody learns an author before the blind is lifted."""
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from data.schema import Role
 
 pytestmark = pytest.mark.e2e
 axe, codes = room.axe, steering.codes
+COSTS = b"model,usd\nmodel-one,12\nmodel-two,3\n"
 WAYS = ("clinicians", "jury", "jury corrected")
 
 
@@ -31,6 +33,11 @@ def rated(run: Run, write: Callable[[str, str], Path]) -> None:
 def server(engine: Engine) -> Iterator[Server]:
     with serving(str(engine.url)) as server:
         yield server
+
+
+def costs_on_disk() -> set[Path]:
+    """Return the files of costs that any server here has put down."""
+    return {*Path(tempfile.gettempdir()).glob("medjury-costs-*/*")}
 
 
 @pytest.mark.usefixtures("rated")
@@ -65,22 +72,28 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     expect(
         page.get_by_text("a difference between two models is likely to be found")
     ).to_be_visible()
+    before = costs_on_disk()
     page.get_by_text("Costs of the models").click()
     page.locator("input[type=file]").set_input_files(
         {"name": "c.csv", "mimeType": "text/csv", "buffer": b"model,usd\nmodel-one,12\nno-such,3\n"}
     )
     expect(page.get_by_text("no-such")).to_be_visible(timeout=4 * PATIENCE_MS)
     page.locator("input[type=file]").set_input_files(
+        {"name": "long.csv", "mimeType": "text/csv", "buffer": COSTS + b"model-one,12\n" * 9000}
+    )
+    expect(page.get_by_text("long.csv has more than 100,000 bytes")).to_be_visible()
+    page.locator("input[type=file]").set_input_files(
         {
             "name": "c.csv",
             "mimeType": "text/csv",
-            "buffer": b"model,usd\nmodel-one,12\nmodel-two,3\n",
+            "buffer": COSTS,
         }
     )
     expect(page.locator(".mj-caption", has_text="costs less")).to_be_visible(
         timeout=4 * PATIENCE_MS
     )
     steering.settle(page)
+    assert costs_on_disk() == before
     assert [one for one in room._violations(page, axe) if "stFileUploader" not in one] == []
     page.context.close()
     steering.opened(reader, server, "models?drawn=macro-average&by=jury")

@@ -43,7 +43,8 @@ def show(engine: Engine, person: Person) -> None:
         return
     asked = monitoring_controls.scope(engine, person, whole=True)
     costs = models_costs.given()
-    found = frame.figures(person, engine, "models", *asked, *costs)
+    with models_costs.on_disk(person, engine, ("models", *asked), costs) as arguments:
+        found = frame.figures(person, engine, *arguments)
     if found is None:
         return
     if standing.simulated:
@@ -85,7 +86,7 @@ def _folded(notes: Sequence[str]) -> str:
     """Return notes that are read when wanted."""
     if not notes:
         return ""
-    return f'<details class="mj-folded"><summary>Notes on the figures ({len(notes)})</summary>{tables.noted(notes)}</details>'
+    return f'<details class="mj-folded"><summary>Notes on the figures ({len(notes)})</summary>{tables.listed(notes)}</details>'
 
 
 def _columns(way: str) -> list[tables.Column]:

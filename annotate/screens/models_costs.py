@@ -1,18 +1,24 @@
 """What models and jury cost: the first from a file of the reader's, the second from its calls."""
 
+import atexit
 import hashlib
-import os
+import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables
-from annotate.worker import Figures
+from annotate.screens import frame
+from annotate.worker import Figures, ask
 from data import queries
 from data.person import Person
 
@@ -23,19 +29,53 @@ ASKED = "What each model cost to run: a CSV file with the columns model, usd (op
 NONE_GIVEN = (
     "What the models cost, the study cannot know: give a file above to see it beside the win rates."
 )
+TOO_LONG = "A file of costs has a line a model; nothing of this one was read."
 OF_SIMULATED = " Some raters are simulated."
 OF_COSTS = "Each point is a model: further up it wins more often, further left it costs less."
+_holders: Counter[Path] = Counter()
+_lock = Lock()
 
 
-def given() -> tuple[str, ...]:
-    """Ask for a file of costs; return the arguments that hand it to the command, which checks it."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file of costs as it was given, unread."""
+
+    text: bytes
+    kind: str
+
+
+def given() -> Given | None:
+    """Ask for a file of costs; the command checks what is in it."""
     with st.expander("Costs of the models"):
         found = st.file_uploader(ASKED, type=list(KINDS), max_upload_size=1, key="costs")
     if found is None:
-        return ()
-    text = found.getvalue()[:MOST_BYTES]
-    kind = "toml" if found.name.lower().endswith(".toml") else "csv"
-    return ("--costs", str(_kept(text, kind)))
+        return None
+    if found.size > MOST_BYTES:
+        frame.empty(f"{found.name} has more than {MOST_BYTES:,} bytes.", TOO_LONG)
+        return None
+    return Given(found.getvalue(), "toml" if found.name.lower().endswith(".toml") else "csv")
+
+
+@contextmanager
+def on_disk(
+    person: Person, engine: Engine, arguments: Sequence[str], costs: Given | None
+) -> Iterator[tuple[str, ...]]:
+    """Ask a command that reads the costs from a file; yield its arguments.
+
+    The file is gone once the command has ended and nobody is here any more, whichever is later.
+    """
+    if costs is None:
+        yield (*arguments,)
+        return
+    path = _kept(costs)
+    try:
+        named = (*arguments, "--costs", str(path))
+        coming = ask(person, engine, *named)
+        _hold(path)
+        coming.add_done_callback(lambda _: _let_go(path))
+        yield named
+    finally:
+        _let_go(path)
 
 
 def show(engine: Engine, person: Person, found: Figures) -> None:
@@ -81,17 +121,34 @@ def _of_jury(jury: Row) -> None:
     st.html(tables.table(jury["jurors"], columns, "What the jury's recorded calls cost", notes))
 
 
-def _kept(text: bytes, kind: str) -> Path:
-    """Keep a file as long as this process runs, under a name that its content gives it."""
-    path = _folder() / f"{hashlib.sha256(text).hexdigest()[:32]}.{kind}"
-    if not path.exists():
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(text)
-        part.replace(path)
+def _kept(costs: Given) -> Path:
+    """Put a file down under a name that its content gives it; the same costs are the same file."""
+    name = hashlib.sha256(costs.text).hexdigest()[:32]
+    path = _folder() / f"{name}.{costs.kind}"
+    _hold(path, costs.text)
     return path
+
+
+def _hold(path: Path, text: bytes = b"") -> None:
+    """Count one more who needs a file; the first one writes it."""
+    with _lock:
+        _holders[path] += 1
+        if _holders[path] == 1:
+            path.write_bytes(text)
+
+
+def _let_go(path: Path) -> None:
+    """Count one fewer who needs a file; the last one removes it."""
+    with _lock:
+        _holders[path] -= 1
+        if not _holders[path]:
+            del _holders[path]
+            path.unlink()
 
 
 @cache
 def _folder() -> Path:
-    """Return a folder that only this user can read."""
-    return Path(tempfile.mkdtemp(prefix="medjury-costs-"))
+    """Return a folder that only this user can read, gone when this process ends."""
+    made = tempfile.mkdtemp(prefix="medjury-costs-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
