@@ -1,8 +1,10 @@
 """The bootstrap over instances: draw them with their responses, compute anew, read off an interval."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy import stats
@@ -13,6 +15,7 @@ from calibration.scores import Array
 LEAST_CLUSTERS = 2  # every resample of one cluster is that cluster: they say nothing of chance
 CELLS = 2**18  # drawn responses held at a time: what fits a processor's cache, not its memory
 MOST_AT_ONCE = 1024
+T = TypeVar("T")
 
 Counts = Array
 """Shape (B, clusters): how often each cluster was drawn in each of B resamples."""
@@ -41,23 +44,79 @@ def draw_counts(
     rows : responses in all the clusters, which bounds the resamples yielded at a time
     """
     random = np.random.default_rng(seed)
-    at_once = max(1, min(MOST_AT_ONCE, CELLS // max(rows or clusters, 1)))
-    for start in range(0, reps, at_once):
-        size = min(at_once, reps - start)
-        drawn = random.integers(0, clusters, size=(size, clusters))
-        drawn += clusters * np.arange(size)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=size * clusters)
-        yield counts.reshape(size, clusters).astype(np.float64)
+    for size in _lots(rows or clusters, reps):
+        yield _drawn(random, clusters, size)
+
+
+@dataclass(frozen=True, eq=False)
+class Lot:
+    """Some resamples yet to be drawn: the generator's state before them, a few numbers to send.
+
+    Wherever it is drawn, it is the lot that `draw_counts` yields in its place.
+    """
+
+    state: Mapping[str, Any]
+    clusters: int
+    size: int
+
+    def counts(self) -> Counts:
+        """Draw them."""
+        random = np.random.default_rng()
+        random.bit_generator.state = self.state
+        return _drawn(random, self.clusters, self.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Resampling:
-    """How a statistic is resampled: what `replicates` needs beside the statistic."""
+    """How a statistic is resampled: what `replicates` needs beside the statistic.
+
+    `executor` computes lots of resamples elsewhere; None: here, one after another. The lots
+    depend on `rows` and `reps` alone, never on who computes them.
+    """
 
     clusters: int
     rows: int
     reps: int = 2000
     seed: int = 0
+    executor: Executor | None = None
+
+
+def by_lots(statistic: Callable[[Counts], T], how: Resampling) -> Iterator[T]:
+    """Yield a statistic of one lot of resamples after another, in the order of `draw_counts`."""
+    if how.executor is None:
+        drawn = draw_counts(how.clusters, reps=how.reps, seed=how.seed, rows=how.rows)
+        return map(statistic, drawn)
+    return how.executor.map(_OfLot(statistic), _undrawn(how))
+
+
+@dataclass(frozen=True, eq=False)
+class _OfLot(Generic[T]):
+    """A statistic of a lot that is drawn where it is computed."""
+
+    statistic: Callable[[Counts], T]
+
+    def __call__(self, lot: Lot) -> T:
+        return self.statistic(lot.counts())
+
+
+def _undrawn(how: Resampling) -> Iterator[Lot]:
+    """Yield the lots without counting them: the generator only passes over each."""
+    random = np.random.default_rng(how.seed)
+    for size in _lots(how.rows or how.clusters, how.reps):
+        yield Lot(random.bit_generator.state, how.clusters, size)
+        random.integers(0, how.clusters, size=(size, how.clusters))
+
+
+def _lots(rows: int, reps: int) -> Iterator[int]:
+    at_once = max(1, min(MOST_AT_ONCE, CELLS // max(rows, 1)))
+    yield from (min(at_once, reps - start) for start in range(0, reps, at_once))
+
+
+def _drawn(random: np.random.Generator, clusters: int, size: int) -> Counts:
+    drawn = random.integers(0, clusters, size=(size, clusters))
+    drawn += clusters * np.arange(size)[:, None]
+    counts = np.bincount(drawn.ravel(), minlength=size * clusters)
+    return counts.reshape(size, clusters).astype(np.float64)
 
 
 def replicates(statistic: Statistic, how: Resampling, tick: Tick | None = None) -> Array:
@@ -70,10 +129,10 @@ def replicates(statistic: Statistic, how: Resampling, tick: Tick | None = None) 
         shape = statistic(np.ones((1, how.clusters))).shape[1:]
         return np.full((how.reps, *shape), np.nan)
     done = []
-    for counts in draw_counts(how.clusters, reps=how.reps, seed=how.seed, rows=how.rows):
-        done.append(statistic(counts))
+    for values in by_lots(statistic, how):
+        done.append(values)
         if tick:
-            tick(len(counts))
+            tick(len(values))
     return np.concatenate(done) if done else statistic(np.ones((1, how.clusters)))[:0]
 
 

@@ -1,7 +1,8 @@
 """What one row of the agreement table holds, and what it is asked of."""
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
@@ -49,13 +50,14 @@ def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of a table: see `table.agreement_table`."""
+    """The options of a table: see `table.agreement_table`. `executor` decides no figure."""
 
     method: Method = "paper"
     criterion: str | None = None
     reps: int = 2000
     seed: int = 0
     min_shared: int = 2
+    executor: Executor | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +113,9 @@ class Scope:
 
         `most_rows` is how many responses it holds at a time; None: all of them.
         """
-        grid = self.grid
+        grid, asked = self.grid, self.asked
         rows = min(len(grid.responses), most_rows or len(grid.responses))
-        how = Resampling(grid.n_clusters, rows, self.asked.reps, self.asked.seed)
+        how = Resampling(grid.n_clusters, rows, asked.reps, asked.seed, asked.executor)
         return replicates(statistic, how, self.tick)
 
 

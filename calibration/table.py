@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 
 import pandas as pd
 
@@ -26,6 +27,7 @@ def agreement_table(
     min_shared: int = 2,
     min_jurors: int | None = None,
     tick: Callable[[float], None] | None = None,
+    executor: Executor | None = None,
 ) -> pd.DataFrame:
     """Return how far a jury, its jurors, metrics and clinicians agree with clinicians.
 
@@ -44,6 +46,7 @@ def agreement_table(
     min_shared : responses that a pair of clinicians must share, at least 2
     min_jurors : jurors that must have scored a response; None means all of them
     tick : called with the share of the work done, from above 0 to 1
+    executor : where resamples are computed; None: here. The figures are the same
 
     Returns
     -------
@@ -75,7 +78,7 @@ def agreement_table(
     TooFew
         If no clinician has rated any response with a composite.
     """
-    asked = Asked(method, criterion, reps, seed, min_shared)
+    asked = Asked(method, criterion, reps, seed, min_shared, executor)
     rows: list[Row] = []
     for scope in scopes(scores, Sitting(jurors, min_jurors), asked, tick):
         rows += _rows(scores, scope)

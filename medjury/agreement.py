@@ -1,6 +1,7 @@
 """`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,6 +14,7 @@ from medjury.agreement_ledger import Looked, known_of
 from medjury.agreement_pairs import Pairs, pairs_of
 from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.agreement_table import print_table
+from medjury.elsewhere import On, computing
 from medjury.freezing import Freeze, Name, freeze_calibration, named
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import progress, say, write_json
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
+SCORES = "scores, no texts, are"
 Names = Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")]
 
 
@@ -68,6 +71,7 @@ def calibrate(
     freeze: Freeze = False,
     name: Name = "",
     json_to: Json = None,
+    on: On = None,
     db: Db = None,
 ) -> None:
     """Compare jury, jurors and metrics with the clinicians: the agreement table."""
@@ -95,6 +99,7 @@ def calibrate(
         named(freeze, name),
         panel_families(panel),
         pairs=pairs,
+        on=on,
     )
     print_agreement(engine, asked, json_to, places)
 
@@ -117,6 +122,7 @@ class Asked:
     frozen: str | None = None
     families: Mapping[str, str] = field(default_factory=dict)
     pairs: bool = False
+    on: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +156,9 @@ def print_agreement(
     scores = replace(kept.scores, silent=frozenset(silent)) if asked.jurors else kept.scores
     checked(scores, Sitting(jury or None, asked.min_jurors), _options(asked))
     _say_who(jury, silent, json_to, seated=bool(asked.jurors))
-    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        seen = _computed(engine, asked, scores, jury, everything.ratings)
+    # Many small products: BLAS threads only wait for each other.
+    with threadpool_limits(1), computing(asked.on, SCORES, json_to) as executor:
+        seen = _computed(engine, (asked, executor), scores, jury, everything.ratings)
     body, found = seen.body, seen.found
     print_table(seen.table, asked.method, (asked.reps, asked.seed), json_to)
     lines = (*kept.told, *steered(engine))
@@ -180,7 +187,11 @@ def _say_who(jury: list[str], silent: list[str], json_to: Path | None, *, seated
 
 
 def _computed(
-    engine: Engine, asked: Asked, scores: "Scores", jury: list[str], ratings: "pd.DataFrame"
+    engine: Engine,
+    how: tuple[Asked, Executor | None],
+    scores: "Scores",
+    jury: list[str],
+    ratings: "pd.DataFrame",
 ) -> Computed:
     """Return all that is asked for; the ledger is told of the jury."""
     from calibration.details import details
@@ -188,7 +199,7 @@ def _computed(
     from calibration.scopes import Sitting
     from calibration.table import agreement_table, to_json
 
-    options = _options(asked)
+    asked, options = how[0], _options(*how)
     method, needed = options.method, asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", method, _instances(asked))
     found: dict[str, list[dict[str, Any]]] = {}
@@ -208,6 +219,7 @@ def _computed(
             min_shared=asked.min_shared,
             min_jurors=asked.min_jurors,
             tick=at,
+            executor=options.executor,
         )
         body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
         if jury:  # before the details, whose p values count every comparison ever made
@@ -220,11 +232,11 @@ def _computed(
     return Computed(table, body, found, beyond, looked, options)
 
 
-def _options(asked: Asked) -> "Options":
+def _options(asked: Asked, executor: Executor | None = None) -> "Options":
     from calibration.scope import Asked as Options
 
     method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
-    return Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared)
+    return Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared, executor)
 
 
 def _instances(asked: Asked) -> str:

@@ -1,6 +1,8 @@
 """`medjury juries`: every jury that the jurors already heard can make up, honestly ranked."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,6 +14,7 @@ from data.errors import BadInput, TooFew, Unknown
 from data.queries.costs import juror_costs
 from data.queries.ledger import fingerprint, tried
 from data.store.ledger import Evaluated, remember
+from medjury.elsewhere import On, computing
 from medjury.juries_compare import Compare, print_comparison, two_juries
 from medjury.juries_table import print_ranking, to_json
 from medjury.options import Db, Json, Seed, study_of
@@ -43,6 +46,7 @@ class Asked:
     reps: int
     seed: int
     top: int
+    on: str | None = None
 
 
 def juries(
@@ -67,6 +71,7 @@ def juries(
     top: Annotated[int, typer.Option(min=1, max=100, help="Juries on the screen.")] = 10,
     compare: Compare = None,
     json_to: Json = None,
+    on: On = None,
     db: Db = None,
 ) -> None:
     """Rank every jury of the jurors already heard, without the luck of choosing; no calls."""
@@ -76,7 +81,7 @@ def juries(
     check_json(json_to)
     chosen, numbers = named_jurors(None, jurors), _sizes(sizes)
     asked = Asked(
-        *(chosen, numbers, pool, common, benchmark, criterion, method, reps, seed, top)  # type: ignore[arg-type]  # checked above
+        *(chosen, numbers, pool, common, benchmark, criterion, method, reps, seed, top, on)  # type: ignore[arg-type]  # checked above
     )
     if compare:
         if asked.pool != "mean" or common:
@@ -104,13 +109,24 @@ def print_juries(engine: Engine, asked: Asked, json_to: Path | None = None) -> N
     scope = _scope(scores, names, asked)
     costs = _costs(engine, scope.name)
     wanted = Wanted(asked.sizes, asked.pool, asked.common, asked.top, costs)
-    with threadpool_limits(1), progress("resampling", float(asked.reps)) as at:
-        found = jury_ranking(replace(scope, tick=_Ticking(at)), wanted)
+    with threadpool_limits(1), resampling(scope, asked, json_to) as ready:
+        found = jury_ranking(ready, wanted)
     besides = _noted(engine, found, asked, scope, fingerprint(scores.ratings))
     print_ranking(found, asked, (scope.name, besides), json_to)
     for line in steered(engine):
         say(line, json_to)
     write_json(to_json(found, asked, (scope.name, besides)), json_to)
+
+
+@contextmanager
+def resampling(scope: "Scope", asked: Asked, json_to: Path | None) -> Iterator["Scope"]:
+    """Yield a scope that resamples where it is asked to, and moves a bar."""
+    with (
+        computing(asked.on, "scores, no texts, are", json_to) as executor,
+        progress("resampling", float(asked.reps)) as at,
+    ):
+        how = replace(scope.asked, executor=executor)
+        yield replace(scope, asked=how, tick=_Ticking(at))
 
 
 class _Ticking:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
-from medjury.output import progress, say, show, write_json
+from medjury.output import say, show, write_json
 from medjury.record import steered
 from medjury.scores import named_jurors, scores_of
 
@@ -41,12 +41,12 @@ def print_comparison(
     """Compare two juries, note both in the ledger, print it, and write JSON where asked."""
     from threadpoolctl import threadpool_limits
 
-    from medjury.juries import _scope, _Ticking
+    from medjury.juries import _scope, resampling
 
     scores = scores_of(engine)
     everybody = list(dict.fromkeys([*juries[0], *juries[1]]))
-    with threadpool_limits(1), progress("resampling", float(asked.reps)) as at:
-        scope = replace(_scope(scores, everybody, asked), tick=_Ticking(at))
+    whole = _scope(scores, everybody, asked)
+    with threadpool_limits(1), resampling(whole, asked, json_to) as scope:
         data = fingerprint(scores.ratings)
         first, second = (_entry(one, scope, asked, data) for one in juries)
         named = f"jury:{', '.join(juries[1])}"

@@ -1,6 +1,7 @@
 """`medjury measure`: metrics as raters, so that they are compared like everybody else."""
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from data.importers.rows import Origin, RatingRow
 from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import RatingsAdded, import_ratings
+from medjury.elsewhere import On, computing
 from medjury.options import Db, study_of
 from medjury.output import counted, progress, say
 
@@ -55,6 +57,7 @@ def measure(
             help="BERTScore: read the first 512 word pieces, as HELM does, or all in windows.",
         ),
     ] = "truncate",
+    on: On = None,
     db: Db = None,
 ) -> None:
     """Score every response against its reference with ROUGE-L and BERTScore."""
@@ -62,28 +65,45 @@ def measure(
     if unknown:
         raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
     study = study_of(context, db)
-    for name in metrics or METRICS:
-        run_metric(study, name, model, engine, long_texts)
+    ways = {name: way(name, model, engine, long_texts) for name in metrics or METRICS}
+    for name in ways:
+        _with_reference(study, name)
+    with computing(on, "texts of the responses and references are") as executor:
+        for name, metric in ways.items():
+            run_metric(study, name, metric, executor)
+
+
+def way(
+    name: str, model: str | None = None, engine: str = "numpy", long_texts: str = "truncate"
+) -> Metric:
+    """Return what measures texts by a metric."""
+    return rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
 
 
 def run_metric(
-    study: Engine,
-    name: str,
-    model: str | None = None,
-    engine: str = "numpy",
-    long_texts: str = "truncate",
+    study: Engine, name: str, metric: Metric | None = None, executor: Executor | None = None
 ) -> None:
-    """Score what has a reference, store it, and say what was left out and why."""
+    """Score what has a reference, store it, and say what was left out and why.
+
+    All is computed before the first is stored: clinicians rate meanwhile.
+    """
+    found, total = _with_reference(study, name)
+    told: list[Measured] = []
+    cut: list[str] = []
+    with progress(name, len(found)) as at:
+        values = _measured(found, metric or way(name), executor)
+        rows = list(_rows(found, values, (told, cut), at))
+    added = import_ratings(study, rows)
+    _say(told[0].name, cut, (len(found), total), added)
+
+
+def _with_reference(study: Engine, name: str) -> tuple[list[Pair], int]:
+    """Return the responses with something to compare with, and how many there are in all."""
     found = list(pairs(study))
     with_reference = [one for one in found if one.reference is not None]
     if not with_reference:
         raise BadInput(f"{name}: no response of this study has a reference to compare with")
-    metric = rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
-    told: list[Measured] = []
-    cut: list[str] = []
-    with progress(name, len(with_reference)) as at:
-        added = import_ratings(study, _rows(with_reference, metric, (told, cut), at))
-    _say(told[0].name, cut, (len(with_reference), len(found)), added)
+    return with_reference, len(found)
 
 
 def rouge(texts: Texts) -> Measured:
@@ -117,16 +137,22 @@ def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
     return score
 
 
+def _measured(found: list[Pair], metric: Metric, executor: Executor | None) -> Iterator[Measured]:
+    """Yield what each batch came to, in order, wherever it is computed."""
+    texts = ([(one.text, one.reference or "") for one in batch] for batch in batches(found, BATCH))
+    return executor.map(metric, texts) if executor else map(metric, texts)
+
+
 def _rows(
     found: list[Pair],
-    metric: Metric,
+    values: Iterator[Measured],
     noted: tuple[list[Measured], list[str]],
     at: Callable[[float], None],
 ) -> Iterator[RatingRow]:
-    """Yield a rating for each pair, batch by batch as they are stored; note what was cut."""
+    """Yield a rating for each pair, batch by batch as they are measured; note what was cut."""
     (told, cut), done = noted, 0
-    for batch in batches(found, BATCH):
-        measured = metric([(one.text, one.reference or "") for one in batch])
+    for batch, measured in zip(batches(found, BATCH), values, strict=True):
+        _refuse_other_weights(measured, told)
         told.append(measured)
         done += len(batch)
         at(done)
@@ -142,6 +168,15 @@ def _rows(
                 score=repr(value),
                 comment=measured.said + in_part,
             )
+
+
+def _refuse_other_weights(measured: Measured, told: list[Measured]) -> None:
+    """Raise BadInput where two workers measured with weights that are not the same."""
+    if told and (measured.name, measured.said) != (told[0].name, told[0].said):
+        raise BadInput(
+            f"{measured.name}: one worker has {measured.said or measured.name}, another "
+            f"{told[0].said or told[0].name}; give all workers the same model. Nothing was stored"
+        )
 
 
 def _say(name: str, cut: list[str], counts: tuple[int, int], added: RatingsAdded) -> None:

@@ -1,11 +1,19 @@
 """All juries over the same resamples: intervals, and the chosen ones judged outside."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from calibration.agreement import LEAST_RESPONSES
-from calibration.bootstrap import CELLS, LEAST_CLUSTERS, draw_counts, percentile_interval
+from calibration.bootstrap import (
+    CELLS,
+    LEAST_CLUSTERS,
+    Counts,
+    Resampling,
+    by_lots,
+    percentile_interval,
+)
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.juries.sets import Bench, Learnt, Pool
 from calibration.juries.winners_curse import Outside, best_of_each, best_places
@@ -43,14 +51,12 @@ def resampled(scope: Scope, pool: Pool, asked: Integers, top: int) -> Found:
     outside = Outside(np.zeros((places + len(groups), 3)))
     drawn = np.full((len(asked), how.reps if clusters >= LEAST_CLUSTERS else 0), np.nan)
     rows, start = max(len(scope.grid.responses), min(len(pool.subsets), AT_ONCE)), 0
-    for counts in draw_counts(clusters, reps=drawn.shape[1], seed=how.seed, rows=rows):
-        learnt = pool.learn(counts)
-        icc = learnt.icc[:, asked]
-        drawn[:, start : start + len(counts)] = icc.T
-        chosen = np.hstack([best_places(icc, places), best_of_each(icc, groups)])
-        outside.add(pool.bench, counts, chosen, _Chosen(pool, asked, learnt))
-        start += len(counts)
-        scope.tick(len(counts))
+    lots = Resampling(clusters, rows, drawn.shape[1], how.seed, how.executor)
+    for icc, sums in by_lots(_OneLot(pool, asked, groups, places), lots):
+        drawn[:, start : start + len(icc)] = icc.T
+        outside.sums += sums
+        start += len(icc)
+        scope.tick(len(icc))
     n, instances = counted(pool.bench, pool.subsets[asked])
     whole = pool.learn(np.ones((1, clusters))).icc[0, asked]
     icc = np.where(n >= LEAST_RESPONSES, whole, np.nan)
@@ -68,6 +74,24 @@ def resampled(scope: Scope, pool: Pool, asked: Integers, top: int) -> Found:
             ]
         ),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _OneLot:
+    """ICCs of the juries asked for in one lot of resamples, (B, M), and their sums outside it."""
+
+    pool: Pool
+    asked: Integers
+    groups: Sequence[Integers]
+    places: int
+
+    def __call__(self, counts: Counts) -> tuple[Array, Array]:
+        learnt = self.pool.learn(counts)
+        icc = learnt.icc[:, self.asked]
+        chosen = np.hstack([best_places(icc, self.places), best_of_each(icc, self.groups)])
+        outside = Outside(np.zeros((chosen.shape[1], 3)))
+        outside.add(self.pool.bench, counts, chosen, _Chosen(self.pool, self.asked, learnt))
+        return icc, outside.sums
 
 
 @dataclass(frozen=True, eq=False)

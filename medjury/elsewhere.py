@@ -1,0 +1,205 @@
+"""`--on ADDRESS`: the work is done by Dask workers elsewhere, or by processes of this machine."""
+
+import logging
+import re
+import socket
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor
+from contextlib import contextmanager, nullcontext
+from importlib.metadata import version
+from importlib.util import find_spec
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from data.errors import BadInput
+from medjury.at_a_worker import difference, kernels, kind
+from medjury.output import counted, say
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from distributed import Client
+
+SECONDS = 15.0  # to find the scheduler, and its first worker
+LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
+REMOTE = re.compile(r"(tcp|tls)://[^\s/:@]+:[0-9]{1,5}|(tcp|tls)://\[[0-9a-fA-F:.]+\]:[0-9]{1,5}")
+FORMS = "tcp://HOST:8786 or tls://HOST:8786 of a Dask scheduler, or local:N for N processes here"
+INSTALL = "uv sync --extra dask"
+TLS = "tls:// needs certificates: DASK_DISTRIBUTED__COMM__TLS__CA_FILE and Dask's others name them"
+On = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        metavar="ADDRESS",
+        help="Dask workers that do the work: tcp://HOST:8786, or local:N for processes here.",
+    ),
+]
+
+
+@contextmanager
+def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterator[Executor | None]:
+    """Yield what computes at an address, None for this process; says what goes where.
+
+    Raises
+    ------
+    BadInput
+        Before anything is sent: no such address, no scheduler or worker there, or a worker
+        with other versions.
+    """
+    if on is None:
+        yield None
+        return
+    from medjury.elsewhere_tasks import Tasks
+
+    with connected(on) as client:
+        workers = checked(client, on)
+        for line in (*told(what, on, workers), *other_kernels(client, on, workers)):
+            say(line, json_to)
+        yield Tasks(client, on)
+
+
+@contextmanager
+def connected(on: str) -> Iterator["Client"]:
+    """Yield a line to the scheduler at an address, or to one made here that ends with the block."""
+    _refuse(on)
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with _cluster(on) as cluster:
+        client = _client(on, on if cluster is None else cluster.scheduler_address)
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        try:
+            yield client
+        finally:
+            client.close(timeout=SECONDS)
+
+
+def checked(client: "Client", on: str) -> dict[str, int]:
+    """Return the workers, address -> threads; raise BadInput if there is none or one is another kind."""
+    try:
+        client.wait_for_workers(1, timeout=SECONDS)
+    except TimeoutError:
+        raise BadInput(
+            f"--on {on}: the scheduler has no worker; start one with `dask worker {on}`"
+        ) from None
+    workers: dict[str, int] = client.nthreads()
+    refuse_other_kinds(client, on, workers)
+    return workers
+
+
+class NotAnswering(BadInput):
+    """A worker that the scheduler names and that does not answer."""
+
+
+def refuse_other_kinds(client: "Client", on: str, workers: Iterable[str]) -> None:
+    """Raise BadInput if a worker has other versions or code: its figures could differ."""
+    own = kind()
+    for worker, found in answers(client, on, workers, version, "medjury").items():
+        if isinstance(found, Exception):
+            raise _other(on, worker, f"medjury missing, here {own['medjury']}")
+    for worker, found in answers(client, on, workers, kind).items():
+        older = isinstance(found, Exception)
+        if differs := "an older medjury" if older else difference(own, found):
+            raise _other(on, worker, differs)
+
+
+def answers(
+    client: "Client", on: str, workers: Iterable[str], function: Callable[..., Any], *arguments: Any
+) -> dict[str, Any]:
+    """Return what a function answers at each worker, or the exception it raised there.
+
+    No argument may hold a text: Dask logs those of a function that fails.
+    """
+    try:
+        found = client.run(function, *arguments, workers=[*workers], on_error="return")
+    except (OSError, TimeoutError, KeyError) as error:
+        raise NotAnswering(f"--on {on}: the scheduler does not answer") from error
+    for worker, one in found.items():
+        if isinstance(one, (OSError, TimeoutError)):
+            raise NotAnswering(f"--on {on}: worker {worker} does not answer; look at its log")
+    return dict(found)
+
+
+def told(what: str, on: str, workers: dict[str, int]) -> list[str]:
+    """Return what is said before anything is sent: what goes to whom, and whether it is open."""
+    hosts = sorted({urlsplit(one).hostname or one for one in workers})
+    where = f"{what} sent to {counted(len(workers), 'worker')} on {', '.join(hosts)}"
+    open_line = on.startswith("tcp://") and not all(_loopback(one) for one in hosts)
+    return [where + ("; tcp:// is not encrypted, tls:// is" if open_line else "")]
+
+
+def other_kernels(client: "Client", on: str, workers: dict[str, int]) -> list[str]:
+    """Return a sentence where workers' processors may round the last digit in another way."""
+    here = kernels()
+    return [
+        f"worker {one}: processor kernels {found}, here {here}: last digits may differ"
+        for one, found in answers(client, on, workers, kernels).items()
+        if found != here
+    ]
+
+
+def _refuse(on: str) -> None:
+    if not (LOCAL.fullmatch(on) or REMOTE.fullmatch(on)):
+        raise BadInput(f"--on {on}: give {FORMS}")
+    if find_spec("distributed") is None:
+        raise BadInput(f"--on {on}: Dask is not installed; install it with `{INSTALL}`")
+
+
+def _cluster(on: str) -> "AbstractContextManager[Any]":
+    """Return processes on this machine where they are asked for, which end with the block."""
+    found = LOCAL.fullmatch(on)
+    if found is None:
+        return nullcontext()
+    from distributed import LocalCluster
+
+    cluster: AbstractContextManager[Any] = LocalCluster(
+        n_workers=int(found[1]),
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address=None,
+        silence_logs=logging.CRITICAL,
+    )
+    return cluster
+
+
+def _client(on: str, address: str) -> "Client":
+    from distributed import Client
+    from distributed.versions import VersionMismatchWarning
+
+    warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # ours is refused and named
+    try:
+        _knock(address)
+        return Client(address, timeout=SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        why = getattr(error, "strerror", None) or "no answer"
+        raise BadInput(
+            f"--on {on}: no Dask scheduler answers there ({why}); start one with "
+            "`dask scheduler`, and name the address it prints"
+        ) from error
+    except (TypeError, RuntimeError, ValueError) as error:
+        raise BadInput(
+            f"--on {on}: {TLS if on.startswith('tls') else 'no Dask scheduler'}"
+        ) from error
+
+
+def _knock(address: str) -> None:
+    """Raise at once where nobody listens: Dask would try again for long."""
+    parts = urlsplit(address)
+    socket.create_connection((parts.hostname or "", parts.port or 0), SECONDS).close()
+
+
+def _other(on: str, worker: str, differs: str) -> BadInput:
+    return BadInput(
+        f"--on {on}: worker {worker} has {differs}; install the same versions there, so that the "
+        "figures are those of this machine"
+    )
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

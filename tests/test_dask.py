@@ -1,0 +1,156 @@
+"""`--on ADDRESS` for measure, calibrate and juries: the same figures, wherever they are computed."""
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dask_place import Place, dask_place
+from small import Run
+
+from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
+from medjury import main
+from medjury.elsewhere import connected
+from medjury.elsewhere_tasks import Tasks
+
+SECRET = "Xylophone"  # a word of the texts, which no log may hold
+RESPONSES = 130
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """Run a scheduler and two workers for all tests that leave them whole."""
+    with dask_place(tmp_path_factory.mktemp("dask")) as place:
+        place.worker()
+        place.worker()
+        yield place
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a study on two benchmarks: three clinicians, three jurors, references; one score is lost."""
+    folder = tmp_path_factory.mktemp("study")
+    random = np.random.default_rng(0)
+    lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for n in range(RESPONSES):
+        texts = f"{SECRET} pain {n // 2} since May,r{n},m,pain {n % 7} of {SECRET}"
+        lines.append(f"i{n // 2},{'visits' if n < 80 else 'notes'},c {n // 2},Write.,{texts}")
+        quality = random.normal(3, 0.9)
+        raters = ("dr_a", "dr_b", "dr_c", "alpha", "beta", "gamma")
+        for rater, noise in zip(raters, (0.6, 0.6, 0.9, 0.5, 0.8, 1.1), strict=True):
+            own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
+            kind = "clinician" if rater.startswith("dr") else "juror"
+            if (n, rater) != (3, "gamma"):
+                scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
+    for command, text in (("import", lines), ("ratings", scores)):
+        file = folder / f"{command}.csv"
+        file.write_text("\n".join(text))
+        with pytest.raises(SystemExit) as ended:
+            main(["--db", f"sqlite:///{folder / 'study.db'}", command, str(file)])
+        assert not ended.value.code
+    return folder / "study.db"
+
+
+@pytest.fixture
+def study(run: Run, filled: Path, tmp_path: Path) -> Run:
+    """Return what runs a command on a copy of the filled study."""
+    again(filled, tmp_path)
+    return run
+
+
+def again(filled: Path, folder: Path) -> None:
+    """Lay the filled study anew: a command leaves its comparisons in the ledger."""
+    with sqlite3.connect(filled) as source, sqlite3.connect(folder / "study.db") as copy:
+        source.backup(copy)
+
+
+def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
+    how = Resampling(clusters=70, rows=5000, reps=300, seed=3)
+    drawn = list(draw_counts(70, rows=5000, reps=300, seed=3))
+    assert len(drawn) > 3
+    with ThreadPoolExecutor(2) as pool:
+        there = Resampling(70, 5000, 300, 3, pool)
+        elsewhere = list(by_lots(np.copy, there))
+        sums = replicates(lambda counts: counts @ np.arange(70.0), there)
+    assert all(np.array_equal(*two) for two in zip(drawn, elsewhere, strict=True))
+    assert np.array_equal(sums, replicates(lambda counts: counts @ np.arange(70.0), how))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("calibrate", "--reps", "100", "--details", "--benchmark", "visits"),
+        ("calibrate", "--reps", "200", "--method", "published"),
+        ("juries", "--reps", "200"),
+        ("juries", "--reps", "200", "--pool", "weighted"),
+        ("juries", "--reps", "200", "--compare", "alpha,beta", "--compare", "alpha,gamma"),
+    ],
+)
+def test_the_json_is_that_of_this_machine_byte_for_byte(
+    place: Place, study: Run, filled: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    place.ready(2)
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    assert study(*command, "--json", str(here))[0] == 0
+    again(filled, tmp_path)
+    code, out, err = study(*command, "--on", place.address, "--json", str(there))
+    assert (code, "sent to 2 workers on 127.0.0.1" in out) == (0, True), err
+    assert there.read_bytes() == here.read_bytes()
+
+
+def test_metrics_are_those_of_this_machine(
+    place: Place, study: Run, filled: Path, tmp_path: Path
+) -> None:
+    place.ready(2)
+    kept = []
+    for where in ((), ("--on", place.address)):
+        again(filled, tmp_path)
+        code, out, err = study("measure", *where)
+        assert (code, out.count(f"scored {RESPONSES} of {RESPONSES}")) == (0, 2), err
+        assert ("texts of the responses and references are sent to 2" in out) == bool(where)
+        with sqlite3.connect(tmp_path / "study.db") as database:
+            rows = "select response, criterion, score, comment from rating join rater"
+            kept.append(
+                database.execute(
+                    f"{rows} on rater.id = rating.rater where rater.kind = 'metric' order by 1, 4"
+                ).fetchall()
+            )
+    assert len(kept[0]) == 2 * RESPONSES
+    assert kept[0] == kept[1]
+
+
+def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
+    place: Place, study: Run, tmp_path: Path
+) -> None:
+    place.ready(2)
+    absent = str(tmp_path / "no-model")
+    code, _, err = study("measure", "bertscore", "--model", absent, "--on", place.address)
+    assert (code, err.count("\n"), "worker on" in err, "no-model" in err) == (2, 1, True, True), err
+    with connected(place.address) as client, pytest.raises(ZeroDivisionError):
+        list(Tasks(client, place.address).map(lambda text: len(text) / 0, [SECRET]))
+    assert SECRET not in place.logs
+
+
+@pytest.mark.parametrize(
+    ("on", "says"),
+    [
+        ("localhost", "give tcp://HOST:8786"),
+        ("http://127.0.0.1:8786", "give tcp://HOST:8786"),
+        ("local:0", "local:N for N processes"),
+        ("tcp://user:word@host:8786", "give tcp://HOST:8786"),
+        ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refused)"),
+    ],
+)
+@pytest.mark.parametrize("command", ["calibrate", "juries", "measure"])
+def test_an_address_without_a_scheduler_is_one_message(
+    study: Run, tmp_path: Path, command: str, on: str, says: str
+) -> None:
+    code, _, err = study(
+        command, "--on", on, *(["--json", str(tmp_path / "x")][: 2 * (command != "measure")])
+    )
+    assert (code, says in err, err.count("\n")) == (2, True, 1), err
+    assert not (tmp_path / "x").exists()
