@@ -5,6 +5,7 @@ The process is asked line by line, in JSON, and what it made is kept for whoever
 """
 
 import atexit
+import hashlib
 import importlib
 import json
 import os
@@ -22,9 +23,10 @@ from data.errors import MedjuryError
 
 IDLE_SECONDS = 900
 KEPT = 256
+MOST_KEPT = 4_000_000  # characters of all answers: while people rate, few are asked for again
 NICE = 5  # the raters come first
 
-_made: OrderedDict[str, Any] = OrderedDict()
+_made: OrderedDict[bytes, tuple[int, Any]] = OrderedDict()  # digest asked -> characters, answer
 _lock = Lock()
 _running: list[subprocess.Popen[str]] = []
 
@@ -45,13 +47,13 @@ def make(function: str, *given: object) -> Any:
         If nothing could be made of them; the server's log says why.
     """
     asked = json.dumps([function, given])
+    key = hashlib.sha256(asked.encode()).digest()
     with _lock:
-        if asked not in _made:
-            _made[asked] = _answer(asked)
-        _made.move_to_end(asked)
-        while len(_made) > KEPT:
+        made = _made.pop(key, None) or _answer(asked)
+        _made[key] = made
+        while len(_made) > KEPT or sum(size for size, _ in _made.values()) > MOST_KEPT:
             _made.popitem(last=False)
-        return _made[asked]
+    return made[1]
 
 
 def wake() -> None:
@@ -98,8 +100,8 @@ def _inlined(part: Any, named: Mapping[str, Any]) -> Any:
     return found
 
 
-def _answer(asked: str) -> Any:
-    """Ask the process; once more if it had ended while nobody asked."""
+def _answer(asked: str) -> tuple[int, Any]:
+    """Ask the process, once more if it had ended while nobody asked; say how long its answer is."""
     for _ in range(2):
         child = _process()
         try:
@@ -107,7 +109,7 @@ def _answer(asked: str) -> Any:
             told.write(asked + "\n")
             told.flush()
             if answer := heard.readline():
-                return json.loads(answer)
+                return len(answer), json.loads(answer)
         except OSError:
             pass  # it ended before it was asked
         end()

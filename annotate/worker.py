@@ -2,6 +2,7 @@
 
 No rater waits for them and the server loads nothing that they need. What a command answered is
 kept as long as the study has not changed: a page opened again, by whomever, is there at once.
+Once it has, nobody can ask for them again, and they are let go: a day of rating leaves no heap.
 """
 
 import json
@@ -50,6 +51,8 @@ def ask(person: Person, engine: Engine, *arguments: str) -> "Future[Figures]":
         if known is None or (known.done() and known.exception() is not None):
             known = _answers[key] = _pool.submit(_figures, engine, arguments)
         _answers.move_to_end(key)
+        for one in [one for one in _answers if one[0] == key[0] and one[1] != key[1]]:
+            del _answers[one]
         while len(_answers) > KEPT:
             _answers.popitem(last=False)
     return known

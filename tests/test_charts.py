@@ -23,6 +23,15 @@ def test_a_chart_is_drawn_in_a_process_of_its_own_and_once() -> None:
     assert "datasets" not in spec
 
 
+def test_what_was_drawn_is_kept_in_bounded_memory() -> None:
+    letters = 1 + drawing.MOST_KEPT // 8
+    made = [drawing.make("operator:mul", "abcdefghijkl"[n], letters) for n in range(12)]
+
+    assert [one[0] for one in made] == [*"abcdefghijkl"]
+    assert len(drawing._made) < 8
+    assert sum(map(len, map(str, drawing._made.values()))) < 1.01 * drawing.MOST_KEPT
+
+
 def test_a_drawing_process_that_ended_is_started_again() -> None:
     drawing.wake()
     [child] = drawing._running

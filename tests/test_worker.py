@@ -7,6 +7,7 @@ from report_study import rated
 from small import Run
 from sqlalchemy import Engine
 
+from annotate import worker
 from annotate.worker import ask
 from data.database import open_study
 from data.errors import BadInput, NotAllowed
@@ -46,6 +47,7 @@ def test_a_command_is_asked_once_until_the_study_changes_or_it_failed(engine: En
     assert version(engine) != before
     second = ask(OPERATOR, engine, "calibrate")
     assert second is not first
+    assert first not in worker._answers.values(), "nobody can ask for it again"
     assert second.exception(WAIT_SECONDS)
     assert ask(OPERATOR, engine, "calibrate") is not second
 
@@ -64,7 +66,9 @@ def test_figures_that_left_a_trace_in_the_ledger_are_not_asked_for_again(
 
 def test_two_studies_have_answers_of_their_own(engine: Engine, tmp_path: object) -> None:
     other = open_study(f"sqlite:///{tmp_path}/other.db", create=True)
-    assert ask(OPERATOR, engine, "calibrate") is not ask(OPERATOR, other, "calibrate")
+    first = ask(OPERATOR, engine, "calibrate")
+    assert ask(OPERATOR, other, "calibrate") is not first
+    assert first in worker._answers.values()
     other.dispose()
 
 
