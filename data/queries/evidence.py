@@ -50,6 +50,7 @@ def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
             )
             .outerjoin(Authorship, col(Authorship.response) == col(Response.id))
             .where(col(Response.id).not_in(select(col(Expert.response))))
+            .order_by(col(Response.id))
         )
         words, authors = dict[str, int](), dict[str, str]()
         for name, shown, text, model in rows:

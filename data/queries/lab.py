@@ -178,8 +178,10 @@ def _failed(session: Session, keys: Sequence[int], since: int) -> dict[int, list
         .where(col(Attempt.id) > since, col(Attempt.rater).in_(keys))
         .group_by(col(Attempt.rater), col(Attempt.response), col(Attempt.replicate))
     )
-    query = select(col(Attempt.rater), col(Attempt.status), col(Attempt.reason)).where(
-        col(Attempt.id).in_(last), col(Attempt.status) != Status.OK
+    query = (
+        select(col(Attempt.rater), col(Attempt.status), col(Attempt.reason))
+        .where(col(Attempt.id).in_(last), col(Attempt.status) != Status.OK)
+        .order_by(col(Attempt.id))
     )
     found: dict[int, list[tuple[str, str]]] = {}
     for rater, status, reason in session.execute(query):

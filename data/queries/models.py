@@ -49,6 +49,7 @@ def authors(engine: Engine) -> dict[str, str]:
         select(col(Response.response_id), col(Authorship.model))
         .join(Authorship, col(Authorship.response) == col(Response.id))
         .where(col(Response.id).not_in(select(col(Expert.response))))
+        .order_by(col(Response.response_id))
     )
     with reading(engine) as session:
         return dict(map(tuple, session.execute(query)))

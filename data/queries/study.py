@@ -133,6 +133,7 @@ def assigned(engine: Engine) -> list[AssignedView]:
         select(Rater.handle, Assignment)
         .join(Rater, col(Rater.id) == col(Assignment.rater))
         .where(Assignment.state != State.RECUSED)
+        .order_by(col(Assignment.id))
     )
     with reading(engine) as session:
         return [

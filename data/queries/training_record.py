@@ -33,7 +33,7 @@ def _answers(session: Session, events: list[Event]) -> list[str]:
     said = {
         one.detail["drill"]: (one.actor, one.detail) for one in events if one.action == ANSWERED
     }
-    found = {one.id or 0: one for one in session.exec(select(Drill))}
+    found = {one.id or 0: one for one in session.exec(select(Drill).order_by(col(Drill.id)))}
     findings = [f"drill: answer {key} is gone" for key in said.keys() - found.keys()]
     for key, one in found.items():
         if key not in said:
