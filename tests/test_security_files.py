@@ -1,0 +1,163 @@
+"""Files that come in or go out, and what our own code never does."""
+
+import ast
+import csv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small import Run
+from sqlalchemy import Engine
+
+import annotate
+import calibration
+import data
+import jury
+import medjury
+from annotate.jury_panels import checked, usable
+from annotate.throttle import OVERALL
+from data.errors import BadPanel
+from data.queries.frames import ratings_frame
+from data.store.access import ALPHABET, GROUP, GROUPS
+
+Write = Callable[[str, str], Path]
+ROOT = Path(medjury.__file__).parent.parent
+PACKAGES = (annotate, calibration, data, jury, medjury)
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
+FORMULAS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "=1")
+# What makes code or objects of the data it reads, or hands a text to a shell.
+NEVER_IMPORTED = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "yaml", "tarfile"}
+NEVER_CALLED = {
+    "eval",
+    "exec",
+    "compile",
+    "system",
+    "popen",
+    "extractall",
+    "extract",
+    "read_pickle",
+}
+YEAR = 365 * 24 * 3600
+
+
+def called(node: ast.Call) -> str:
+    """Return the forbidden function that is called, or ""."""
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr if node.func.attr in NEVER_A_METHOD else ""
+    name = getattr(node.func, "id", "")
+    return name if name in NEVER_CALLED else ""
+
+
+def test_no_code_of_ours_makes_objects_of_data_or_hands_a_text_to_a_shell() -> None:
+    files = [path for one in PACKAGES for path in Path(one.__path__[0]).rglob("*.py")]
+    assert len(files) > 300
+    found = []
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            found += [(path.name, n) for n in names if n.partition(".")[0] in NEVER_IMPORTED]
+            if not isinstance(node, ast.Call):
+                continue
+            given = {one.arg: ast.unparse(one.value) for one in node.keywords}
+            if given.get("shell", "False") != "False" or given.get("allow_pickle"):
+                found.append((path.name, "shell or pickle"))
+            found += [(path.name, name)] if (name := called(node)) else []
+    assert found == []
+
+
+def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_pause() -> None:
+    secret = len(ALPHABET) ** (GROUP * (GROUPS - 1))
+    tries = 100 * (OVERALL.burst + YEAR / OVERALL.seconds_each)
+    assert tries / secret < 1e-8
+
+
+def hostile(write: Write, run: Run) -> None:
+    """Make a study whose every name and text is a formula."""
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    lines = "".join(f'i{n},=b,c,p,,"{name}","{name}",t {n}\n' for n, name in enumerate(FORMULAS))
+    assert run("import", str(write("r.csv", head + lines)))[0] == 0
+    scores = "response_id,rater,kind,criterion,score,comment\n"
+    for name in FORMULAS:
+        for criterion in ("accuracy", "completeness", "clarity"):
+            scores += f'"{name}",=dr,clinician,{criterion},3,"{name}"\n'
+            scores += f'"{name}","{FORMULAS[0]}",juror,{criterion},4,-5\n'
+    assert run("ratings", str(write("s.csv", scores)))[0] == 0
+
+
+def test_no_cell_of_an_export_is_a_formula_and_every_number_stays_one(
+    run: Run, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    hostile(write, run)
+    out = tmp_path / "out"
+    assert run("export", str(out), "--unblind", "--reason", "=1+1")[0] == 0
+    assert run("export", "--redcap", str(tmp_path / "redcap"))[0] in (0, 2)
+    assert run("calibrate", "--reps", "20", "--csv", str(out / "agreement.csv"))[0] == 0
+    files = [*out.rglob("*.csv"), *(tmp_path / "redcap").rglob("*.csv")]
+    assert {"authors.csv", "ratings.csv", "agreement.csv", "event.csv"} <= {
+        one.name for one in files
+    }
+    cells = [(path.name, cell) for path in files for line in rows(path) for cell in line]
+    assert [
+        one for one in cells if one[1].startswith(RUN_BY_SPREADSHEETS) and not number(one[1])
+    ] == []
+    [header, *ratings] = rows(out / "ratings.csv")
+    assert {one[header.index("score")] for one in ratings} == {"3.0", "4.0"}
+    assert "'-5" in {one[header.index("comment")] for one in ratings}
+    [shown] = [part for part in run("unblind", "--reason", "=1")[1].splitlines() if "SUM" in part]
+    assert shown.startswith("'@SUM")
+
+
+def test_guarded_names_come_back_as_they_were(
+    run: Run, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    hostile(write, run)
+    before = ratings_frame(engine)
+    assert set(before["response_id"]) == set(FORMULAS)
+    run("export", str(tmp_path / "out"))
+    code, out, _ = run("ratings", str(tmp_path / "out" / "ratings.csv"))
+    assert code == 0, out
+    after = ratings_frame(engine)
+    assert set(after["rater"]) == {"=dr", FORMULAS[0]}
+    assert len(after) == len(before)
+
+
+def rows(path: Path) -> list[list[str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def number(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
+
+
+def test_an_import_never_reads_a_rubric_or_run_out_of_the_folder_it_was_given(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("root:x:0:0 {{response}}")
+    for name in ("../secret", "/etc/passwd", "..", "a/../../secret.txt", "\0"):
+        code, out, err = run("rubric", "show", name)
+        assert (code, out) == (2, ""), name
+        assert "root:x" not in err
+        assert "Traceback" not in err
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "again").symlink_to(folder)
+    code, _, err = run("import", str(folder), "--format", "helm")
+    assert (code, err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("name", ["MEDJURY_DB", "PGPASSWORD", "HOME", "COOKIE_SECRET"])
+def test_a_panel_written_in_the_app_cannot_have_another_variable_sent_out(name: str) -> None:
+    text = (
+        'name = "ours"\n[[juror]]\nname = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
+        'base_url = "https://elsewhere.example/v1"\napi_key_env = "{}"\n'
+    )
+    assert usable(text.format("WARD_API_KEY"))
+    assert checked(text.format(name))
+    with pytest.raises(BadPanel, match=f"{name}.*_KEY or _TOKEN"):
+        usable(text.format(name))

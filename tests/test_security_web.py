@@ -1,0 +1,175 @@
+"""Attacks on a served study by WebSocket frames, widget values and files."""
+
+import asyncio
+import math
+
+import page_client
+import pytest
+from attacked_study import (
+    PATIENT,
+    Watched,
+    codes,
+    cookies,
+    engine,
+    page_asked,
+    run_of,
+    screens,
+    server,
+    wire,
+    with_session,
+)
+from rating_server import FULL, Server, codes_of, message, scores_of
+from sqlalchemy import Engine
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from test_signin import ask
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from annotate import sessions
+from annotate.replies import FOREIGN, GARBLED, OFF
+
+__all__ = ["codes", "cookies", "engine", "server"]
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["https://evil.example", "http://localhost:1", "http://127.0.0.1:1", "null", "http://[::1"],
+)
+def test_a_page_of_another_origin_gets_no_websocket(
+    server: Watched, cookies: dict[str, str], origin: str
+) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        wire(server, cookies["dr-a"], origin)
+    assert refused.value.response.status_code == 403
+    with wire(server, cookies["dr-a"]) as own:
+        assert run_of(own, page_asked())
+
+
+def test_only_those_who_steer_upload_files(server: Watched, cookies: dict[str, str]) -> None:
+    answers = {name: uploaded(server, cookies[name]) for name in ("", "dr-a", "boss", "rita")}
+    assert answers == {"": 403, "dr-a": 403, "boss": 204, "rita": 204}
+
+
+def uploaded(server: Server, token: str) -> int:
+    """Upload a file into a page's session with all that Streamlit asks for; return the status."""
+    with wire(server, token) as opened:
+        [session] = {
+            one.new_session.initialize.session_id
+            for one in run_of(opened, page_asked())
+            if one.WhichOneof("type") == "new_session"
+        }
+        given = ask(server, "GET", "/_stcore/health").headers["set-cookie"]
+        xsrf = given.partition("=")[2].partition(";")[0]
+        body = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nx\r\n--b--\r\n'
+        headers = {
+            "Cookie": f"{sessions.COOKIE}={token}; _streamlit_xsrf={xsrf}",
+            "X-Xsrftoken": xsrf,
+            "Content-Type": "multipart/form-data; boundary=b",
+        }
+        return ask(server, "PUT", f"/_stcore/upload_file/{session}/f", body, **headers).status
+
+
+def test_downloads_and_metrics_are_not_for_strangers(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    who = ("", "dr-a", "boss")
+    media = [with_session(server, "GET", "/media/a.csv", cookies[one]).status for one in who]
+    metrics = [with_session(server, "GET", "/_stcore/metrics", cookies[one]).status for one in who]
+    assert (media, metrics) == ([403, 404, 404], [403, 403, 200])
+
+
+def crafted() -> dict[str, bytes | str]:
+    """Return messages that no page of ours sends."""
+    asks = {name: BackMsg() for name in ("shutdown", "disconnect", "cache", "save", "git", "stop")}
+    asks["shutdown"].debug_shutdown_runtime = True
+    asks["disconnect"].debug_disconnect_websocket = True
+    asks["cache"].clear_cache = True
+    asks["save"].set_run_on_save = True
+    asks["git"].load_git_info = True
+    asks["stop"].stop_script = True
+    asks["script"] = page_asked()
+    asks["script"].rerun_script.page_script_hash = "../../etc/passwd"
+    asks["fragment"] = page_asked()
+    asks["fragment"].rerun_script.fragment_id = "0" * 64
+    for name, value in {"deep": "[" * 99_999, "odd": '{"message": {"code": 1}}'}.items():
+        asks[name] = page_asked()
+        widgets = asks[name].rerun_script.widget_states.widgets
+        widgets.add(id="$$ID-0-rating", json_value=value)
+        widgets.add(id="$$ID-1-None", int_array_value={"data": [2**62]})
+    sent: dict[str, bytes | str] = {name: one.SerializeToString() for name, one in asks.items()}
+    return sent | {"noise": b"\xff" * 99, "words": "hello", "huge": b"\0" * (26 << 20)}
+
+
+def test_crafted_frames_write_nothing_tell_nothing_and_harm_nobody_else(
+    server: Watched, engine: Engine, cookies: dict[str, str]
+) -> None:
+    told = {what: answer(server, cookies["dr-a"], sent) for what, sent in crafted().items()}
+    leaks = (b"Traceback", b"Error", b"sqlite")
+    assert [what for what, said in told.items() for one in leaks if one in said] == []
+    with wire(server, cookies["dr-b"]) as other:
+        page = b"".join(one.SerializeToString() for one in run_of(other, page_asked()))
+    assert PATIENT.encode() in page
+    assert server.process.poll() is None
+    assert scores_of(engine, "dr-a") == scores_of(engine, "dr-b") == []
+
+
+def answer(server: Server, token: str, sent: bytes | str) -> bytes:
+    """Return what comes of a frame, until the server is silent or closes."""
+    told = b""
+    with wire(server, token) as opened:
+        run_of(opened, page_asked())
+        try:
+            opened.send(sent)
+            while True:
+                told += bytes(opened.recv(timeout=0.3))  # type: ignore[arg-type]
+        except (TimeoutError, ConnectionClosed):
+            return told
+
+
+def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    with wire(server, cookies["boss"]) as opened:
+        known = screens(run_of(opened, page_asked()))
+    assert {"people", "models", "lab"} <= set(known)
+    for script in known.values():
+        with wire(server, cookies["dr-a"]) as opened:
+            told = run_of(opened, page_asked(script))
+        body = b"".join(one.SerializeToString() for one in told)
+        assert len(screens(told)) == 1
+        assert PATIENT.encode() in body
+        assert [
+            one for one in (b"dr-b", b"rita", b"Lindqvist", b"gpt-9-secret") if one in body
+        ] == []
+
+
+def test_widget_values_reach_nobodys_work_and_no_point_off_the_scale(
+    server: Watched, engine: Engine, cookies: dict[str, str]
+) -> None:
+    mine, other = codes_of(engine, "dr-c")[0], codes_of(engine, "dr-b")[0]
+    tried = {
+        FOREIGN: [message(other, submit=True), message("0" * 64, submit=True)],
+        OFF: [
+            message(mine, submit=True, scores=FULL | {"accuracy": 99}),
+            message(mine, submit=True, scores=FULL | {"harm": 3}),
+        ],
+        GARBLED: [
+            message(mine, submit=True, scores=FULL | {"accuracy": True}),
+            message(mine, submit=True, seconds=math.nan),
+            message(mine, submit=True, seq=-1),
+            message(mine, submit=True, seq=2**70),
+            message(mine, submit=True, comment="x" * 20_001),
+            message(mine, submit=True, rater=2),
+        ],
+    }
+
+    async def say() -> list[tuple[str, str]]:
+        said = []
+        for error, messages in tried.items():
+            for one in messages:
+                async with await page_client.Page.open(server.address, cookies["dr-c"]) as page:
+                    shown = await page.run()
+                    said.append((error, (await page.run(shown, one)).error))
+        return said
+
+    assert [(told, error) for error, told in asyncio.run(say()) if told != error] == []
+    assert scores_of(engine, "dr-b") == scores_of(engine, "dr-c") == []
