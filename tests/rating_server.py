@@ -145,13 +145,17 @@ class Server:
         self.process.wait(10)
 
 
+def free_port() -> int:
+    """Return a port at which nothing listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 @contextmanager
 def serving(db_url: str) -> Iterator[Server]:
     """Serve a study on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = Server(db_url, port).start()
+    server = Server(db_url, free_port()).start()
     try:
         yield server
     finally:

@@ -1,0 +1,263 @@
+"""A whole study in Chromium, from an empty folder to its report: by the app alone."""
+
+import csv
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_agreement_e2e as agreement
+import test_lab_e2e as lab
+import test_study_e2e as steps
+import wiretap
+from playwright.sync_api import Browser, Page, expect
+from rating_server import (
+    LAPTOP,
+    PATIENCE_MS,
+    START_SECONDS,
+    Server,
+    free_port,
+    new_context,
+    sign_in,
+    wait_for_count,
+    wait_settled,
+)
+from stub_llm import Do, Seen, Stub, verdict
+
+pytestmark = pytest.mark.e2e
+CODE = re.compile(r"\b\w{4}(?:-\w{4}){3}\b")
+CLINICIANS = ("dr-one", "dr-two")
+MODELS = ("gpt-9-secret", "llama-hidden")
+HIDDEN = (*MODELS, "inst-hidden", "resp-hidden", "Lindqvist")
+# low accuracy asks for a line of comment: none here
+READINGS = {"dr-one": ("313", "344", "554", "322", "433", "545")}
+READINGS["dr-two"] = ("332", "434", "545", "321", "543", "455")
+VERDICTS = {"a-model": (2, 3, 5, 1, 4, 4), "b-model": (1, 4, 4, 2, 3, 5)}
+NOTE = re.compile(r"Note (\d) of the visit")
+PLACE = "Documenting Patient Visits"
+
+
+def responses() -> str:
+    """Return a file of six responses, two to each of three dialogues."""
+    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
+    rows += [
+        f"inst-hidden-{n // 2},visits,[doctor] Any fever? Visit {n // 2}.,Write the note.,,"
+        f"resp-hidden-{n},{MODELS[n % 2]},Note {n} of the visit: no fever."
+        for n in range(6)
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def juror(seen: Seen) -> Do:
+    """Score a note as the juror finds it; anything else, as in a probe, is a three."""
+    found = NOTE.search(seen.prompt)
+    return Do(text=verdict(seen, VERDICTS[seen.model][int(found[1])])) if found else Do()
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A study just made by `medjury serve --create`, and what it printed."""
+
+    server: Server
+    code: str
+    folder: Path
+
+    def command(self, *arguments: str) -> dict[str, Any]:
+        """Return the figures of a command on the study."""
+        call = [sys.executable, "-m", "medjury", *arguments, "--json", "-"]
+        env = os.environ | {"MEDJURY_DB": self.server.db_url}
+        ran = subprocess.run(call, env=env, capture_output=True, text=True, check=True)
+        told: dict[str, Any] = json.loads(ran.stdout)
+        return told
+
+
+@pytest.fixture
+def begun(tmp_path: Path) -> Iterator[Begun]:
+    """Run `medjury serve --create` in an empty folder until the test is over."""
+    server = Server(f"sqlite:///{tmp_path / 'study.db'}", free_port())
+    call = [sys.executable, "-m", "medjury", "serve", "--create", "--port", f"{server.port}"]
+    said = tmp_path / "said"
+    with said.open("w") as out:
+        env = os.environ | {"MEDJURY_DB": server.db_url}
+        server.process = subprocess.Popen([*call], env=env, stdout=out)
+    end = time.monotonic() + START_SECONDS
+    try:
+        while "rating page at" not in said.read_text():
+            assert time.monotonic() < end
+            assert server.process.poll() is None
+            time.sleep(0.1)
+        [code] = CODE.findall(said.read_text())
+        yield Begun(server, code, tmp_path)
+    finally:
+        server.stop()
+
+
+def test_a_study_is_taken_from_nothing_to_its_report_in_the_app_alone(
+    browser: Browser, begun: Begun
+) -> None:
+    boss = entered(browser, begun)
+    bring_in(boss)
+    codes = invite(boss)
+    design(boss)
+    rate(browser, begun.server, codes)
+    with Stub(juror) as stub:
+        hold_jury(boss, begun.server, stub)
+    jury = agree(boss, begun)
+    hand_over(boss, begun.server, jury)
+    assert begun.command("verify")["findings"] == []
+
+
+def entered(browser: Browser, begun: Begun) -> Page:
+    """Sign in as the coordinator with the code that the command printed."""
+    page = new_context(browser, LAPTOP).new_page()
+    page.goto(begun.server.address)
+    page.get_by_label("Your sign-in code").fill(begun.code)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_text("This study has no responses yet.").wait_for()
+    return page
+
+
+def bring_in(page: Page) -> None:
+    """Import a file after a look at it, and give the benchmark its place in the taxonomy."""
+    steps._part(page, "Import")
+    steps._upload(page, "answers.csv", responses())
+    page.get_by_text("6 new responses to 3 new instances").wait_for()
+    page.get_by_role("button", name="Import this file").click()
+    page.get_by_text("answers.csv: 6 responses imported").wait_for()
+    steps._part(page, "Material")
+    steps._choose(page, "Category", "Clinical Note Generation")
+    steps._choose(page, "Subcategory", PLACE)
+    page.get_by_role("button", name="Set place").click()
+    row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
+    expect(row).to_contain_text(PLACE)
+
+
+def invite(page: Page) -> dict[str, str]:
+    """Add two clinicians with codes of their own; return these."""
+    wait_settled(page)
+    page.get_by_role("link", name="People").click()
+    page.get_by_role("button", name="Add people").click()
+    page.get_by_label("Names, one a line").fill("\n".join(CLINICIANS))
+    page.get_by_text("Personal code", exact=True).click()
+    page.get_by_role("button", name="Add", exact=True).click()
+    handed = page.locator(".st-key-handed code")
+    expect(handed).to_have_count(len(CLINICIANS))
+    codes = dict(zip(CLINICIANS, handed.all_inner_texts(), strict=True))
+    page.get_by_role("button", name="Put away").click()
+    expect(handed).to_have_count(0)
+    return codes
+
+
+def design(page: Page) -> None:
+    """Look at the plan that both clinicians rate everything, and store it."""
+    wait_settled(page)
+    page.get_by_role("link", name="Study").click()
+    page.get_by_role("heading", name="Study", exact=True).wait_for()
+    steps._part(page, "Design")
+    page.get_by_role("button", name="Show the plan").click()
+    plan = page.get_by_role("table", name="Work of each clinician as planned")
+    expect(plan.get_by_role("row")).to_have_count(1 + len(CLINICIANS), timeout=4 * PATIENCE_MS)
+    page.get_by_role("button", name="Store this design").click()
+    page.get_by_text("assignments stored").wait_for()
+
+
+def rate(browser: Browser, server: Server, codes: dict[str, str]) -> None:
+    """Rate all in two browsers in turn; nothing tells either of authors or of anybody else."""
+    pages = {who: new_context(browser).new_page() for who in CLINICIANS}
+    heard = {who: wiretap.record(page) for who, page in pages.items()}
+    for who, page in pages.items():
+        sign_in(page, server, codes[who])
+    totals = {who: shown(page) for who, page in pages.items()}
+    for done in range(max(totals.values())):
+        for who, page in pages.items():
+            if done < totals[who]:
+                one(page, who, done, totals[who])
+    for who, page in pages.items():
+        page.get_by_role("heading", name="Thank you").wait_for()
+        page.context.close()
+        told = b"".join(heard[who])
+        others = [name for name in CLINICIANS if name != who]
+        assert [name for name in (*HIDDEN, *others) if name.encode() in told] == []
+        assert b"of the visit" in told
+
+
+def shown(page: Page) -> int:
+    """Return how many responses, hidden repeats with them, a clinician is to rate."""
+    found = re.search(r"0 of (\d+) rated", page.locator(".mj-count").inner_text())
+    assert found is not None
+    return int(found[1])
+
+
+def one(page: Page, who: str, done: int, total: int) -> None:
+    """Rate the response that is shown, by keys."""
+    wait_for_count(page, done, total)
+    text = page.get_by_role("region", name="Response to rate").inner_text()
+    found = NOTE.search(text)
+    assert found is not None
+    page.keyboard.type(READINGS[who][int(found[1])])
+    page.keyboard.press("Control+Enter")
+
+
+def hold_jury(page: Page, server: Server, stub: Stub) -> None:
+    """Write a panel, try it, ask what it costs, and let it rate."""
+    page.goto(f"{server.address}/lab")
+    page.get_by_role("button", name="Edit a copy").click()
+    lab.keep(page, lab.panel(stub))
+    page.get_by_role("region", name="Jurors of the panel ours").wait_for()
+    page.get_by_role("button", name="Probe the jurors").click()
+    probe = page.get_by_role("region", name="Probe", exact=True)
+    expect(probe).to_contain_text("b-model-returned", timeout=lab.WAIT_MS)
+    page.get_by_role("button", name="Estimate").click()
+    estimate = page.get_by_role("region", name="Estimate")
+    expect(estimate.get_by_role("row").last).to_contain_text("12", timeout=lab.WAIT_MS)
+    lab.start(page)
+    state = page.locator(".mj-state", has_text="complete")
+    expect(state).to_be_visible(timeout=lab.WAIT_MS)
+    expect(page.locator(".st-key-lab-run")).to_contain_text("12 of 12")
+
+
+def agree(page: Page, begun: Begun) -> dict[str, Any]:
+    """Open Agreement: its figures are the command's; return the jury's row."""
+    page.goto(f"{begun.server.address}/agreement")
+    page.locator(".mj-judged").wait_for(timeout=agreement.FIRST_MS)
+    rows = {row["scorer"]: row for row in begun.command("calibrate")["rows"]}
+    for scorer, name in (("jury", "Jury"), ("juror:a", "a"), ("juror:b", "b")):
+        heading = page.get_by_role("rowheader", name=name, exact=True)
+        row = page.get_by_role("row").filter(has=heading).first
+        expect(row.get_by_role("cell").first).to_have_text(f"{rows[scorer]['icc']:.3f}")
+    assert rows["jury"]["n_responses"] == 6
+    assert rows["jury"]["n_clinicians"] == 2
+    return rows["jury"]
+
+
+def hand_over(page: Page, server: Server, jury: dict[str, Any]) -> None:
+    """Save the report, the table, and the rubric, which nothing here validates."""
+    wait_settled(page)
+    agreement.view(page, "Report")
+    page.get_by_role("button", name="Make the report").click()
+    page.get_by_role("button", name="Report to read and print").wait_for(timeout=lab.WAIT_MS)
+    report = agreement.downloaded(page, "Report to read and print")
+    assert f"{jury['icc']:.3f}" in report
+    assert [name for name in MODELS if name in report] == []
+    table = csv.DictReader(io.StringIO(agreement.downloaded(page, "Table as CSV")))
+    assert {float(row["icc"]) for row in table if row["scorer"] == "jury"} == {jury["icc"]}
+    page.goto(f"{server.address}/rubrics?part=Export")
+    page.get_by_role("button", name="Make the files").click()
+    expect(page.get_by_text("Not validated", exact=True)).to_be_visible(timeout=lab.WAIT_MS)
+    expect(page.locator(".mj-verdict")).to_contain_text("6 responses")
+    with page.expect_download() as got:
+        page.get_by_role("button", name="Save the files").click()
+    packed = zipfile.ZipFile(io.BytesIO(Path(got.value.path()).read_bytes()))
+    told = "".join(packed.read(name).decode() for name in packed.namelist())
+    assert '"status": "not validated"' in told
+    assert '"status": "validated"' not in told
+    assert "6 responses" in told
