@@ -1,8 +1,8 @@
 """A coordinator invites, a clinician comes and rates, and nobody gets further than their role."""
 
-import hashlib
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from rating_server import (
@@ -19,10 +19,12 @@ from rating_server import (
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.util import calc_hash
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 from annotate import sessions
+from annotate.navigation import SCREENS, Screen
 from data.person import OPERATOR
 from data.queries import Person, person_by_code
 from data.schema import Role
@@ -139,9 +141,7 @@ def forced(server: Server, token: str, path: str) -> bytes:
     """Ask over a WebSocket of our own for a page by the name it would have; return all frames."""
     ask = BackMsg()
     ask.rerun_script.page_name = path
-    ask.rerun_script.page_script_hash = hashlib.md5(
-        path.encode(), usedforsecurity=False
-    ).hexdigest()
+    ask.rerun_script.page_script_hash = calc_hash(path)  # as Streamlit names its pages
     with connect(
         f"ws://127.0.0.1:{server.port}/_stcore/stream",
         origin=Origin(server.address),
@@ -156,6 +156,61 @@ def forced(server: Server, token: str, path: str) -> bytes:
             told += frame
             if ForwardMsg.FromString(frame).WhichOneof("type") == "script_finished":
                 return told
+
+
+STUDY = ("Lindqvist", "Okafor", "dr-one", "dr-other", "bench_hidden", "house_rubric", "No fever.")
+AUTHORS = ("gpt-9-secret", "llama-hidden")
+SEEN_BY = {
+    None: (),
+    Role.CLINICIAN: ("dr-one", "No fever."),
+    Role.RESEARCHER: ("Okafor", "dr-one", "dr-other", "bench_hidden", "house_rubric"),
+    Role.COORDINATOR: ("Lindqvist", "dr-one", "dr-other", "bench_hidden", "house_rubric"),
+}
+
+
+@pytest.fixture(scope="module")
+def tokens(study: Engine, coordinator: str) -> dict[Role | None, str]:
+    """Return a session of somebody of each role; nobody has one."""
+    reader = add_people(OPERATOR, study, ["Rita Okafor"], Role.RESEARCHER)[0].code
+    clinician = renew_access(OPERATOR, study, "dr-one").code
+    codes = {
+        Role.CLINICIAN: clinician,
+        Role.RESEARCHER: reader,
+        Role.COORDINATOR: renew_access(OPERATOR, study, COORDINATOR).code,
+    }
+    return {None: ""} | {
+        role: sessions.issue(study, signed_in(study, code)) for role, code in codes.items()
+    }
+
+
+@pytest.mark.parametrize("role", [*SEEN_BY])
+def test_every_screen_asked_for_by_name_is_given_to_its_roles_and_refused_to_all_others(
+    role: Role | None, server: Server, tokens: dict[Role | None, str]
+) -> None:
+    """One that is refused draws what the role may see anyway: its own first screen, or none."""
+    hidden = [*AUTHORS, *(word for word in STUDY if word not in SEEN_BY[role])]
+    first = next((one for one in SCREENS if role in one.roles), None)
+    for screen in (*SCREENS, "no-such-screen"):
+        path = screen if isinstance(screen, str) else screen.path
+        mine = screen if isinstance(screen, Screen) and role in screen.roles else first
+        told = forced(server, tokens[role], path)
+        if path != "people" or role is not Role.COORDINATOR:  # who manages people sees them all
+            assert (path, [word for word in hidden if word.encode() in told]) == (path, [])
+        heads = {one.title for one in SCREENS if f"<h1>{one.title}".encode() in told}
+        shown = {mine.title} if mine and mine.path != "rate" else set()
+        assert (path, heads) == (path, shown)
+        if role is None:
+            assert b"Signed out" in told
+
+
+@pytest.mark.parametrize("path", ["", *(one.path for one in SCREENS), "login", "join", "draft"])
+def test_who_is_not_signed_in_gets_no_word_of_the_study_over_http(
+    path: str, server: Server, codes: dict[str, str]
+) -> None:
+    answer = httpx2.get(f"{server.address}/{path}", follow_redirects=True)
+    told = answer.text + str(answer.headers) + str(answer.history)
+    assert [word for word in (*STUDY, *AUTHORS) if word in told] == []
+    assert path in ("join", "draft") or answer.url.path == "/login"
 
 
 def test_shutting_out_ends_an_open_page(page: Page, server: Server, study: Engine) -> None:
