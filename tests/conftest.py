@@ -7,10 +7,12 @@ from pathlib import Path
 
 import postgres
 import pytest
+import study_place
 from playwright.sync_api import Browser, BrowserContext, Page
 from rating_server import Server, chromium, new_context, serving
 from small import RESPONSES, Run
 from sqlalchemy import Engine
+from study_place import StudyIn
 
 from data.database import open_study
 from data.importers.responses import ResponseFile
@@ -24,16 +26,53 @@ from medjury import (
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 
+MARKS = {
+    "database": "works on a study, so it is worth a run on PostgreSQL too",
+    "first": "the first browser test of its file",
+}
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let a command leave its connection to a server open, as a process that ends may."""
     config.addinivalue_line("filterwarnings", f"ignore:{LEFT_OPEN}:ResourceWarning")  # in a test
     warnings.filterwarnings("ignore", LEFT_OPEN, ResourceWarning)  # after the last one
+    for name, meaning in MARKS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+    if postgres.wanted() and not hasattr(config, "workerinput"):
+        postgres.share()
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark whatever asks for a study, itself or by a fixture, and each file's first journey."""
+    begun: set[Path] = set()
+    for item in items:
+        asked = getattr(item, "fixturenames", ())
+        if "study_in" in asked:
+            item.add_marker("database")
+        if "study_file" in asked and postgres.wanted():
+            item.add_marker(pytest.mark.skip("about the file of a SQLite study"))
+        if item.get_closest_marker("e2e") and item.path not in begun:
+            begun.add(item.path)
+            item.add_marker("first")
+
+
+@pytest.fixture(scope="session")
+def study_in() -> StudyIn:
+    """Say where the study of a folder is, in a file or on a server."""
+    return study_place.study_in
 
 
 @pytest.fixture
-def url(tmp_path: Path) -> str:
-    return postgres.new_database() if postgres.wanted() else f"sqlite:///{tmp_path / 'study.db'}"
+def url(tmp_path: Path, study_in: StudyIn) -> Iterator[str]:
+    yield study_in(tmp_path)
+    study_place.leave(tmp_path)
+
+
+@pytest.fixture
+def study_file(url: str) -> Path:
+    """Return the SQLite file of the test's study; whoever asks for it skips on PostgreSQL."""
+    return Path(url.removeprefix("sqlite:///"))
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +85,7 @@ def empty_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def engine(url: str, empty_study: Path) -> Iterator[Engine]:
-    if not postgres.wanted():
+    if not postgres.wanted() and not Path(url.removeprefix("sqlite:///")).exists():
         shutil.copy(empty_study, url.removeprefix("sqlite:///"))
     engine = open_study(url, create=True)
     yield engine
@@ -96,10 +135,9 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def study(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
     """Return an empty study that all tests of a module share, as its server does."""
-    file = f"sqlite:///{tmp_path_factory.mktemp('e2e') / 'study.db'}"
-    engine = open_study(postgres.new_database() if postgres.wanted() else file, create=True)
+    engine = open_study(study_in(tmp_path_factory.mktemp("e2e")), create=True)
     yield engine
     engine.dispose()
 

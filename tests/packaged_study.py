@@ -1,7 +1,6 @@
 """A study with everything in it, and packages of it, for the tests of packages."""
 
 import csv
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 from small import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
+from study_place import StudyIn, all_rows, copy_study, study_in
 
 from data.card import Marked, Reply
 from data.database import open_study
@@ -32,10 +32,10 @@ ODD = "=1+1,\t\"said\"\r\n'quoted' \u00e9 \U0001f600 nul-free\rend"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
     """Make a study with odd texts, a masked author, clinicians, jurors, a metric and a reading."""
     folder = tmp_path_factory.mktemp("made")
-    url = f"sqlite:///{folder / 'study.db'}"
+    url = study_in(folder)
     with (folder / "responses.csv").open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file)
         lines.writerow(HEADER)
@@ -61,10 +61,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         main(["measure", "rouge-l", "--db", url])
     engine = open_study(url)
     _read_one(engine)
-    with engine.connect() as connection:
-        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     engine.dispose()
-    return folder / "study.db"
+    return url
 
 
 def _read_one(engine: Engine) -> None:
@@ -80,16 +78,16 @@ def _read_one(engine: Engine) -> None:
 
 
 @pytest.fixture
-def whole(made: Path, tmp_path: Path) -> Iterator[Engine]:
+def whole(made: str, url: str) -> Iterator[Engine]:
     """Return a study of the test's own, where `run` looks for it."""
-    shutil.copy(made, tmp_path / "study.db")
-    engine = open_study(f"sqlite:///{tmp_path / 'study.db'}")
+    copy_study(made, url)
+    engine = open_study(url)
     yield engine
     engine.dispose()
 
 
 def restored(tmp_path: Path, name: str = "there.db") -> tuple[str, str]:
-    return "--db", f"sqlite:///{tmp_path / name}"
+    return "--db", study_in(tmp_path, name)
 
 
 def packed(run: Run, tmp_path: Path, *options: str, name: str = "study.zip") -> Path:
@@ -100,14 +98,10 @@ def packed(run: Run, tmp_path: Path, *options: str, name: str = "study.zip") -> 
 
 
 def tables_of(url: str) -> dict[str, list[Any]]:
-    from sqlalchemy import create_engine, inspect
+    from sqlalchemy import create_engine
 
     engine = create_engine(url)
-    with engine.connect() as connection:
-        found = {
-            name: sorted(map(repr, connection.execute(text(f'SELECT * FROM "{name}"'))))  # noqa: S608
-            for name in inspect(engine).get_table_names()
-            if name not in ("event", "setting", "account", "access")
-        }
+    left = ("event", "setting", "account", "access")
+    found = {name: rows for name, rows in all_rows(engine).items() if name not in left}
     engine.dispose()
     return found

@@ -12,8 +12,6 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import count
@@ -73,12 +71,9 @@ def new_study(like: str = "") -> str:
     return url
 
 
-@contextmanager
-def study() -> Iterator[str]:
-    """Give an empty study and take it away again."""
-    url = new_study()
-    yield url
-    _control(f"DROP DATABASE {_database(url)} WITH (FORCE)")
+def drop(url: str) -> None:
+    """Take a study away, whoever still has it open."""
+    _control(f"DROP DATABASE IF EXISTS {_database(url)} WITH (FORCE)")
 
 
 def copy(like: str, to: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from small import Run
 from sqlalchemy import Engine, text
+from study_place import StudyIn, copy_study
 
 from data.queries.validation import behind, evidence
 from data.rubric import Rubric, read_rubric
@@ -61,13 +62,13 @@ def call(*arguments: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Path:
     """Make a study whose jury is validated, and its bundle, once: each test has copies."""
     folder = tmp_path_factory.mktemp("made")
     texts = dict(zip(("r.csv", "s.csv"), rows(), strict=True)) | {"ward.toml": PANEL}
     for name, body in texts.items():
         (folder / name).write_text(body, encoding="utf-8")
-    db = ("--db", f"sqlite:///{folder / 'study.db'}")
+    db = ("--db", study_in(folder))
     assert call("import", str(folder / "r.csv"), *db) == 0
     assert call("ratings", str(folder / "s.csv"), *db) == 0
     asked = (*EXPORT, "--panel", str(folder / "ward.toml"), "--out", str(folder / "out"))
@@ -76,8 +77,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def exported(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def exported(made: Path, tmp_path: Path, url: str, study_in: StudyIn) -> Path:
+    files = shutil.ignore_patterns("study.db*")
+    shutil.copytree(made, tmp_path, ignore=files, dirs_exist_ok=True)
+    copy_study(study_in(made), url)
     return tmp_path / "out"
 
 
@@ -171,7 +174,7 @@ def test_an_export_names_every_reason_why_it_is_no_validation(
 ) -> None:
     with engine.execution_options(writes=True).begin() as connection:
         for change in (
-            "UPDATE rater SET simulated = 1 WHERE handle IN ('dr-ude', 'llama')",
+            "UPDATE rater SET simulated = true WHERE handle IN ('dr-ude', 'llama')",
             "INSERT INTO setting (key, value) VALUES ('validated_responses', '61')",
             "UPDATE response SET text = 'x' WHERE id = 1",
         ):

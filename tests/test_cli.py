@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from small import RESPONSES, Run
 from sqlalchemy import Engine, text
+from study_place import StudyIn, nothing_stored
 
 from data.card import Reply
 from data.database import open_study
@@ -24,14 +25,16 @@ ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def demo(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> tuple[str, str]:
     """Make the demo study as a user would, in a process and a folder of its own."""
     folder = tmp_path_factory.mktemp("demo")
+    url = study_in(folder, "medjury.db")
     command = [sys.executable, "-m", "medjury", "demo", "--no-serve"]
     environment = {key: value for key, value in os.environ.items() if key != "MEDJURY_DB"}
+    environment |= {} if url.startswith("sqlite") else {"MEDJURY_DB": url}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return folder / "medjury.db", done.stdout
+    return url, done.stdout
 
 
 def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
@@ -42,7 +45,7 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 
-def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[Path, str]) -> None:
+def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[str, str]) -> None:
     _, said = demo
     assert "scored 225 of 225" in said
     assert "rouge-l: scored 69 of 75 responses, 6 have no reference" in said
@@ -50,8 +53,8 @@ def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[Path, str]
     assert "guest" in said
 
 
-def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[Path, str]) -> None:
-    rows = rows_of(run, "--db", f"sqlite:///{demo[0]}")
+def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[str, str]) -> None:
+    rows = rows_of(run, "--db", demo[0])
     assert all(list(row) == ROWS for row in rows.values())
     scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
     assert {"jury", "clinicians", "like_for_like", "metric:rouge-l"} <= scorers
@@ -59,8 +62,8 @@ def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[Path, 
     assert all("simulated" in row["note"] for row in rows.values())
 
 
-def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[Path, str]) -> None:
-    db = ("--db", f"sqlite:///{demo[0]}")
+def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[str, str]) -> None:
+    db = ("--db", demo[0])
     paper = rows_of(run, *db)["combined", "jury"]["icc"]
     published = rows_of(run, *db, "--method", "published")["combined", "jury"]["icc"]
     assert 0.3 < paper < 0.95
@@ -68,9 +71,9 @@ def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[Path, 
 
 
 def test_the_demo_again_renews_the_guests_code_and_changes_nothing_else(
-    run: Run, demo: tuple[Path, str]
+    run: Run, demo: tuple[str, str]
 ) -> None:
-    code, out, _ = run("demo", "--no-serve", "--db", f"sqlite:///{demo[0]}")
+    code, out, _ = run("demo", "--no-serve", "--db", demo[0])
     assert code == 0
     assert "guest" in out
     assert "scored 225 of 225 (75 responses x 3 jurors), 0 calls" in out
@@ -111,7 +114,7 @@ def test_jury_run_keeps_its_sums(run: Run, write: Write) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["calibrate"], "there is no study at"),
+        (["calibrate", "--db", "absent.db"], "there is no study at"),
         (["import", "absent.csv"], "absent.csv: No such file"),
         (["rubric", "show", "nonsense"], "generic"),
         (["jury", "run", "nonsense"], "nonsense"),
@@ -212,13 +215,13 @@ def rater_named(engine: Engine, handle: str) -> int:
 
 
 def test_the_option_before_a_command_beats_the_variable(
-    run: Run, tmp_path: Path, write: Write
+    run: Run, tmp_path: Path, write: Write, study_in: StudyIn, url: str
 ) -> None:
     path = write("responses.csv", RESPONSES)
-    other = f"sqlite:///{tmp_path / 'other.db'}"
+    other = study_in(tmp_path, "other.db")
     assert run("--db", other, "import", str(path))[0] == 0
-    assert (tmp_path / "other.db").exists()
-    assert not (tmp_path / "study.db").exists()
+    assert not nothing_stored(other)
+    assert nothing_stored(url)
     code, _, err = run("import", str(path), "--db", "")
     assert (code, "is empty" in err) == (2, True)
 
@@ -229,18 +232,18 @@ def test_a_benchmark_is_known_however_its_name_is_spelt(run: Run, write: Write) 
 
 
 def test_nothing_of_ones_own_is_mixed_into_the_demo(
-    run: Run, demo: tuple[Path, str], write: Write
+    run: Run, demo: tuple[str, str], write: Write
 ) -> None:
     path = write("responses.csv", RESPONSES)
-    code, _, err = run("import", str(path), "--db", f"sqlite:///{demo[0]}")
+    code, _, err = run("import", str(path), "--db", demo[0])
     assert code == 2
     assert "this is the demo study" in err
 
 
 def test_json_that_cannot_be_written_is_refused_before_the_work(
-    run: Run, demo: tuple[Path, str], tmp_path: Path
+    run: Run, demo: tuple[str, str], tmp_path: Path
 ) -> None:
-    code, out, err = run("calibrate", "--db", f"sqlite:///{demo[0]}", "--json", str(tmp_path))
+    code, out, err = run("calibrate", "--db", demo[0], "--json", str(tmp_path))
     assert (code, out) == (2, "")
     assert "--json" in err
 

@@ -22,6 +22,7 @@ def test_migrations_build_exactly_the_tables_of_the_schema(engine: Engine) -> No
         assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
 
 
+@pytest.mark.usefixtures("study_file")
 def test_sqlite_runs_in_wal_and_enforces_foreign_keys(engine: Engine) -> None:
     with engine.connect() as connection:
         assert connection.scalar(text("PRAGMA journal_mode")) == "wal"

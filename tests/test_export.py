@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from small import RESPONSES, Run
 from sqlalchemy import Engine
+from study_place import StudyIn
 
 from data.card import Marked, Reply
 from data.queries import next_task
@@ -101,7 +102,7 @@ def test_the_event_hashes_can_be_computed_from_the_file(
 
 
 def test_what_is_exported_and_imported_again_calibrates_to_the_last_digit(
-    run: Run, write: Write, tmp_path: Path
+    run: Run, write: Write, tmp_path: Path, study_in: StudyIn
 ) -> None:
     responses = "".join(
         f"i{n},visits,ctx,write,answer,r{n},model-{n % 3},answer {n}\n" for n in range(12)
@@ -119,7 +120,7 @@ def test_what_is_exported_and_imported_again_calibrates_to_the_last_digit(
     assert run("ratings", str(write("ratings.csv", "\n".join(ratings))))[0] == 0
     assert run("measure", "rouge-l")[0] == 0
     run("export", str(tmp_path / "out"))
-    fresh = ("--db", f"sqlite:///{tmp_path / 'fresh.db'}")
+    fresh = ("--db", study_in(tmp_path, "fresh.db"))
     run("import", str(path), *fresh)
     assert run("ratings", str(tmp_path / "out" / "ratings.csv"), *fresh)[0] == 0
     before, after = (run("calibrate", "--reps", "40", "--json", "-", *db)[1] for db in ((), fresh))

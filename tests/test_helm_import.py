@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import Run
 from sqlalchemy import Engine, text
+from study_place import all_rows
 
 from data.importers.helm import finished, read_runs
 from data.importers.helm.rating import verdict
@@ -139,7 +140,7 @@ def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_
     assert rows(engine, "SELECT COUNT(*), MIN(score), MAX(comment) FROM rating") == [
         (8, 4, "so clarity")
     ]
-    assert rows(engine, "SELECT context, prompt, reference FROM instance LIMIT 1") == [
+    assert rows(engine, "SELECT context, prompt, reference FROM instance ORDER BY id LIMIT 1") == [
         ("What helps patient 1?", "Answer.", "Rest.")
     ]
 
@@ -147,18 +148,16 @@ def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_
 def test_a_run_imported_twice_changes_nothing(run: Run, engine: Engine, tmp_path: Path) -> None:
     folder = run_folder(tmp_path, [state(1), state(2, {"gpt": scores(4)})])
     run("import", str(folder))
-    tables = ("event", "rating", "attempt", "response")
-    before = [rows(engine, f"SELECT * FROM {name}") for name in tables]  # noqa: S608
+    before = all_rows(engine)
     code, out, _ = run("import", str(folder))
     assert (code, "nothing changed" in out) == (0, True)
-    assert [rows(engine, f"SELECT * FROM {name}") for name in tables] == before  # noqa: S608
+    assert all_rows(engine) == before
     assert run("verify")[0] == 0
 
 
 def test_the_author_stands_in_its_own_table_only(run: Run, engine: Engine, tmp_path: Path) -> None:
     run("import", str(run_folder(tmp_path, [state(1, {"gpt": scores(9)})])))
-    names = [one for (one,) in rows(engine, "SELECT name FROM sqlite_master WHERE type = 'table'")]
-    with_it = [one for one in names if "writer" in str(rows(engine, f'SELECT * FROM "{one}"'))]  # noqa: S608
+    with_it = [name for name, found in all_rows(engine).items() if "writer" in str(found)]
     assert with_it == ["authorship"]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from small import Run
 from sqlalchemy import Engine
+from study_place import nothing_stored
 from test_helm_import import TEMPLATE, rows, run_folder, scores, state
 
 from data.rubrics.files import write_rubrics
@@ -72,14 +73,14 @@ def without_id(folder: Path) -> Path:
     ],
 )
 def test_what_is_no_whole_run_ends_with_one_message_and_nothing_written(
-    run: Run, tmp_path: Path, change: Callable[[Path], Path], said: str
+    run: Run, tmp_path: Path, change: Callable[[Path], Path], said: str, url: str
 ) -> None:
     folder = change(run_folder(tmp_path, [state(1)]))
     code, out, err = run("import", str(folder))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert re.search(said, err), err
     assert SECRET not in err
-    assert not (tmp_path / "study.db").exists()
+    assert nothing_stored(url)
 
 
 def test_a_folder_without_runs_is_refused_by_name(run: Run, tmp_path: Path) -> None:
@@ -108,11 +109,13 @@ def test_a_suite_is_taken_whole_and_what_is_no_rated_run_is_named(
     assert rows(engine, "SELECT COUNT(*) FROM rubric") == [(1,)]
 
 
-def test_one_unreadable_run_of_several_and_nothing_is_imported(run: Run, tmp_path: Path) -> None:
+def test_one_unreadable_run_of_several_and_nothing_is_imported(
+    run: Run, tmp_path: Path, url: str
+) -> None:
     one = run_folder(tmp_path / "a", [state(1)])
     two = cut(run_folder(tmp_path / "b", [state(2)]))
     assert run("import", str(one), str(two))[0] == 2
-    assert not (tmp_path / "study.db").exists()
+    assert nothing_stored(url)
 
 
 def test_a_contradiction_in_the_last_run_takes_the_first_one_back(
@@ -152,11 +155,11 @@ def test_a_rubric_taken_from_helm_itself_is_the_same_one(
     assert "crfm-helm 0.5.16" in rows(engine, "SELECT version FROM rubric")[0][0]
 
 
-def test_a_rubric_with_another_prompt_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_rubric_with_another_prompt_is_refused(run: Run, tmp_path: Path, url: str) -> None:
     rubric = rubric_folder(tmp_path, TEMPLATE.replace("Rate", "Judge"))
     code, _, err = run("import", str(run_folder(tmp_path, [state(1)])), "--rubric", rubric)
     assert (code, "asked with another prompt" in err) == (2, True)
-    assert not (tmp_path / "study.db").exists()
+    assert nothing_stored(url)
 
 
 def test_a_redacted_prompt_must_be_named_and_may_be(run: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from small import Run
+from study_place import nothing_stored
 from test_inspect_import import LOGS, SECRET, as_json, figures, whole
 
 
@@ -109,7 +110,7 @@ def damaged(folder: Path) -> Path:
     ],
 )
 def test_what_is_no_whole_log_is_refused_by_name_and_nothing_is_written(
-    make: Callable[[Path], Path], said: str, run: Run, tmp_path: Path
+    make: Callable[[Path], Path], said: str, run: Run, tmp_path: Path, url: str
 ) -> None:
     path = make(tmp_path)
     code, out, err = run("import", str(path))
@@ -118,14 +119,14 @@ def test_what_is_no_whole_log_is_refused_by_name_and_nothing_is_written(
     assert re.search(said, told), told
     assert "Traceback" not in err
     assert SECRET not in err
-    assert not (tmp_path / "study.db").exists()
+    assert nothing_stored(url)
 
 
-def test_one_bad_log_of_several_leaves_all_of_them_out(run: Run, tmp_path: Path) -> None:
+def test_one_bad_log_of_several_leaves_all_of_them_out(run: Run, tmp_path: Path, url: str) -> None:
     code, _, err = run("import", str(LOGS / "note_a.eval"), str(cut("note_a.json")(tmp_path)))
     assert code == 2
     assert "nothing was imported" in " ".join(err.split())
-    assert not (tmp_path / "study.db").exists()
+    assert nothing_stored(url)
 
 
 def test_a_sample_with_another_text_under_a_known_id_is_refused(run: Run, tmp_path: Path) -> None:

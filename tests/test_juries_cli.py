@@ -2,7 +2,6 @@
 
 import json
 import math
-import sqlite3
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 from small import Run
 from sqlalchemy import Engine
 from sqlmodel import select
+from study_place import StudyIn, copy_study
 
 from data.database import reading
 from data.queries import benchmarks
@@ -34,9 +34,10 @@ ROW += ["on_front", "n_responses", "note"]
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
     """Make a study of 30 responses on two benchmarks, two clinicians, three jurors; one score is lost."""
     folder = tmp_path_factory.mktemp("juries")
+    url = study_in(folder)
     random = np.random.default_rng(0)
     lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
     scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
@@ -53,23 +54,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command, text in (("import", lines), ("ratings", scores)):
         (folder / f"{command}.csv").write_text("\n".join(text))
         with pytest.raises(SystemExit) as ended:
-            main(
-                [
-                    "--db",
-                    f"sqlite:///{folder / 'study.db'}",
-                    command,
-                    str(folder / f"{command}.csv"),
-                ]
-            )
+            main(["--db", url, command, str(folder / f"{command}.csv")])
         assert not ended.value.code
-    return folder / "study.db"
+    return url
 
 
 @pytest.fixture
-def study(run: Run, filled: Path, tmp_path: Path) -> Run:
+def study(run: Run, filled: str, url: str) -> Run:
     """Return what runs a command on a copy of the filled study."""
-    with sqlite3.connect(filled) as source, sqlite3.connect(tmp_path / "study.db") as copy:
-        source.backup(copy)
+    copy_study(filled, url)
     return run
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from small import Run
 from sqlalchemy import Engine, text
+from study_place import all_rows
 
 from data.importers.medhelm_ratings import plain, pseudonym
 
@@ -61,9 +62,10 @@ def ratings(engine: Engine) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in held.execute(text(query))]
 
 
-def everything(folder: Path) -> bytes:
-    """Return every byte of the study's files."""
-    return b"".join(path.read_bytes() for path in sorted(folder.glob("study.db*")))
+def everything(engine: Engine, folder: Path) -> bytes:
+    """Return all that is stored, and every byte of the study's files where it has some."""
+    files = [path.read_bytes() for path in sorted(folder.glob("study.db*"))]
+    return str(all_rows(engine)).encode() + b"".join(files)
 
 
 def test_rows_are_matched_by_dataset_instance_and_model(
@@ -95,10 +97,10 @@ def test_rows_without_a_response_here_are_left_out_and_named(given: Run, write: 
 
 
 def test_no_name_is_in_the_study_nor_on_the_screen(
-    given: Run, write: Write, tmp_path: Path
+    given: Run, write: Write, tmp_path: Path, engine: Engine
 ) -> None:
     told = "".join(given("ratings", str(write("m.csv", table())), "--format", "medhelm")[1:])
-    stored = everything(tmp_path)
+    stored = everything(engine, tmp_path)
     assert b"clinician-" in stored
     for name in NAMES:
         assert name not in told

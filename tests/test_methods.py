@@ -69,7 +69,7 @@ def test_no_author_and_no_text_is_quoted(written: str) -> None:
 def test_simulated_raters_are_said_first(whole: Engine) -> None:
     assert "Simulated" not in page(known_of(whole, reps=20))
     with Session(whole) as session:
-        session.execute(text("UPDATE rater SET simulated = 1 WHERE handle = 'dr_a'"))
+        session.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr_a'"))
         session.commit()
     lines = page(known_of(whole, reps=20)).splitlines()
     assert lines[2].startswith(

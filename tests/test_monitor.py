@@ -290,7 +290,7 @@ def test_simulated_raters_are_called_so_wherever_a_figure_shows(
 ) -> None:
     studied(3, 20, 3)
     with engine.execution_options(writes=True).begin() as connection:
-        connection.execute(text("UPDATE rater SET simulated = 1 WHERE handle = 'dr1'"))
+        connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr1'"))
     run("calibrate", *QUICK, "--freeze")
     said = run("monitor", *QUICK)[1]
     assert "(method paper, simulated)" in said

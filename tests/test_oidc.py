@@ -13,7 +13,6 @@ from sqlalchemy import Engine
 
 from annotate import oidc, sessions
 from data import queries, store
-from data.database import open_study
 from data.errors import BadInput
 from data.person import OPERATOR, Person
 from data.store import Slot, add_people, assign, end_access, renew_access
@@ -77,9 +76,9 @@ def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path
 )
 @pytest.mark.parametrize("verified", [True, False])
 def test_a_hospital_account_signs_in_only_with_a_verified_address(
-    page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: bool
+    page: Page, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: bool
 ) -> None:
-    study = open_study(f"sqlite:///{tmp_path / 'study.db'}", create=True)
+    study = engine
     build(study, [row(1, "No fever.")], ["dr-first"], rubric())
     add_people(OPERATOR, study, ["dr-oidc"], email="dr.oidc@ward.example")
     assign(study, [Slot("dr-oidc", 1, 0)], seed=0)

@@ -11,6 +11,7 @@ import pytest
 from packaged_study import made, packed, restored, tables_of, whole
 from small import Run
 from sqlalchemy import Engine
+from study_place import nothing_stored
 
 __all__ = ["made", "whole"]
 
@@ -97,10 +98,7 @@ def test_a_strangers_package_is_refused_with_one_message(
     assert err.startswith("medjury: ")
     assert len(err.strip().splitlines()) == 1
     assert "Mrs Doe" not in err
-    if (tmp_path / "there.db").exists():
-        assert not any(
-            rows for name, rows in tables_of(there[1]).items() if name != "alembic_version"
-        )
+    assert nothing_stored(there[1]) or not any(tables_of(there[1]).values())
 
 
 def test_a_package_that_is_cut_off_or_is_none_is_refused(
@@ -120,7 +118,7 @@ def test_a_package_that_is_cut_off_or_is_none_is_refused(
     flipped[len(body) // 3] ^= 0xFF
     path.write_bytes(flipped)
     assert run("import", str(path), *restored(tmp_path))[0] == 2
-    assert not (tmp_path / "there.db").exists()
+    assert nothing_stored(restored(tmp_path)[1])
 
 
 def test_a_link_in_a_package_is_refused(run: Run, whole: Engine, tmp_path: Path) -> None:

@@ -26,9 +26,9 @@ WRITING = [
 @pytest.mark.parametrize("command", WRITING, ids=" ".join)
 @pytest.mark.parametrize("ending", ["", "-wal", "-shm", "-journal"])
 def test_no_output_is_written_over_a_study(
-    command: list[str], ending: str, run: Run, engine: Engine, tmp_path: Path
+    command: list[str], ending: str, run: Run, engine: Engine, study_file: Path
 ) -> None:
-    to = tmp_path / f"study.db{ending}"
+    to = study_file.with_name(f"study.db{ending}")
     before = to.read_bytes() if to.exists() else None
 
     code, out, err = run(*command, str(to))
@@ -39,9 +39,9 @@ def test_no_output_is_written_over_a_study(
     assert run("verify")[0] == 0
 
 
-def test_a_link_to_a_study_is_the_study(run: Run, engine: Engine, tmp_path: Path) -> None:
-    link = tmp_path / "report.json"
-    link.symlink_to(tmp_path / "study.db")
+def test_a_link_to_a_study_is_the_study(run: Run, engine: Engine, study_file: Path) -> None:
+    link = study_file.with_name("report.json")
+    link.symlink_to(study_file)
     assert "SQLite database" in run("settings", "--json", str(link))[2]
 
 

@@ -139,7 +139,7 @@ def test_a_difference_out_of_reach_and_one_beyond_no_agreement_say_so(run: Run) 
         (("--icc", "0.5", "--responses", "200", "--population", "100"), "--population"),
         (("--icc", "0.5", "--jurors", "gpt"), "--jurors"),
         (("--icc", "0.5", "--db", "x.db"), "--db"),
-        (("--pilot",), "there is no study at"),
+        (("--pilot", "--db", "absent.db"), "there is no study at"),
         (("--icc", "0.5", "--json", "absent/x.json"), "not a file in a folder that exists"),
     ],
 )
@@ -227,7 +227,9 @@ def pilot(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("pilot")
-def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(run: Run, tmp_path: Path) -> None:
+def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
+    run: Run, tmp_path: Path, url: str
+) -> None:
     body = planned(run, "--pilot")
     table = tmp_path / "table.json"
     assert run("calibrate", "--json", str(table))[0] == 0
@@ -240,15 +242,15 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(run: Run, tmp_pa
     with_ledger = run("verify")
     assert with_ledger[0] == 0
 
-    entries = tried(open_study(f"sqlite:///{tmp_path / 'study.db'}"))
+    entries = tried(open_study(url))
     assert [(entry.jurors, entry.times) for entry in entries] == [(("gpt",), 2)]
 
 
 @pytest.mark.usefixtures("pilot")
 def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
-    run: Run, tmp_path: Path
+    run: Run, tmp_path: Path, url: str
 ) -> None:
-    engine = open_study(f"sqlite:///{tmp_path / 'study.db'}")
+    engine = open_study(url)
     invite(engine, ["dr_c"])
     with Session(engine) as session:
         rater = session.exec(select(Rater.id).where(Rater.handle == "dr_c")).one()

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small import Run
+from study_place import StudyIn
 
 from data.importers.helm_rubrics import HelmRubrics, read_helm
 from data.rubric import Criterion, Rubric, Scale, read_rubric
@@ -33,7 +34,9 @@ def wheel(root: Path) -> Path:
     return path
 
 
-def test_the_command_writes_rubrics_that_a_study_takes(run: Run, tmp_path: Path) -> None:
+def test_the_command_writes_rubrics_that_a_study_takes(
+    run: Run, tmp_path: Path, study_in: StudyIn
+) -> None:
     helm, out = wheel(tmp_path), tmp_path / "new" / "rubrics"
     code, said, err = run("rubric", "import-helm", str(helm), "--out", str(out))
     assert code == 0, err
@@ -41,9 +44,7 @@ def test_the_command_writes_rubrics_that_a_study_takes(run: Run, tmp_path: Path)
     assert "not taken: aci_bench: not in this release" in said
     assert "1 rubric in" in said
     assert read_rubric(out / "letter") == read_helm(str(helm)).rubrics["letter"]
-    code, said, err = run(
-        "rubric", "add", str(out / "letter"), "--db", f"sqlite:///{tmp_path}/s.db"
-    )
+    code, said, err = run("rubric", "add", str(out / "letter"), "--db", study_in(tmp_path, "s.db"))
     assert (code, "helm_letter version crfm-helm 0.5.9 is in" in said) == (0, True), err
     assert [one.name for one in out.parent.iterdir()] == ["rubrics"]
 

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 from rating_server import Server, build, row, rubric, serving
 from sqlalchemy import Engine
+from study_place import StudyIn
 
 from annotate.server import serve
 from annotate.signin import SLOWER, WRONG
@@ -24,8 +25,8 @@ from data.store import Way, add_people
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = open_study(f"sqlite:///{tmp_path_factory.mktemp('signin') / 'study.db'}", create=True)
+def engine(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+    engine = open_study(study_in(tmp_path_factory.mktemp("signin")), create=True)
     yield engine
     engine.dispose()
 

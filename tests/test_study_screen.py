@@ -14,6 +14,7 @@ from rating_server import FULL, build, codes_of, row, rubric
 from small import RESPONSES, Run
 from sqlalchemy import Engine
 from sqlmodel import Session, select
+from study_place import StudyIn, all_rows
 
 from annotate.screens import study_design, study_intake
 from annotate.screens.study_intake import Upload
@@ -42,26 +43,21 @@ def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
     return Upload(name, text.encode(), **({"rubric": "", "benchmark": ""} | chosen))
 
 
-def dump(engine: Engine) -> str:
-    with engine.connect() as connection:
-        return "\n".join(connection.connection.driver_connection.iterdump())  # type: ignore[union-attr]
-
-
 def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> None:
-    before = dump(small_study)
+    before = all_rows(small_study)
     more = RESPONSES.replace("r1", "s1").replace("r2", "s2").replace(",visits,", ",letters,")
     seen, added = study_intake.try_response_file(small_study, OPERATOR, upload(more))
     assert (added.responses, added.instances, added.benchmarks) == (4, 2, {"letters": "generic"})
     assert (seen.responses["letters"], seen.instances["letters"], seen.models) == (4, 2, 2)
     ratings, empty = study_intake.try_rating_file(small_study, OPERATOR, upload(RATINGS))
     assert (ratings.added, ratings.raters, empty) == (2, ["dr-x"], 1)
-    assert dump(small_study) == before
+    assert all_rows(small_study) == before
 
 
 def test_an_upload_changes_what_the_command_changes(
-    engine: Engine, tmp_path: Path, run: Run, write: Callable[[str, str], Path]
+    engine: Engine, tmp_path: Path, run: Run, write: Callable[[str, str], Path], study_in: StudyIn
 ) -> None:
-    other = open_study(f"sqlite:///{tmp_path / 'other.db'}", create=True)
+    other = open_study(study_in(tmp_path, "other.db"), create=True)
     run("import", str(write("answers.csv", NAMED)))
     run("ratings", str(write("ratings.csv", RATINGS)))
     assert study_intake.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
@@ -114,7 +110,7 @@ def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
 
 @pytest.mark.parametrize("person", [RESEARCHER, CLINICIAN], ids=["researcher", "clinician"])
 def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person) -> None:
-    before = dump(small_study)
+    before = all_rows(small_study)
     plan = PlannedWork((), (), 2, 0)
     for act in (
         lambda: study_intake.try_response_file(small_study, person, upload(NAMED)),
@@ -129,7 +125,7 @@ def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person)
     ):
         with pytest.raises(NotAllowed):
             act()
-    assert dump(small_study) == before
+    assert all_rows(small_study) == before
 
 
 def test_a_clinician_reads_nothing_of_the_study(small_study: Engine) -> None:
