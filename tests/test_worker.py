@@ -6,6 +6,7 @@ import pytest
 from report_study import rated
 from small import Run
 from sqlalchemy import Engine
+from study_place import StudyIn
 
 from annotate import worker
 from annotate.worker import ask
@@ -64,8 +65,10 @@ def test_figures_that_left_a_trace_in_the_ledger_are_not_asked_for_again(
     assert ask(OPERATOR, engine, "calibrate", "--reps", "20") is first
 
 
-def test_two_studies_have_answers_of_their_own(engine: Engine, tmp_path: object) -> None:
-    other = open_study(f"sqlite:///{tmp_path}/other.db", create=True)
+def test_two_studies_have_answers_of_their_own(
+    engine: Engine, tmp_path: Path, study_in: StudyIn
+) -> None:
+    other = open_study(study_in(tmp_path, "other.db"), create=True)
     first = ask(OPERATOR, engine, "calibrate")
     assert ask(OPERATOR, other, "calibrate") is not first
     assert first in worker._answers.values()
