@@ -27,16 +27,8 @@ RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 FORMULAS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "=1")
 # What makes code or objects of the data it reads, or hands a text to a shell.
 NEVER_IMPORTED = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "yaml", "tarfile"}
-NEVER_CALLED = {
-    "eval",
-    "exec",
-    "compile",
-    "system",
-    "popen",
-    "extractall",
-    "extract",
-    "read_pickle",
-}
+NEVER_CALLED = {"eval", "exec", "compile", "__import__"}
+NEVER_A_METHOD = {"system", "popen", "extractall", "extract", "read_pickle", "unsafe_load"}
 YEAR = 365 * 24 * 3600
 
 
