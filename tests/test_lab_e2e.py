@@ -124,6 +124,27 @@ def test_a_jury_is_chosen_tried_priced_run_watched_stopped_and_taken_up_again(
     assert (run.by, run.code, run.order.cap) == ("Rita", 1, 5.0)
 
 
+def test_the_box_for_batches_orders_them_and_the_run_says_so(
+    browser: Browser, server: Server, study: Engine, codes: dict[str, str]
+) -> None:
+    page = enter(browser, server, codes["Boss"])
+    page.goto(f"{server.address}/lab?panel=simulated")
+    box = page.get_by_role("checkbox", name="In batches, half price")
+    expect(box).not_to_be_checked()
+    page.get_by_text("In batches, half price").click()
+    expect(box).to_be_checked()
+    wait_run(page)
+    card = page.locator(".st-key-lab-run")
+    expect(card).to_contain_text("Run of the panel simulated")
+    expect(card).to_contain_text("in batches")
+    expect(page.locator(".mj-state", has_text="running")).to_have_count(0, timeout=WAIT_MS)
+    expect(card).to_contain_text("a simulated juror has no batches and costs nothing")
+    run = last_run(OPERATOR, study)
+    assert run is not None
+    assert run.order.batch
+    page.context.close()
+
+
 def quick(seen: Seen) -> Do:
     """Answer at once; the same response is refused again."""
     refused = seen.model == "b-model" and "Response 1." in seen.prompt
