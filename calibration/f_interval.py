@@ -61,8 +61,12 @@ def absolute_interval(
 
     Satterthwaite's degrees of freedom for the combination of columns and error, as in
     McGraw & Wong (1996), table 7, for ICC(A,1); then stepped up to k by Spearman-Brown.
+    NaN where the mean square of rows is 0: F is then 0 whatever the error, so that both ends
+    would be the estimate itself.
     """
     rows, columns, error = mean_squares
+    if not rows:
+        return UNDEFINED
     single = (rows - error) / (rows + (k - 1) * error + k * (columns - error) / n or math.nan)
     if not math.isfinite(single) or single >= 1:
         return UNDEFINED
@@ -75,7 +79,7 @@ def absolute_interval(
     spread = k * columns + (k * n - k - n) * error
     # With hardly any freedom the quantiles are infinite: divide by them, and never take inf * 0.
     least = n * (rows / low - error) / (spread + n * rows / low)
-    most = n * (rows - error / high) / (spread / high + n * rows) if rows else -n * error / spread
+    most = n * (rows - error / high) / (spread / high + n * rows)
     return Interval(spearman_brown(float(least), k), spearman_brown(float(most), k))
 
 

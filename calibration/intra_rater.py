@@ -45,6 +45,9 @@ def intra_rater_row(scope: Scope) -> Row:
 def _notes(scope: Scope, pairs: Array) -> Iterator[str]:
     found, scores = scope.repeats.composites, scope.repeats.scores
     yield why_no_icc(pairs)
+    if not why_no_icc(pairs):
+        yield notes.few_repeats(len(pairs))
+        yield "" if float(mean_squares(pairs).rows) else notes.NO_F
     yield from notes.same_again(scores)
     if found["rater"].nunique() > 1:
         yield notes.own_means(intra_rater_icc(pairs - _own_means(scope)[:, None])[0])
@@ -83,7 +86,7 @@ def intra_rater_icc(pairs: Array) -> tuple[float, Interval]:
         (MS_rows - MS_error) / (MS_rows + MS_error + 2 (MS_columns - MS_error) / n).
         Absolute agreement: a clinician who is stricter the second time loses by it. NaN
         with fewer than 3 repeats or where all composites are the same; no interval where
-        every repeat is identical.
+        every repeat is identical, or where all pairs have the same mean.
 
     References
     ----------

@@ -15,6 +15,7 @@ from calibration.scores import Array
 LEAST_PAIRS = 6  # resamples of fewer pairs say little more than their least and greatest ICC
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 MANY = 0.05  # of the resamples
+NO_F = "no F interval: the mean square between responses is 0, all pairs have the same mean"
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
 
 
@@ -217,6 +218,11 @@ def own_means(icc: float) -> str:
     if not np.isfinite(icc):
         return ""
     return f"with each clinician's own mean taken out, ICC(A,1) {icc:z.3f}"
+
+
+def few_repeats(number: int) -> str:
+    """Call an ICC of a handful of repeats fragile."""
+    return f"fragile: {number} repeats, fewer than {FRAGILE}" if number < FRAGILE else ""
 
 
 def unpaired(number: int) -> str:

@@ -82,8 +82,9 @@ def _cells(row: Row) -> list[str]:
 
 
 def _fragile(row: Row) -> bool:
-    """Tell whether a comparison like for like, or a pair, rests on a handful of responses."""
-    return row["scorer"] in ("clinicians", "like_for_like") and "fragile: " in row["note"]
+    """Tell whether a comparison like for like, a pair or a repeat rests on a handful."""
+    compared = row["scorer"] in ("clinicians", "like_for_like", "intra_rater")
+    return compared and "fragile: " in row["note"]
 
 
 def _narrow(scorer: str, icc: str, boot: str, exact: str, scored: str, rho: str) -> list[str]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.f_interval import f_interval, spearman_brown
+from calibration.f_interval import absolute_interval, f_interval, spearman_brown
+from calibration.icc import icc_table
 
 
 @pytest.mark.parametrize(
@@ -44,6 +45,14 @@ def test_a_negative_limit_is_not_cut_at_zero():
 def test_without_an_icc_there_is_no_interval(icc, n):
     assert math.isnan(f_interval(icc, n).low)
     assert math.isnan(f_interval(icc, n).high)
+
+
+def test_rows_without_variance_have_no_interval_of_absolute_agreement():
+    ends = absolute_interval((0.0, 0.3, 0.5), 3, 2)
+    assert math.isnan(ends.low)
+    assert math.isnan(ends.high)
+    table = icc_table(np.array([[1, 2], [2, 1], [2, 1], [1, 2]], dtype=float))
+    assert table[["low", "high"]].isna().all(axis=None)
 
 
 def test_it_covers_what_it_says():

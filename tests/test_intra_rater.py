@@ -105,9 +105,21 @@ def test_a_resample_has_the_icc_of_the_repeats_it_draws(pairs, seed):
     assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_repeats_that_mirror_each_other_have_an_icc_and_warn_of_nothing():
-    # The first readings differ, their means do not: MS_rows is 0, and the F quantiles infinite.
-    assert intra_rater_icc(np.array([[1, 2], [2, 1], [2, 1]], dtype=float))[0] == pytest.approx(-2)
+def test_repeats_whose_means_are_all_the_same_have_an_icc_and_no_f_interval():
+    # MS_rows is 0: both ends of the F interval would be the estimate, as if it were certain.
+    icc, ends = intra_rater_icc(np.array([[1, 2], [2, 1], [2, 1]], dtype=float))
+    assert icc == pytest.approx(-2)
+    assert np.isnan([ends.low, ends.high]).all()
+    again = {("dr_a", 0): (2, 2), ("dr_a", 1): (1, 1), ("dr_a", 5): (2, 2)}
+    scores = study(again)
+    first = (scores.ratings["rater"] == "dr_a") & (scores.ratings["pass_"] == 0)
+    for name, score in (("aci-0", 1), ("aci-1", 2), ("aci-5", 1)):
+        scores.ratings.loc[first & (scores.ratings["response_id"] == name), "score"] = score
+    found = row(scores)
+    assert found.icc == pytest.approx(-2)
+    assert np.isnan([found.f_low, found.f_high]).all()
+    assert "fragile: 3 repeats, fewer than 10" in found.note
+    assert "no F interval: the mean square between responses is 0" in found.note
 
 
 def test_an_icc_of_minus_one_is_defined_although_that_of_the_mean_is_not():

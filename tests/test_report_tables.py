@@ -109,7 +109,10 @@ def test_a_table_of_some_simulated_raters_calls_only_their_rows_no_evidence():
 def test_a_mean_over_pairs_of_few_responses_is_called_fragile():
     rows = [{**one, "scorer": "clinicians"} for one in hostile("x")]
     rows[0]["note"] = "fragile: 3 of 4 pairs share fewer than 10 responses"
-    assert "Clinicians, by pairs, fragile &" in latex(rows, "how")
+    text = latex(rows, "how")
+    assert "Clinicians, by pairs, fragile &" in text
+    assert "by pairs, fragile: 3 of 4 pairs share fewer than 10 responses" in text
+    assert "fragile: fragile" not in text
 
 
 def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():

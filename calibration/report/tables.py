@@ -24,7 +24,8 @@ Cell = Callable[[Row], str]
 SCORED = "scored "
 SEVERAL = re.compile(r"^\d+ responses from \d+ instances?: ")
 KIND = re.compile(r"(?:^|(?<=[\s(]))(?:metric|juror):(?=\w)")  # before a scorer's name
-COMPARISONS = ("clinicians", "like_for_like")  # means over few comparisons, each on few responses
+COMPARISONS = ("clinicians", "like_for_like", "intra_rater")  # each may rest on a handful
+FRAGILE = "fragile: "  # begins a note; the row's name says it too
 EMPTY = "\N{EN DASH}"
 
 
@@ -91,8 +92,7 @@ class Shape:
         return Table(caption, columns, groups, tuple(told(said)), frozenset(self.words))
 
     def _named(self, row: Row) -> str:
-        is_fragile = row.get("scorer") in COMPARISONS and "fragile: " in row["note"]
-        return scorer(f"{row[self.about]}") + (", fragile" if is_fragile else "")
+        return scorer(f"{row[self.about]}") + (", fragile" if _is_fragile(row) else "")
 
     def _marked(self, row: Row) -> str:
         return marked(self._named(row), row)
@@ -100,8 +100,14 @@ class Shape:
     def _notes(self, row: Row) -> tuple[str, ...]:
         left_out = (SIMULATED, SCORED, *self.in_columns)
         notes = [one for one in row["note"].split("; ") if one and not one.startswith(left_out)]
+        if _is_fragile(row):
+            notes = [one.removeprefix(FRAGILE) for one in notes]
         plain = (KIND.sub("", one) for one in notes)
         return tuple(SEVERAL.sub("several responses of an instance: ", one) for one in plain)
+
+
+def _is_fragile(row: Row) -> bool:
+    return row.get("scorer") in COMPARISONS and FRAGILE in row["note"]
 
 
 def place(benchmark: str) -> str:
