@@ -151,6 +151,7 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     wait_settled(rita)
     rita.keyboard.press("n")
     expect(rita.locator(".mj-at")).to_contain_text("2 of 3")
+    stepped_by_keys(rita)
     rita.locator(".st-key-calls").get_by_text("b", exact=True).click()
     expect(rita.locator(".mj-call")).to_contain_text("refused")
     link = rita.url
@@ -169,6 +170,24 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     told = rita.content()
     assert "gpt-9-secret" not in told
     assert "dr-real-name" not in told
+
+
+def stepped_by_keys(page: Page) -> None:
+    """Go on, back by P, to the list by B, and return to the second response."""
+    for key, place in (("n", "3 of 3"), ("p", "2 of 3"), ("p", "1 of 3")):
+        wait_settled(page)
+        page.keyboard.press(key)
+        expect(page.locator(".mj-at")).to_contain_text(place)
+    wait_settled(page)
+    page.keyboard.press("b")
+    page.locator(".mj-compared").wait_for()
+    wait_settled(page)
+    page.get_by_role("link", name="resp-hidden-1").click()
+    expect(page.locator(".mj-at")).to_contain_text("1 of 3")
+    wait_settled(page)
+    page.keyboard.press("n")
+    expect(page.locator(".mj-at")).to_contain_text("2 of 3")
+    wait_settled(page)
 
 
 def test_a_clinician_cannot_open_it(
