@@ -31,36 +31,14 @@ from rating_server import (
     wait_for_count,
     wait_settled,
 )
-from stub_llm import Do, Seen, Stub, verdict
+from six_notes import MODELS, NOTE, READINGS, juror, responses
+from stub_llm import Stub
 
 pytestmark = pytest.mark.e2e
 CODE = re.compile(r"\b\w{4}(?:-\w{4}){3}\b")
 CLINICIANS = ("dr-one", "dr-two")
-MODELS = ("gpt-9-secret", "llama-hidden")
 HIDDEN = (*MODELS, "inst-hidden", "resp-hidden", "Lindqvist")
-# low accuracy asks for a line of comment: none here
-READINGS = {"dr-one": ("313", "344", "554", "322", "433", "545")}
-READINGS["dr-two"] = ("332", "434", "545", "321", "543", "455")
-VERDICTS = {"a-model": (2, 3, 5, 1, 4, 4), "b-model": (1, 4, 4, 2, 3, 5)}
-NOTE = re.compile(r"Note (\d) of the visit")
 PLACE = "Documenting Patient Visits"
-
-
-def responses() -> str:
-    """Return a file of six responses, two to each of three dialogues."""
-    rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
-    rows += [
-        f"inst-hidden-{n // 2},visits,[doctor] Any fever? Visit {n // 2}.,Write the note.,,"
-        f"resp-hidden-{n},{MODELS[n % 2]},Note {n} of the visit: no fever."
-        for n in range(6)
-    ]
-    return "\n".join(rows) + "\n"
-
-
-def juror(seen: Seen) -> Do:
-    """Score a note as the juror finds it; anything else, as in a probe, is a three."""
-    found = NOTE.search(seen.prompt)
-    return Do(text=verdict(seen, VERDICTS[seen.model][int(found[1])])) if found else Do()
 
 
 @dataclass(frozen=True)
