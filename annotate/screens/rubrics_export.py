@@ -22,7 +22,7 @@ from data.rubrics.files import write_rubrics
 from data.schema import Role
 
 MODULES = {
-    "medjury": ("bundle", "medjury: everything, with the evidence, to be verified later"),
+    "medjury": ("bundle", "medjury, with all evidence"),
     "helm": ("helm", "HELM"),
     "inspect": ("inspect", "Inspect"),
     "promptfoo": ("promptfoo", "promptfoo"),
