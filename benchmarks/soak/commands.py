@@ -18,7 +18,7 @@ JURORS = 2
 CALIBRATES_EVERY = 60.0
 BACKS_UP_EVERY = 600.0
 FEWEST_BACKUPS = 3
-STOPPED = (0, 1, 130)  # of a jury run that is asked to stop: what is missing is missing
+STOPPED = (0, 1, 130, -signal.SIGINT)  # of a jury run asked to stop; the last if it was over
 CRASH = "Traceback"
 
 
