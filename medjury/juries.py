@@ -111,11 +111,11 @@ def print_juries(engine: Engine, asked: Asked, json_to: Path | None = None) -> N
     wanted = Wanted(asked.sizes, asked.pool, asked.common, asked.top, costs)
     with threadpool_limits(1), resampling(scope, asked, json_to) as ready:
         found = jury_ranking(ready, wanted)
-    besides = _noted(engine, found, asked, scope, fingerprint(scores.ratings))
-    print_ranking(found, asked, (scope.name, besides), json_to)
+    where = (scope.name, *_noted(engine, found, asked, scope, fingerprint(scores.ratings)))
+    print_ranking(found, asked, where, json_to)
     for line in steered(engine):
         say(line, json_to)
-    write_json(to_json(found, asked, (scope.name, besides)), json_to)
+    write_json(to_json(found, asked, where), json_to)
 
 
 @contextmanager
@@ -176,8 +176,10 @@ def _costs(engine: Engine, benchmark: str) -> dict[str, float | None]:
     return {name: one.usd_per_verdict for name, one in costs.items()}
 
 
-def _noted(engine: Engine, found: "Ranking", asked: Asked, scope: "Scope", data: str) -> int:
-    """Note every jury in the ledger; return how many others were tried on the study before."""
+def _noted(
+    engine: Engine, found: "Ranking", asked: Asked, scope: "Scope", data: str
+) -> tuple[int, int]:
+    """Note every jury in the ledger; return the juries tried before, and in how many other ways."""
     entries = [
         Evaluated(
             jurors=row.jurors,
@@ -191,10 +193,13 @@ def _noted(engine: Engine, found: "Ranking", asked: Asked, scope: "Scope", data:
         )
         for row in found.rows
     ]
+    from calibration.report.ways import different
+
     here, before = {one.key for one in entries}, tried(engine)
     remember(engine, entries)
     rehearsal = not scope.simulated.isdisjoint(found.pool)
-    return sum(one.key not in here and (rehearsal or not one.simulated) for one in before)
+    besides = [one for one in before if one.key not in here and (rehearsal or not one.simulated)]
+    return different(besides), len(besides)
 
 
 def _responses(found: "Ranking", scope: "Scope") -> str:

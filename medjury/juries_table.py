@@ -19,8 +19,8 @@ LEGEND = (
     "95 %: bootstrap of this jury as if no other had been tried. usd: its members' verdicts on a "
     "response. *: no other jury has at least its ICC for at most its money."
 )
-Where = tuple[str, int]
-"""The benchmark, and how many other juries were tried on the study before."""
+Where = tuple[str, int, int]
+"""The benchmark; how many juries were tried on the study before, in how many ways besides these."""
 
 
 def print_ranking(found: "Ranking", asked: "Asked", where: Where, json_to: Path | None) -> None:
@@ -54,7 +54,8 @@ def to_json(found: "Ranking", asked: "Asked", where: Where) -> dict[str, Any]:
         "reps": asked.reps,
         "seed": asked.seed,
         "n_responses": found.n_responses,
-        "n_tried_before": where[1],
+        "n_juries_before": where[1],
+        "n_tried_before": where[2],
         "n_unknown_cost": _unknown(found.rows),
         "winner": None if found.winner is None else _winner(found.winner),
         "by_size": [_winner(one) for one in found.by_size],
@@ -88,7 +89,12 @@ def _told(found: "Ranking", where: Where) -> Iterator[str]:
         )
     else:
         yield "no honest ICC: it takes at least 2 instances and some resamples"
-    yield f"{where[1]:,} other juries were tried on this study before; these are in the ledger now"
+    from calibration.report.ways import tried
+
+    yield (
+        f"tried on this study before, besides these: {tried(where[1], where[2])}; these are in "
+        "the ledger now"
+    )
     if unknown := _unknown(found.rows):
         yield (
             f"{counted(unknown, 'jury').replace('jurys', 'juries')} with a juror whose cost is not "

@@ -27,8 +27,8 @@ from medjury import main
 Write = Callable[[str, str], Path]
 JURORS = ("alpha", "beta", "gamma")
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
-KEYS += ["seed", "n_responses", "n_tried_before", "n_unknown_cost", "winner", "by_size", "rows"]
-KEYS += ["note"]
+KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost", "winner"]
+KEYS += ["by_size", "rows", "note"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_response"]
 ROW += ["on_front", "n_responses", "note"]
 
@@ -121,7 +121,8 @@ def test_other_ways_to_pool_and_other_responses_are_other_juries(
 ) -> None:
     juries(study)
     assert juries(study, "--pool", "median")["n_tried_before"] == 7
-    assert juries(study, "--common")["n_tried_before"] == 14
+    again = juries(study, "--common")
+    assert (again["n_juries_before"], again["n_tried_before"]) == (7, 14)
     assert juries(study, "--pool", "weighted")["n_tried_before"] == 21
     assert len(tried(engine)) == 28
     assert {one.method for one in tried(engine)} == {"paper", "paper, median", "paper, weighted"}
@@ -140,7 +141,7 @@ def test_the_screen_says_who_won_what_it_is_worth_and_how_many_were_tried(study:
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out
     assert "the best of 7 juries" in out
-    assert "0 other juries were tried on this study before" in out
+    assert "tried on this study before, besides these: 0 different juries in 0 ways (" in out
     assert "7 juries with a juror whose cost is not known" in out
     assert "unknown" in out
 

@@ -41,7 +41,7 @@ def test_juries_are_ranked_sorted_compared_and_counted(
             row = page.get_by_role("rowheader", name="Difference")
             row.wait_for(timeout=agreement.FIRST_MS)
         if view == "Ledger":
-            expect(page.get_by_role("table", name="compositions")).to_be_visible()
+            expect(page.get_by_role("table", name="different juries in")).to_be_visible()
         if view == "Agreement for money":
             expect(page.locator(".mj-empty")).to_contain_text("nothing to weigh")
         wait_settled(page)

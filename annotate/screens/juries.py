@@ -13,6 +13,7 @@ from annotate import charts, drawing, tables
 from annotate.screens import agreement_controls, frame, juries_compare, juries_ledger, tabs
 from annotate.worker import Figures
 from calibration.report.numbers import DASH, SIMULATED, fixed, interval
+from calibration.report.ways import tried
 from data import queries
 from data.person import Person
 
@@ -73,8 +74,9 @@ def _said(found: Figures) -> str:
         )
     lines.append(
         f"On up to {found['n_responses']:,} responses with a clinician's score. "
-        f"{found['n_tried_before']:,} other juries were tried on this study before; these are in "
-        "the ledger now and count in later p values."
+        f"Tried on this study before, besides these: "
+        f"{tried(found['n_juries_before'], found['n_tried_before'])}. These are in the ledger now "
+        "and count in later p values."
     )
     lines += filter(None, found["note"].split("; "))
     kind = "simulated" if SIMULATED in found["note"] else "not_shown"

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from annotate import tables
 from annotate.screens import frame
+from calibration.report.ways import ever_tried
 from data import queries
 from data.person import Person
 
@@ -30,6 +31,7 @@ COLUMNS = (
 def show(engine: Engine, person: Person) -> None:
     """Show what was looked at last first, and all of it as CSV."""
     st.html(f'<h2 class="mj-part">The ledger of juries tried</h2><p class="mj-lead">{ABOUT}</p>')
+    found = queries.juries_tried(person, engine)
     rows = [
         {
             "jury": ", ".join(one.jurors) + (" (simulated)" if one.simulated else ""),
@@ -45,12 +47,13 @@ def show(engine: Engine, person: Person) -> None:
             "compared": ", ".join(one.compared),
             "ratings_sha256": one.fingerprint,
         }
-        for one in queries.juries_tried(person, engine)
+        for one in found
     ]
     if not rows:
         frame.empty("No jury was held against the clinicians yet.")
         return
-    tables.sortable("ledger", rows[:MOST], COLUMNS, f"{len(rows):,} compositions")
+    caption = f"Ever tried: {ever_tried(found)}"
+    tables.sortable("ledger", rows[:MOST], COLUMNS, caption)
     if len(rows) > MOST:
         st.html(tables.noted([f"{len(rows) - MOST:,} earlier ones stand in the CSV."]))
     st.download_button(

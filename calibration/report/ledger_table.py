@@ -3,6 +3,7 @@
 from calibration.report.content import Study, Tried
 from calibration.report.numbers import fixed, whole
 from calibration.report.tables import Group, Table, place
+from calibration.report.ways import different, ever_tried
 
 MOST = 25
 
@@ -11,27 +12,19 @@ def ledger_words(study: Study) -> str:
     """Say how many juries were tried, and what choosing among them does."""
     if not study.tried:
         return "No jury was held against the clinicians."
-    real = [one for one in study.tried if not one.simulated]
-    juries = {tuple(sorted(one.jurors)) for one in real}
-    of = f"{whole(len(juries))} different {'jury' if len(juries) == 1 else 'juries'}"
-    told = (
-        f"Ever held against these clinicians, by any command: {of} of real jurors, in "
-        f"{whole(len(real))} ways (benchmark, criterion, method, jurors needed)."
-    )
-    made_up = len(study.tried) - len(real)
-    more = f" {whole(made_up)} more ways with simulated jurors." if made_up else ""
+    told = f"Ever held against these clinicians, by any command: {ever_tried(study.tried)}."
     luck = (
         " Who tries many and shows the best shows luck too: the intervals of this page are not "
         "corrected for choosing, the p by Holm are."
-        if len(juries) > 1
+        if juries_tried(study) > 1
         else ""
     )
-    return told + more + luck
+    return told + luck
 
 
 def juries_tried(study: Study) -> int:
     """Return how many different juries of real jurors were ever held against the clinicians."""
-    return len({tuple(sorted(one.jurors)) for one in study.tried if not one.simulated})
+    return different([one for one in study.tried if not one.simulated])
 
 
 def tried_table(study: Study) -> Table:

@@ -1,0 +1,41 @@
+"""Juries tried, counted alike everywhere: a jury is its jurors; a way is how it was looked at."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from calibration.report.numbers import whole
+
+WAY = "benchmark, criterion, method, responses, jurors needed"
+
+
+class Looked(Protocol):
+    """An entry of the ledger: one jury, looked at in one way."""
+
+    @property
+    def jurors(self) -> Sequence[str]:
+        """The names of its jurors."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any of them is."""
+
+
+def different(entries: Sequence[Looked]) -> int:
+    """Return how many different juries entries of the ledger are of, by their jurors alone."""
+    return len({tuple(sorted(one.jurors)) for one in entries})
+
+
+def tried(juries: int, ways: int) -> str:
+    """Return in words how many juries were held against clinicians, and in how many ways."""
+    of = f"{whole(juries)} different {'jury' if juries == 1 else 'juries'}"
+    return f"{of} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
+
+
+def ever_tried(entries: Sequence[Looked]) -> str:
+    """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
+    real = [one for one in entries if not one.simulated]
+    made_up = [one for one in entries if one.simulated]
+    told = f"of real jurors, {tried(different(real), len(real))}"
+    if not made_up:
+        return told
+    return f"{told}; with simulated jurors, {tried(different(made_up), len(made_up))}"
