@@ -64,6 +64,9 @@ DOORS = frozenset(
 )
 FILES = ("/_stcore/", "/static/", "/component/", "/media/", "/favicon", "/manifest")
 
+# Where people arrive is at "/" for Streamlit, which knows no page under its own name.
+ARRIVALS = frozenset({"/rate", "/study"})
+
 
 class Gate:
     """Middleware that sends whoever asks for a page without a session to sign in.
@@ -79,6 +82,10 @@ class Gate:
         """Pass a request on, or answer it with the way to sign in."""
         if asks_for_page(scope) and not await run_in_threadpool(self._knows, scope):
             await RedirectResponse("/login", status_code=303)(scope, receive, send)
+            return
+        if scope["type"] == "http" and scope["path"] in ARRIVALS:
+            query = scope["query_string"].decode("latin-1")
+            await RedirectResponse(f"/?{query}", status_code=303)(scope, receive, send)
             return
         await self.app(scope, receive, send)
 

@@ -14,6 +14,8 @@ from rating_server import Server, build, row, rubric, serving
 from sqlalchemy import Engine
 from study_place import StudyIn
 
+from annotate.headers import ARRIVALS
+from annotate.navigation import SCREENS
 from annotate.server import serve
 from annotate.signin import SLOWER, WRONG
 from annotate.study import study
@@ -21,6 +23,7 @@ from annotate.throttle import PER_ADDRESS
 from data.database import open_study
 from data.errors import BadInput, NoStudy
 from data.person import OPERATOR
+from data.schema import Role
 from data.store import Way, add_people
 
 
@@ -86,6 +89,15 @@ def test_without_a_session_the_page_leads_to_the_form(server: Server) -> None:
         for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
             answer = ask(server, "GET", path, Cookie=cookie)
             assert (answer.status, answer.headers["location"]) == (303, "/login")
+
+
+def test_the_screen_one_arrives_at_opens_under_its_own_name_too(server: Server, code: str) -> None:
+    first = {next(one.path for one in SCREENS if role in one.roles) for role in Role}
+    assert first == {path.strip("/") for path in ARRIVALS}
+    session = post(server, code).headers["set-cookie"].split(";")[0]
+    for path in ARRIVALS:
+        answer = ask(server, "GET", f"{path}?benchmark=a%20b", Cookie=session)
+        assert (answer.status, answer.headers["location"]) == (303, "/?benchmark=a%20b")
 
 
 def test_signing_out_ends_copies_of_the_cookie_too(server: Server, code: str) -> None:
