@@ -128,6 +128,7 @@ def test_moving_onto_itself_is_refused(run: Run, whole: Engine) -> None:
     assert verify(whole).findings == ()
 
 
+@pytest.mark.usefixtures("study_file")  # PostgreSQL holds no such text
 def test_a_move_that_fails_stores_nothing(whole: Engine, opened: Callable[[str], Engine]) -> None:
     with transaction(whole) as session:
         session.execute(text("UPDATE rating SET comment = 'a' || char(0) || 'b' WHERE id = 1"))
@@ -137,6 +138,7 @@ def test_a_move_that_fails_stores_nothing(whole: Engine, opened: Callable[[str],
     assert not any(one.rows for one in held(target).values())
 
 
+@pytest.mark.usefixtures("study_file")  # nor a row that refers to none
 def test_rows_that_refer_to_none_are_told_and_the_new_file_is_taken_away(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
