@@ -58,7 +58,11 @@ class Tasks(Executor):
 
     def _begun(self, sent: "_Sent", item: tuple[Any, ...]) -> "_Piece":
         sealed = Sealed(item)
-        task = self._client.submit(done, self._kind, sent.value(), sealed, pure=False)
+        try:
+            held = sent.value(self._patience)
+        except (OSError, TimeoutError):
+            raise self._alone() if self._workers() == {} else self._gone() from None
+        task = self._client.submit(done, self._kind, held, sealed, pure=False)
         return _Piece(item, task, sent.times)
 
     def _result(self, sent: "_Sent", piece: "_Piece") -> Any:
@@ -85,10 +89,7 @@ class Tasks(Executor):
             except TimeoutError:
                 alone_since = time.monotonic() if self._workers() else alone_since
                 if time.monotonic() - alone_since > self._patience:
-                    raise BadInput(
-                        f"--on {self._on}: no worker is left since {self._patience:.0f} s; start "
-                        f"one with `dask worker {self._on}` and run this again"
-                    ) from None
+                    raise self._alone() from None
             except KilledWorker:
                 raise BadInput(
                     f"--on {self._on}: one piece of work took several workers down one after "
@@ -112,6 +113,12 @@ class Tasks(Executor):
             raise type(error)(f"{where}: {error}")
         raise error
 
+    def _alone(self) -> BadInput:
+        return BadInput(
+            f"--on {self._on}: no worker is left since {self._patience:.0f} s; start one with "
+            f"`dask worker {self._on}` and run this again"
+        )
+
     def _gone(self) -> BadInput:
         return BadInput(
             f"--on {self._on}: the scheduler is gone; start it and its workers, and run this again"
@@ -133,10 +140,12 @@ class _Sent:
         self._held: Task | None = None
         self.times = 0
 
-    def value(self) -> "Task":
-        """Return where it is held."""
+    def value(self, patience: float) -> "Task":
+        """Return where it is held; raise TimeoutError where nobody comes to hold it, in seconds."""
         if self._held is None:
-            self._held = self._client.scatter(self._sealed, broadcast=True, hash=False)
+            self._held = self._client.scatter(
+                self._sealed, broadcast=True, hash=False, timeout=patience
+            )
         return self._held
 
     def again(self, on: str) -> None:

@@ -1,5 +1,7 @@
 """`medjury jury`: let a panel of jurors rate, ask what it would cost, and try its jurors."""
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -9,9 +11,11 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from jury.call import Provider
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
+from medjury.elsewhere import On
 from medjury.jury_advice import advice, by_juror
 from medjury.jury_batch import FULL_PRICES, in_batches, still_in_batches
 from medjury.jury_figures import beside
@@ -41,6 +45,7 @@ def run(
         bool, typer.Option("--batch", help="In batches: about half the price, within a day.")
     ] = False,
     json_to: Json = None,
+    on: On = None,
     db: Db = None,
 ) -> None:
     """Let every juror of a panel rate what it has not rated yet. Exit 1 if ratings are missing."""
@@ -53,12 +58,15 @@ def run(
         return
     check_json(json_to)
     refuse_ended(chosen, datetime.now(UTC).date())
-    keys(chosen)
+    if on is None:
+        keys(chosen)
+    elif batch:
+        raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
     rows = estimate(engine, chosen, replicates=replicates, benchmarks=benchmark)
     figures = beside(engine, chosen, rows, benchmark)
     for line in (*before(chosen), *figures.before()):
         say(line, json_to)
-    let_rate = in_batches if batch else partial(_live, concurrency)
+    let_rate = in_batches if batch else partial(_live, concurrency, on)
     result = let_rate(engine, chosen, max_usd, replicates, benchmark, json_to)
     print_result(result, json_to)
     for line in figures.after(whole=max_usd is None) if result.calls else ():
@@ -74,6 +82,7 @@ jury.command()(missing)
 
 def _live(
     concurrency: int,
+    on: str | None,
     engine: Engine,
     chosen: Panel,
     max_usd: float | None,
@@ -81,10 +90,13 @@ def _live(
     benchmark: list[str] | None,
     json_to: Path | None,
 ) -> RunResult:
-    """Run a panel request by request."""
+    """Run a panel request by request, its calls made here or by workers."""
     for line in still_in_batches(engine, chosen):
         say(line, json_to)
-    with progress(f"panel {chosen.name}", None) as at:
+    with (
+        _lines(on, chosen, concurrency, json_to) as lines,
+        progress(f"panel {chosen.name}", None) as at,
+    ):
         return run_panel(
             engine,
             chosen,
@@ -93,8 +105,20 @@ def _live(
             replicates=replicates,
             benchmarks=benchmark,
             progress=lambda now: at(now.done, now.total, how(now)),
+            providers=lines,
             waiting=lambda: say("waiting: another run holds this study", json_to),
         )
+
+
+def _lines(
+    on: str | None, panel: Panel, concurrency: int, json_to: Path | None
+) -> AbstractContextManager[Mapping[str, Provider] | None]:
+    """Return the jurors' lines through workers where they are asked for."""
+    if on is None:
+        return nullcontext()
+    from medjury.elsewhere_calls import calling
+
+    return calling(on, panel, concurrency, json_to)
 
 
 def print_result(result: RunResult, json_to: Path | None = None) -> None:

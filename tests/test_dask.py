@@ -17,7 +17,6 @@ from medjury.elsewhere_tasks import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130
-pytestmark = pytest.mark.xdist_group("dask")
 
 
 @pytest.fixture(scope="module")
