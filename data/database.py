@@ -23,6 +23,15 @@ DEFAULT_URL = "sqlite:///medjury.db"
 BUSY_SECONDS = 10
 WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
 FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and read-only
+HINTS = (  # part of what a database complains of -> what to do
+    ("locked", "wait for the other process or stop it"),
+    ("full", "make room on its disk and try again; nothing of it was stored"),
+    ("no space left", "make room on its disk and try again; nothing of it was stored"),
+    ("readonly", "it can only be read; use a copy of it in a place that you may write to"),
+    ("read-only", "it can only be read; use a copy of it in a place that you may write to"),
+    ("unable to open", "may you write to this file and to its folder? check --db"),
+    ("connection", "see that the server runs, then try again; what was stored stays"),
+)
 SECRETS = ("password", "passwd", "sslpassword")  # where a URL may have one after its "?"
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
@@ -86,13 +95,17 @@ def told(url: str | URL) -> Iterator[None]:
         if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
         said = _said(error).replace("canceling statement due to lock timeout", "it is locked")
-        hint = "wait for the other process or stop it" if "locked" in said else "check --db"
-        raise NoStudy(f"study {shown(url)}: {said}; {hint}") from error
+        raise NoStudy(f"study {shown(url)}: {said}; {_hint(said)}") from error
 
 
 def _said(error: DatabaseError) -> str:
     """Return the first line of what a database complains of; the next ones may quote a text."""
     return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
+
+
+def _hint(said: str) -> str:
+    """Return what to do about what a database complains of."""
+    return next((hint for words, hint in HINTS if words in said.lower()), "check --db")
 
 
 @contextmanager

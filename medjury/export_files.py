@@ -19,6 +19,7 @@ from data.importers.package_cells import columns
 from data.queries import export as rows_of
 from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
+from data.store.files import whole_file
 from medjury.export_cells import cells
 from medjury.record import AUTHORS, write_csv
 
@@ -75,21 +76,18 @@ def write_package(engine: Engine, path: Path, authors: str, files: Sequence[File
         If the study was written to meanwhile; no package is left then.
     """
     said = about(engine, authors, version("medjury"))
-    partly = path.with_name(path.name + ".part")
     listed: dict[str, dict[str, Any]] = {}
     try:
-        with zipfile.ZipFile(partly, "x", zipfile.ZIP_DEFLATED) as archive:
-            for one in files:
-                listed[one.name] = _pack(archive, one)
-            listed["data_dictionary.md"] = _put(archive, "data_dictionary.md", _page(files))
-            _put(archive, MANIFEST, json.dumps(said | {"files": listed}, indent=1) + "\n")
-        if head_of(engine) != said["head"]:
-            raise Conflict("the study was written to while it was exported; export it again")
-        partly.rename(path)
+        with whole_file(path) as part:
+            with zipfile.ZipFile(part, "x", zipfile.ZIP_DEFLATED) as archive:
+                for one in files:
+                    listed[one.name] = _pack(archive, one)
+                listed["data_dictionary.md"] = _put(archive, "data_dictionary.md", _page(files))
+                _put(archive, MANIFEST, json.dumps(said | {"files": listed}, indent=1) + "\n")
+            if head_of(engine) != said["head"]:
+                raise Conflict("the study was written to while it was exported; export it again")
     except OSError as error:
         raise BadFile(f"--package {path}: {error.strerror}") from error
-    finally:
-        partly.unlink(missing_ok=True)
     return sum(one.get("rows", 0) for one in listed.values())
 
 
@@ -140,6 +138,7 @@ def _page(files: Sequence[File]) -> str:
 
 def _write_text(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        with whole_file(path) as part:
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise BadFile(f"{path}: {error.strerror}") from error

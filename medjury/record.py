@@ -16,6 +16,7 @@ from data.queries.record import Verified, acts, locked_since
 from data.queries.record import verify as verify_record
 from data.queries.settings import settings as stored_settings
 from data.queries.validation import PREFIX, needed
+from data.store.files import whole_file
 from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
@@ -154,10 +155,10 @@ def steered(engine: Engine) -> list[str]:
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Write rows to a new CSV file in UTF-8 and return how many there were."""
+    """Write rows to a new CSV file in UTF-8, whole or not at all; return how many there were."""
     written = 0
     try:
-        with path.open("x", encoding="utf-8", newline="") as file:
+        with whole_file(path) as part, part.open("x", encoding="utf-8", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             for row in rows:

@@ -14,6 +14,7 @@ from data.database import open_study, reading
 from data.errors import BadFile
 from data.queries.moving import counts, has_event
 from data.queries.record import verify
+from data.store.files import part_of, publish
 from data.store.moving import copy_into
 
 BESIDE = ("", "-wal", "-shm", "-journal")
@@ -50,7 +51,7 @@ def back_up(engine: Engine, to: Path) -> BackedUp:
     BadFile
         If the file is there already, cannot be written, or is not whole.
     """
-    part = to.with_name(f".{to.name}.{os.getpid()}.part")
+    part = part_of(to)
     with _failing(to):
         try:
             part.touch(mode=OWNERS, exist_ok=False)
@@ -60,7 +61,7 @@ def back_up(engine: Engine, to: Path) -> BackedUp:
                 _copied(engine, part)
             damage = _sealed(part)
             found = _checked(engine, part, damage)
-            _publish(part, to)
+            publish(part, to)
         finally:
             for ending in BESIDE:
                 part.with_name(part.name + ending).unlink(missing_ok=True)
@@ -123,15 +124,3 @@ def _checked(engine: Engine, part: Path, damage: list[str]) -> BackedUp:
         if not has_event(session, record.head):
             raise sqlite3.DatabaseError("the copy's record does not end in the study's")
     return BackedUp(rows, record.events, record.head, (*damage, *record.findings))
-
-
-def _publish(part: Path, to: Path) -> None:
-    """Give the file its name, in one step and never over another file."""
-    try:
-        os.link(part, to)
-    except FileExistsError:
-        raise
-    except OSError:  # a disk without hard links
-        if os.path.lexists(to):
-            raise FileExistsError(to) from None
-        part.rename(to)

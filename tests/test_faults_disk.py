@@ -1,0 +1,211 @@
+"""The disk is full, on a real one of a few megabytes: nothing is lost, nothing is left half done."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from packaged_study import made, whole
+from page_client import Page, entered, sign_in
+from rating_server import FULL, build, row, rubric, scores_of, serving
+from small import Run
+from sqlalchemy import Engine
+from sqlmodel import select
+from stub_llm import Stub
+from study_place import all_rows
+from test_jury_run import attempts, many, panel_at
+from test_jury_run import run as run_jury
+
+from data.database import open_study, reading
+from data.errors import NoStudy
+from data.queries.record import verify
+from data.schema import Response
+from medjury import record
+
+__all__ = ["made", "whole"]
+MEGABYTES = 8
+HEADER = "instance_id,benchmark,context,prompt,response_id,model,response"
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of a few megabytes; skips where this user may not."""
+    at = tmp_path / "disk"
+    at.mkdir()
+    mount, size = shutil.which("mount"), f"size={MEGABYTES}m"
+    if os.geteuid() or mount is None:
+        pytest.skip("only root can mount a small disk")
+    done = subprocess.run([mount, "-t", "tmpfs", "-o", size, "tmpfs", at], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"a small disk cannot be mounted here: {done.stderr.decode().strip()}")
+    yield at
+    subprocess.run([mount.replace("mount", "umount"), "-l", at], check=True)
+
+
+@contextmanager
+def filled(disk: Path, left: int = 0) -> Iterator[None]:
+    """Fill a disk but for some bytes; the ballast goes at the end."""
+    ballast = disk / "ballast"
+    free = os.statvfs(disk)
+    size = max(0, free.f_bavail * free.f_frsize - left)
+    with ballast.open("wb") as file:
+        file.write(b"\1" * size)
+    try:
+        yield
+    finally:
+        ballast.unlink()
+
+
+def responses(folder: Path, number: int, name: str = "many.csv") -> Path:
+    """Write a file of responses, about two kilobytes each."""
+    rows = (f"i{n},visits,{'words ' * 300},write,r{n},model,answer {n}" for n in range(number))
+    path = folder / name
+    path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(one.name for one in folder.iterdir())
+
+
+def assert_told(result: tuple[int, str, str], *words: str) -> None:
+    """Assert that a command ended with one message, and not with a traceback."""
+    code, _, err = result
+    assert code == 2, err
+    assert len(err.strip().splitlines()) == 1, err
+    assert all(word in err for word in words), err
+
+
+def test_an_import_onto_a_full_disk_stores_nothing_and_works_once_there_is_room(
+    run: Run, disk: Path, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{disk / 'study.db'}"
+    assert run("import", str(responses(tmp_path, 3, "few.csv")), "--db", url)[0] == 0
+    engine = open_study(url)
+    before = all_rows(engine)
+    more = responses(tmp_path, 300)
+    with filled(disk, left=100_000):
+        assert_told(run("import", str(more), "--db", url), "full", "make room")
+        assert all_rows(engine) == before
+    assert run("import", str(more), "--db", url)[0] == 0
+    assert verify(engine).findings == ()
+    assert len(all_rows(engine)["response"]) == 300
+    engine.dispose()
+
+
+@pytest.mark.parametrize("left", [0, 8192, 100_000])
+def test_a_new_study_on_a_full_disk_is_begun_once_there_is_room(
+    run: Run, disk: Path, tmp_path: Path, left: int
+) -> None:
+    url, file = f"sqlite:///{disk / 'study.db'}", str(responses(tmp_path, 3))
+    with filled(disk, left):
+        assert_told(run("import", file, "--db", url), str(disk / "study.db"))
+    assert run("import", file, "--db", url)[0] == 0
+    assert run("verify", "--db", url)[0] == 0
+
+
+def test_a_rating_that_found_no_room_is_kept_on_the_page_and_sent_again(disk: Path) -> None:
+    url = f"sqlite:///{disk / 'study.db'}"
+    engine = open_study(url, create=True)
+    code = build(engine, [row(n, f"Note {n}.") for n in (1, 2)], ["dr-a"], rubric())["dr-a"]
+
+    async def rate(address: str) -> None:
+        async with await Page.open(address, await sign_in(address, code)) as page:
+            shown = await page.run()
+            told = entered(shown, page.name, shown.seq + 1, FULL, submit=True)
+            told["comment"] = "x" * 19_000
+            with filled(disk):
+                refused = await page.run(shown, told)
+                assert "kept here" in refused.error
+                assert refused.form["answer"]["again"] is True
+                assert refused.code == told["code"]
+            assert scores_of(engine, "dr-a") == []
+            stored = await page.run(refused, told | {"attempt": 1})
+            assert stored.acknowledges(told)
+
+    with serving(url) as server:
+        asyncio.run(rate(server.address))
+    assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()]
+    assert verify(engine).findings == ()
+    engine.dispose()
+
+
+def test_a_jury_run_that_finds_no_room_ends_with_a_word_and_goes_on_later(
+    disk: Path, tmp_path: Path
+) -> None:
+    engine = open_study(f"sqlite:///{disk / 'study.db'}", create=True)
+    many(engine, lambda name, text: _written(tmp_path / name, text), 60)
+    with Stub() as stub:
+        panel = panel_at(stub)
+        with filled(disk, left=300_000), pytest.raises(NoStudy, match="full; make room"):
+            run_jury(engine, panel)
+        kept = len(attempts(engine))
+        assert 0 < kept < 60
+        result = run_jury(engine, panel)
+    assert (result.rated, result.calls) == (60, 60 - kept)
+    assert len(attempts(engine)) == 60
+    engine.dispose()
+
+
+def _written(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("left", [0, 4096, 16_384])
+def test_an_export_to_a_full_disk_leaves_no_half_file(
+    run: Run, whole: Engine, disk: Path, tmp_path: Path, left: int
+) -> None:
+    db = ("--db", str(whole.url))
+    assert run("export", str(tmp_path / "good"), *db)[0] == 0
+    (disk / "out").mkdir()
+    with filled(disk, left):
+        assert_told(run("export", str(disk / "out"), *db), "No space left")
+        assert_told(run("export", "--package", str(disk / "s.zip"), *db), "No space left")
+    assert "s.zip" not in names(disk)
+    assert not list(disk.rglob("*.part"))
+    for one in (disk / "out").rglob("*.csv"):
+        good = tmp_path / "good" / one.relative_to(disk / "out")
+        assert one.read_bytes() == good.read_bytes(), f"{one.name} is cut off"
+    assert run("export", "--package", str(disk / "s.zip"), *db)[0] == 0
+    assert zipfile.ZipFile(disk / "s.zip").testzip() is None
+
+
+def test_a_table_that_stops_in_the_middle_gets_no_name(tmp_path: Path) -> None:
+    def rows() -> Iterator[list[str]]:
+        yield ["r1", "model"]
+        raise NoStudy("the server went away")
+
+    with pytest.raises(NoStudy):
+        record.write_csv(tmp_path / "authors.csv", ("response_id", "model"), rows())
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("left", [0, 16_384, 200_000])
+def test_neither_a_backup_nor_a_move_leaves_anything_on_a_full_disk(
+    run: Run, whole: Engine, disk: Path, left: int
+) -> None:
+    url = str(whole.url)
+    with filled(disk, left):
+        assert_told(run("backup", str(disk / "b.db"), "--db", url), "b.db", "nothing was written")
+        assert_told(run("move", url, str(disk / "m.db")), "m.db")
+        assert names(disk) == ["ballast"]
+    assert run("backup", str(disk / "b.db"), "--db", url)[0] == 0
+    assert run("move", url, str(disk / "m.db"))[0] == 0
+    assert names(disk) == ["b.db", "m.db"]
+
+
+def test_what_is_stored_on_a_full_disk_can_still_be_read(disk: Path, run: Run) -> None:
+    url = f"sqlite:///{disk / 'study.db'}"
+    assert run("import", str(responses(disk, 3)), "--db", url)[0] == 0
+    with filled(disk):
+        assert run("verify", "--db", url)[0] == 0
+        engine = open_study(url)
+        with reading(engine) as session:
+            assert len(session.exec(select(Response)).all()) == 3
+        engine.dispose()
