@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from calibration.scores import Flags, Scores
 
 
+WHOLE = "composite"  # where no criterion is named
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What `monitor` is asked for, as its options say; of the last three at most one."""
@@ -121,8 +124,8 @@ def normal_of(engine: Engine, wanted: Wanted, scores: "Scores") -> "Normal":
         raise BadInput(f"--baseline-report {one.id}: has no ICC of a jury on {name}")
     if (method, criterion) != (wanted.method, wanted.criterion):
         raise BadInput(
-            f"--baseline-report {one.id}: is of method {method}, criterion {criterion or 'all'}; "
-            f"asked for are {wanted.method}, {wanted.criterion or 'all'}: they cannot be compared"
+            f"--baseline-report {one.id}: is of method {method}, criterion {criterion or WHOLE}; "
+            f"asked for are {wanted.method}, {wanted.criterion or WHOLE}: they cannot be compared"
         )
     return Normal(None, icc, one.at.date(), f"report {one.id}")
 

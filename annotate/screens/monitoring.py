@@ -9,7 +9,8 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables
-from annotate.screens import frame, monitoring_controls, monitoring_reports
+from annotate.screens import frame, monitoring_controls, monitoring_reports, monitoring_verdict
+from annotate.screens.monitoring_verdict import sentence
 from annotate.worker import Figures
 from calibration.report.numbers import fixed, interval
 from data import queries
@@ -44,29 +45,14 @@ def show(engine: Engine, person: Person) -> None:
         return
     asked, scope = monitoring_controls.watched(engine, person)
     monitoring_reports.say_frozen()
-    found = frame.figures(person, engine, "monitor", *asked)
-    if found is not None:
-        _judged(found)
-        _beside(found)
-        _tables(found)
+    figures = st.container()  # they take a while: a report just frozen is listed before them
     monitoring_reports.show(engine, person, scope)
-
-
-def _judged(found: Figures) -> None:
-    """Show the judgement in words, and who is no real rater."""
-    kind, words = "mj-well", "Agreement has not fallen"
-    if found["fallen"]:
-        kind, words = "mj-warned", "Agreement has fallen"
-    if not found["judged"]:
-        kind, words = "mj-warned", "Not judged"
-    made_up = found["simulated"]
-    if made_up:
-        words += " (simulated raters: nothing here is evidence)"
-    jury = f"Jury: {', '.join(found['jury'])}."
-    st.html(
-        f'<div class="mj-verdict {kind}" role="status"><b>{html.escape(words)}</b>'
-        f"<p>{html.escape(_sentence(found['reason']))} {html.escape(jury)}</p></div>"
-    )
+    with figures:
+        found = frame.figures(person, engine, "monitor", *asked)
+        if found is not None:
+            monitoring_verdict.show(found)
+            _beside(found)
+            _tables(found)
 
 
 def _beside(found: Figures) -> None:
@@ -101,14 +87,14 @@ def _alt(found: Figures) -> str:
 
 def _why(found: Figures) -> str:
     """Return what the data say of the reason, in the command's words."""
-    lines = "".join(_said(_sentence(one)) for one in found["drift"]["said"])
+    lines = "".join(_said(sentence(one)) for one in found["drift"]["said"])
     return _part("What speaks for what") + lines
 
 
 def _target(target: Row) -> str:
     """Return what the periods are compared with."""
     if target["note"]:
-        return _part("Target") + _said(_sentence(target["note"]))
+        return _part("Target") + _said(sentence(target["note"]))
     ends = interval(target["low"], target["high"], 2)
     told = f"ICC {fixed(target['icc'], 2)}{f' (95 % {ends})' if ends else ''}, from {target['source']}."
     more = (
@@ -173,8 +159,9 @@ def _anchor(rows: Sequence[Row]) -> None:
     if not rows:
         st.html(
             _said(
-                "No anchor: nothing was scored again a week or more later. A jury run with more "
-                "replicates makes one, and tells a changed model from other cases."
+                "No anchor: nothing was scored again a week or more later. A run in the Jury lab "
+                'with more "Verdicts of each juror" makes one, and tells a changed model from other '
+                "cases."
             )
         )
         return
@@ -241,7 +228,3 @@ def _part(title: str) -> str:
 
 def _said(text: str) -> str:
     return f'<p class="mj-said">{html.escape(text)}</p>'
-
-
-def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:].rstrip('.')}." if words else ""

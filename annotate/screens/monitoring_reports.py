@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import tables
 from annotate.screens import frame
+from annotate.screens.monitoring_controls import ALL, WHOLE
 from calibration.report.numbers import DASH, fixed, interval
 from data import queries
 from data.person import Person, only
@@ -16,11 +17,20 @@ from data.queries.reports import FrozenReport
 from data.schema import Role
 
 Row = Mapping[str, Any]
-Cells = tuple[str, str, str]
+Cells = tuple[str, str, str, bool]
+MOST_DIGITS = 15
 LONGEST_NAME = 60
 SHORT = 12
 MADE = "report-frozen"
-OPTIONS = ("benchmark", "criterion", "references", "min_shared", "min_jurors")
+DIGITS = 3
+# Each with the word of its control where it was not chosen.
+OPTIONS = {
+    "benchmark": ALL,
+    "criterion": WHOLE,
+    "references": "all",
+    "min_shared": "all",
+    "min_jurors": "all",
+}
 NONE_YET = "No report is frozen yet: freeze one on as many responses as there are, to compare with."
 SIMULATED = "simulated raters: "
 
@@ -52,7 +62,7 @@ def _listed(found: Sequence[FrozenReport]) -> None:
         tables.words("Report", "report"),
         tables.words("Frozen (UTC)", "at"),
         tables.words("On", "benchmark"),
-        tables.number("ICC(C,2)", "icc"),
+        tables.number("ICC(C,2)", "icc", DIGITS),
         tables.between("95 %", "boot_low", "boot_high"),
         tables.count("Responses", "n_responses"),
         tables.count("Instances", "n_instances"),
@@ -72,8 +82,8 @@ def _compared(found: Sequence[FrozenReport]) -> None:
     )
     b = later.selectbox("with", names, index=len(names) - 1, key="later", bind="query-params")
     rows = [
-        {"what": what, "a": one, "b": other, "differs": "changed" if one != other else ""}
-        for what, one, other in _pairs(known[a], known[b])
+        {"what": what, "a": one, "b": other, "differs": "changed" if differs else ""}
+        for what, one, other, differs in pairs(known[a], known[b])
     ]
     columns = [
         tables.words("Of", "what"),
@@ -85,29 +95,47 @@ def _compared(found: Sequence[FrozenReport]) -> None:
     st.html(tables.table(rows, columns, f"{a} and {b}: {changed} of {len(rows)} lines differ"))
 
 
-def _pairs(a: FrozenReport, b: FrozenReport) -> Iterator[Cells]:
-    """Yield what is compared, with what each report has of it."""
+def pairs(a: FrozenReport, b: FrozenReport) -> Iterator[Cells]:
+    """Yield what is compared, what each report has of it in words, and whether it differs."""
     one, other = _figures(a), _figures(b)
-    yield "ICC(C,2) with the clinicians", _icc(one), _icc(other)
-    yield "Responses", str(one["n_responses"]), str(other["n_responses"])
-    yield "Instances", str(one["n_instances"]), str(other["n_instances"])
-    yield "Ratings, fingerprint", a.fingerprint[:SHORT], b.fingerprint[:SHORT]
+    yield _iccs(one, other)
+    for name in ("n_responses", "n_instances"):
+        yield _both(name.removeprefix("n_").capitalize(), one[name], other[name])
+    yield _both("Ratings, fingerprint", a.fingerprint, b.fingerprint, SHORT)
     was, now = a.body, b.body
-    rubrics = (was.get("rubrics", {}), now.get("rubrics", {}))
-    for name in sorted({*rubrics[0], *rubrics[1]}):
-        yield f"Rubric of {name}", *(_rubric(each.get(name)) for each in rubrics)  # type: ignore[misc] # two
-    yield "Jurors", one["jury"], other["jury"]
-    jurors = (was.get("jurors", {}), now.get("jurors", {}))
-    for name in sorted({*jurors[0], *jurors[1]}):
-        told = [each.get(name, {}).get("sha256", "")[:SHORT] or DASH for each in jurors]
-        yield f"Settings of {name}", told[0], told[1]
-    yield "Method", str(was.get("method")), str(now.get("method"))
+    for name in _names(was, now, "rubrics"):
+        told = [each.get("rubrics", {}).get(name) for each in (was, now)]
+        yield f"Rubric of {name}", _rubric(told[0]), _rubric(told[1]), told[0] != told[1]
+    yield _both("Jurors", one["jury"], other["jury"])
+    for name in _names(was, now, "jurors"):
+        marks = [each.get("jurors", {}).get(name, {}).get("sha256", "") for each in (was, now)]
+        yield _both(f"Settings of {name}", marks[0] or DASH, marks[1] or DASH, SHORT)
+    yield _both("Method", was.get("method"), now.get("method"))
     options = (was.get("options", {}), now.get("options", {}))
-    for name in OPTIONS:
-        told = [f"{each.get(name) or 'all'}" for each in options]
-        yield name.replace("_", " ").capitalize(), told[0], told[1]
+    for name, unset in OPTIONS.items():
+        told = [each.get(name) or unset for each in options]
+        yield _both(name.replace("_", " ").capitalize(), told[0], told[1])
     for name in ("reps", "seed", "version"):
-        yield name.capitalize(), str(was.get(name)), str(now.get(name))
+        yield _both(name.capitalize(), was.get(name), now.get(name))
+
+
+def _names(was: Row, now: Row, part: str) -> Sequence[str]:
+    return sorted({*was.get(part, {}), *now.get(part, {})})
+
+
+def _both(what: str, one: object, other: object, shown: int | None = None) -> Cells:
+    """Return two values in words, the first so many signs of them, compared as they are stored."""
+    return what, f"{one}"[:shown], f"{other}"[:shown], one != other
+
+
+def _iccs(one: Row, other: Row) -> Cells:
+    """Return two ICCs with their intervals, with as many digits as tell them apart."""
+    ends = ("icc", "boot_low", "boot_high")
+    differs = any(one[name] != other[name] for name in ends)
+    digits = DIGITS
+    while differs and digits < MOST_DIGITS and _icc(one, digits) == _icc(other, digits):
+        digits += 1
+    return "ICC(C,2) with the clinicians", _icc(one, digits), _icc(other, digits), differs
 
 
 def _form(engine: Engine, person: Person, scope: Sequence[str]) -> None:
@@ -154,9 +182,9 @@ def _title(one: FrozenReport) -> str:
     return f"{one.id} {name}" if name else f"{one.id}"
 
 
-def _icc(row: Row) -> str:
-    ends = interval(row["boot_low"], row["boot_high"], 2)
-    return f"{fixed(row['icc'], 2)}{f' ({ends})' if ends else ''}"
+def _icc(row: Row, digits: int) -> str:
+    ends = interval(row["boot_low"], row["boot_high"], digits - 1)
+    return f"{fixed(row['icc'], digits)}{f' ({ends})' if ends else ''}"
 
 
 def _rubric(told: Row | None) -> str:

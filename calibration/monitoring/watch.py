@@ -220,7 +220,7 @@ def _why_none(usable: Sequence[PeriodRow], watched: Sequence[PeriodRow], normal:
     have = notes.counted(len(usable), "period")
     return (
         f"no CUSUM: {have} with enough instances, and {normal.periods} make the baseline; "
-        "a stated target or a frozen report needs none"
+        "compared with a frozen report it needs none"
     )
 
 
