@@ -9,7 +9,6 @@ from annotate.screens.markup import Cell, good, heading, notice, refused, said, 
 from annotate.screens.study_intake import Seen, Upload
 from data import queries
 from data.errors import MedjuryError
-from data.importers.table import SUFFIXES
 from data.person import Person
 from data.store.ratings import RatingsAdded
 from data.store.responses import ResponsesAdded
@@ -27,6 +26,7 @@ LIMIT = (
     "CSV or JSON Lines, up to 20 MB; for more, medjury import FILE or medjury ratings FILE on the "
     "server. Nothing is stored before you confirm."
 )
+LONGEST_SHOWN = 5_000
 Checked = tuple[Seen | int, ResponsesAdded | RatingsAdded]
 HEADS = ("Benchmark", "Rubric", "In the study", "Instances in the file", "Responses in the file")
 
@@ -67,9 +67,9 @@ def _ask(engine: Engine, person: Person, what: str) -> Upload | None:
         if what == RESPONSES
         else ""
     )
-    endings = [one.removeprefix(".") for one in SUFFIXES]
     turn = st.session_state.get(ROUND, 0)
-    file = st.file_uploader("File", endings, key=f"import-file-{what}-{turn}")
+    # Of any kind: one that the browser turns down would leave the plan of the file before it.
+    file = st.file_uploader("File", key=f"import-file-{what}-{turn}")
     st.html(said(LIMIT))
     return (
         None
@@ -131,7 +131,20 @@ def _show_responses(engine: Engine, person: Person, seen: Seen, added: Responses
                 ("Reference", row.reference or ""),
             ):
                 if text:
-                    st.html(f'<p class="mj-label">{label}</p>' + panes.pane(text, label, "first"))
+                    st.html(
+                        f'<p class="mj-label">{label}</p>'
+                        + panes.pane(shortened(text), label, "first")
+                    )
+
+
+def shortened(text: str) -> str:
+    """Return the beginning of a long text, with how long it is; any other as it is."""
+    if len(text) <= LONGEST_SHOWN:
+        return text
+    return (
+        f"{text[:LONGEST_SHOWN]}\n\n[Shown are the first {LONGEST_SHOWN:,} of {len(text):,} "
+        "characters; all are imported.]"
+    )
 
 
 def _told_names(seen: Seen) -> list[str]:
@@ -140,7 +153,7 @@ def _told_names(seen: Seen) -> list[str]:
     told = [
         said(
             f"{_counted(len(seen.sure), 'response')} would be masked ({_counted(places, 'place')} "
-            "that surely name the author)."
+            f"that surely {'names' if places == 1 else 'name'} the author)."
             if seen.sure
             else "No response surely names its author."
         )
@@ -197,7 +210,7 @@ def _bring(engine: Engine, person: Person, what: str, upload: Upload) -> None:
         with st.spinner("Importing"):
             if what == RESPONSES:
                 new, masked = intake.bring_response_file(engine, person, upload)
-                told = f"{_counted(new, 'response')} imported, {masked:,} of all new ones masked."
+                told = f"{_counted(new, 'response')} imported, {_counted(masked, 'new response')} masked."
             else:
                 told = f"{_counted(_new(intake.bring_rating_file(engine, person, upload)), 'rating')} imported."
     except MedjuryError as error:

@@ -21,6 +21,10 @@ OF_CLINICIANS = (
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
 MINUTES = 2.0  # a reading, where somebody has rated none: as `medjury assign` assumes
+NONE_DUE = (
+    f"No reminder is due: a text to copy stands here after {SILENT_DAYS} days in which a clinician "
+    "with open work has ended none of it."
+)
 ABOUT_CLINICIANS = (
     "Done and Assigned count hidden repeats. Flagged: the newest submission has a flag. Given back: "
     "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
@@ -144,11 +148,15 @@ def _times(number: int, most: int) -> str:
 
 def _show_reminder(quiet: Sequence[Workload]) -> None:
     """Show a text to copy for somebody who is behind; nothing is sent."""
-    if not quiet:
-        return
     st.html(heading("Reminders"))
+    if not quiet:
+        st.html(said(NONE_DUE))
+        return
     st.html(
-        said("For clinicians with open work and none ended for a week. Copy it; nothing is sent.")
+        said(
+            f"For clinicians with open work and none ended for {SILENT_DAYS} days. Copy it; nothing "
+            "is sent."
+        )
     )
     chosen = st.selectbox("Clinician", [one.handle for one in quiet], key="remind")
     one = next(one for one in quiet if one.handle == chosen)

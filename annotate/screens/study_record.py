@@ -1,5 +1,6 @@
 """The record: whether it is whole, and freezing the study."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import streamlit as st
@@ -31,8 +32,9 @@ def show(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
     standing = queries.standing(person, engine)
     st.html(heading("Record") + said(f"{standing.events:,} events, each sealed by the next."))
+    names = names_of(engine, person)
     rows: list[list[Cell]] = [
-        [f"{at:%Y-%m-%d %H:%M}", act, by, reason or None]
+        [f"{at:%Y-%m-%d %H:%M}", act, named(by, names), reason or None]
         for act, at, by, reason in standing.steered
     ]
     if rows:
@@ -42,6 +44,18 @@ def show(engine: Engine, person: Person) -> None:
     _check(engine, person)
     if person.role == Role.COORDINATOR:
         _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
+
+
+def named(actor: str, names: Mapping[str, str]) -> str:
+    """Return who acted as the record has it, with the name where that may be seen."""
+    return f"{names[actor]} ({actor})" if actor in names else actor
+
+
+def names_of(engine: Engine, person: Person) -> Mapping[str, str]:
+    """Return actor -> name for a coordinator, who sees people; nothing for others."""
+    if person.role != Role.COORDINATOR:
+        return {}
+    return {f"account {one.id}": one.name for one in queries.people(person, engine)}
 
 
 def _check(engine: Engine, person: Person) -> None:

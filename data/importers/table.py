@@ -26,8 +26,10 @@ BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+WORKBOOKS = {".xlsx", ".xlsm", ".xlsb", ".xls"}
 BINARY = {
     b"PK\x03\x04": "an Excel workbook or a zip",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook or another file of Office",
     b"%PDF": "a PDF",
     b"SQLite format 3": "a database",
 }
@@ -58,9 +60,9 @@ class TableFile:
 
     def __init__(self, path: Path, form: Format | None = None) -> None:
         self.path = path
-        self.form = form or _form(path)
         self.size_bytes = _size(path)
         _refuse_binary(path)
+        self.form = form or _form(path)
         self.encoding = _encoding(path)
         self._raw: BinaryIO | None = None
         self.columns = self._columns()
@@ -192,8 +194,9 @@ def _refuse_binary(path: Path) -> None:
     """Refuse what is plainly not text, saying what it is."""
     with path.open("rb") as file:
         start = file.read(16)
-    for mark, what in BINARY.items():
+    for mark, kind in BINARY.items():
         if start.startswith(mark):
+            what = "an Excel workbook" if path.suffix.lower() in WORKBOOKS else kind
             raise BadFile(f"{path}: this is {what}; save the rows as CSV or JSON Lines")
 
 
