@@ -10,6 +10,7 @@ NOT_A_NAME = (
     "write the variable's name, not the key: capital letters, digits and underscores, such as "
     'OPENAI_API_KEY ("" where the server needs no key)'
 )
+NAME_SIGNS = "letters, digits, underscores, dots and hyphens only, at least one, and no spaces"
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 LONGEST_NAME = 40
 LONGEST_WORD = 15  # longer ones without an underscore and with digits are keys, as AWS's are
@@ -52,6 +53,8 @@ def first_fault(
     if problem["type"] == "extra_forbidden":
         named = shown(steps[0]).strip("'")
         return f"{place}{named}: no such key; the keys are {', '.join(known)}"
+    if problem["type"] == "string_pattern_mismatch":
+        said = NAME_SIGNS
     if steps[0] == "api_key_env":
         return f"{place}api_key_env: {NOT_A_NAME}"
     given = "" if problem["type"] == "missing" else f" {shown(problem['input'])}"

@@ -93,7 +93,7 @@ def _bound(
     if not found:
         return None, ""
     if panel is None:
-        return None, "the paper's bound needs the jurors' prices: name their --panel"
+        return None, "the paper's bound needs the jurors' prices: choose a panel as the jury"
     if len(found) < len(set(jurors)):
         return None, "no bound: not all jurors have recorded calls"
     if lost := [one.juror for one in found if one.tokens_in is None]:

@@ -27,8 +27,8 @@ FIELDS = {
 }
 TOLD = (
     '<p class="mj-said">A key is never written here: <b>api_key_env</b> names the environment '
-    "variable of the server that holds it. The panel is kept in this study under the name in its "
-    "first line.</p>"
+    "variable of the server that holds it. The panel is kept in this study under the name "
+    "that stands after <b>name =</b>.</p>"
 )
 
 

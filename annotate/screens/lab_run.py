@@ -42,7 +42,8 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
     except MedjuryError:
         st.rerun()
     with st.container(key="lab-run"):
-        st.html(_head(run) + _facts(run, rows) + _table(run, rows) + _said(run))
+        st.html(_head(run) + _facts(run, rows) + _table(run, rows))
+        _show_said(run)
         try:
             _acts(engine, person, run, rows)
         except MedjuryError as error:
@@ -157,16 +158,16 @@ def _reasons(one: JurorProgress) -> str:
     return "; ".join(told)
 
 
-def _said(run: RunRow) -> str:
-    """Return what the command told, as it told it."""
+def _show_said(run: RunRow) -> None:
+    """Show what the command told, as it told it; once opened it stays open as figures are redrawn."""
     if not run.said:
-        return ""
+        return
     lines = html.escape("\n".join(run.said))
-    shown = " open" if _state(run)[1] == "bad" else ""
-    return (
-        f'<details class="mj-told-lines"{shown}><summary>What medjury said</summary>'
-        f'<pre tabindex="0" role="region" aria-label="What medjury said">{lines}</pre></details>'
-    )
+    with st.expander("What medjury said", expanded=_state(run)[1] == "bad", key="lab-said"):
+        st.html(
+            '<pre class="mj-told-lines" tabindex="0" role="region" '
+            f'aria-label="What medjury said">{lines}</pre>'
+        )
 
 
 def _when(at: datetime) -> str:
