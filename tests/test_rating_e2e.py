@@ -65,7 +65,7 @@ def test_three_responses_are_rated_by_keyboard_alone(
         page.keyboard.press("u")
         page.keyboard.type("23")
         page.keyboard.press("c")
-        expect(page.get_by_label("Comment (optional)")).to_be_focused()
+        expect(page.get_by_label("Comment (")).to_be_focused()
         page.keyboard.type("seen at 4 pm")
         page.keyboard.press("Control+Enter")
         wait_for_count(page, number + 1, 6)
@@ -100,7 +100,7 @@ def test_a_draft_goes_on_after_a_reload_and_on_a_second_device(
 ) -> None:
     sign_in(page, server, codes["dr-draft"])
     page.keyboard.type("42")
-    page.get_by_label("Comment (optional)").fill("dose missing")
+    page.get_by_label("Comment (").fill("dose missing")
     wait_saved(page)
     page.reload()
     wait_open(page)
@@ -109,7 +109,7 @@ def test_a_draft_goes_on_after_a_reload_and_on_a_second_device(
     second = elsewhere.new_page()
     sign_in(second, server, codes["dr-draft"])
     assert chosen(second) == {"accuracy": 4, "completeness": 2}
-    expect(second.get_by_label("Comment (optional)")).to_have_value("dose missing")
+    expect(second.get_by_label("Comment (")).to_have_value("dose missing")
     elsewhere.close()
 
 
@@ -122,13 +122,13 @@ def test_two_windows_on_one_response_lose_neither_ones_entries(
     wait_open(other)
     page.keyboard.type("4")
     wait_saved(page)
-    other.get_by_label("Comment (optional)").fill("from the other window")
+    other.get_by_label("Comment (").fill("from the other window")
     expect(other.get_by_role("radio", name="4 Point 4 of accuracy")).to_be_checked()
     wait_saved(other)
     page.reload()
     wait_open(page)
     assert chosen(page) == {"accuracy": 4}
-    expect(page.get_by_label("Comment (optional)")).to_have_value("from the other window")
+    expect(page.get_by_label("Comment (")).to_have_value("from the other window")
 
 
 def test_with_the_mouse_and_something_missing_nothing_is_sent(
@@ -174,7 +174,7 @@ def test_a_scale_without_digits_takes_numbers_and_steps_and_seven_criteria_fit(
         page.keyboard.press("ArrowRight")
         page.keyboard.press("Enter")
     page.keyboard.press("c")
-    expect(page.get_by_label("Comment (optional)")).to_be_focused()
+    expect(page.get_by_label("Comment (")).to_be_focused()
     page.keyboard.type("low")
     page.keyboard.press("Control+Enter")
     page.get_by_role("heading", name="Thank you").wait_for()

@@ -66,7 +66,7 @@ function draw(root, entry) {
   const view = {
     blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
     lists: entry.criteria.map(anchorList),
-    comment: node("textarea", { rows: 2, maxlength: 20000, "aria-label": "Comment (optional)", placeholder: "Comment (optional)" }),
+    comment: node("textarea", { rows: 2, maxlength: 20000, "aria-label": commentLabel(entry), placeholder: commentLabel(entry) }),
     button: node("button", { type: "submit", class: "main" }, "Submit and next"),
     alert: node("p", { class: "alert", role: "alert" }),
     status: node("p", { class: "status", role: "status" }),
@@ -105,12 +105,26 @@ function show(view, entry, late) {
   view.blocks.forEach((one) => showBlock(one, entry, locked));
   showAnchors(view, entry);
   if (view.comment.value !== entry.comment) view.comment.value = entry.comment;
+  label(view.comment, commentLabel(entry));
   view.comment.readOnly = locked;
   view.button.disabled = locked && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
   set(view.alert, entry.error);
   set(view.status, statusText(entry, late));
+}
+
+// A low score needs a line of comment or a marked stretch; before one is given this says when.
+function commentLabel(entry) {
+  const asked = entry.why.points.length > 0 && entry.criteria.find((one) => one.name === entry.why.criterion);
+  if (!asked) return "Comment (optional)";
+  return needsWhy(entry) ? `Comment (needed: ${asked.label} is low)` : `Comment (optional unless ${asked.label} is low)`;
+}
+
+function label(input, text) {
+  if (input.placeholder === text) return;
+  input.placeholder = text;
+  input.setAttribute("aria-label", text);
 }
 
 function buttonText(entry) {
