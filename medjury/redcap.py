@@ -8,12 +8,12 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, Form, RedcapFile, forms
+from data.importers.rows import FORMULA
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.export_redcap import ToRate, readings, to_rate
 from data.queries.settings import settings
 from data.rubric import Criterion, Rubric
-from medjury.export_cells import FORMULA
 from medjury.output import counted, say
 from medjury.record import write_csv
 
