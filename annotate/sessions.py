@@ -4,17 +4,21 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from datetime import timedelta
 from functools import lru_cache
+from weakref import WeakKeyDictionary
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Engine
 
 from data import queries
 from data.queries import Person
-from data.store.access import signing_key
+from data.schema import now
+from data.store.access import leave, signing_key
 
 COOKIE = "medjury_session"
 MAX_AGE_SECONDS = 12 * 3600
+MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
 IDLE_SECONDS = 60 * 60
 KEPT = 20_000
 
@@ -22,13 +26,14 @@ KEPT = 20_000
 class Sightings:
     """When each session was last used, and which were signed out; in bounded memory.
 
-    It lives in one process. After a restart a session counts as used just now, and one
-    that was signed out is remembered only by its cookie being gone; 12 hours end both.
+    When it was used is known to this process: after a restart, or at another replica, a
+    session counts as used just now. Who signed out, and where, is read from the study's record.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self.last: OrderedDict[str, float] = OrderedDict()
+        self.heard: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
 
     def alive(self, session: str) -> bool:
         """Note that a session is used; return whether it had not ended by then."""
@@ -44,6 +49,12 @@ class Sightings:
         """Note that a session was signed out."""
         self.last[session] = float("-inf")
 
+    def hear(self, engine: Engine) -> None:
+        """Note which sessions were signed out since it was last asked, at whichever replica."""
+        self.heard[engine], left = queries.signed_out(engine, self.heard.get(engine, 0))
+        for session in left:
+            self.end(session)
+
 
 _sightings = Sightings()
 
@@ -57,20 +68,25 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     """Return whose session a cookie is, and note that it is used.
 
     None if it is forged, over 12 hours old, unused for an hour or signed out, if its way in
-    was revoked, or if the account has ended. It costs one query.
+    was revoked, or if the account has ended. It costs three short queries.
     """
     found = _read(engine, token)
-    if found is None or not sightings.alive(found[1]):
+    if found is None:
+        return None
+    sightings.hear(engine)
+    if not sightings.alive(found[1]):
         return None
     return queries.person_by_access(engine, found[0])
 
 
 def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:
-    """Sign a session out, copies of its cookie too; return whose it was."""
+    """Sign a session out at every replica, copies of its cookie too; return whose it was."""
     person = owner(engine, token, sightings)
     found = _read(engine, token)
     if found is not None:
         sightings.end(found[1])
+        if person is not None:
+            leave(engine, person, found[1])
     return person
 
 
@@ -79,8 +95,10 @@ def _read(engine: Engine, token: str | None) -> tuple[str, str] | None:
     if not token:
         return None
     try:
-        found = _serializer(engine).loads(token, max_age=MAX_AGE_SECONDS)
+        found, issued = _serializer(engine).loads(token, return_timestamp=True)
     except BadSignature:
+        return None
+    if abs(now() - issued) > MAX_AGE:  # issued in the future: the clock was set back since
         return None
     match found:
         case [str(access), str(session)]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import TypeVar
 from urllib.parse import parse_qs
 
 from sqlalchemy import Engine
@@ -16,9 +17,10 @@ from annotate.origins import from_elsewhere
 from annotate.throttle import Throttle
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
-from data.queries import Outcome, Person
+from data.queries import Outcome
 from data.store import Entered
 
+T = TypeVar("T")
 LONGEST_BODY = 2048
 LONGEST_FIELD = 512
 CODES_AT_ONCE = 4  # each takes 64 MB while it is checked
@@ -40,7 +42,6 @@ class Desk:
     def __init__(self, engine: Engine, hospital: bool = False) -> None:
         self.engine, self.hospital = engine, hospital
         self.throttle = Throttle()
-        self.tickets = oidc.Tickets()
         self.checking = asyncio.Semaphore(CODES_AT_ONCE)
 
     async def login(self, request: Request) -> Response:
@@ -89,10 +90,7 @@ class Desk:
 
     async def _try_ticket(self, request: Request, ticket: str) -> Response:
         """Let in whom a ticket names, and forget the hospital's own cookie."""
-        person = await run_in_threadpool(self.tickets.redeem, self.engine, ticket)
-        if person is None:
-            return self._form(STALE, 401)
-        entered = await run_in_threadpool(self._enter, store.enter_by_email, person)
+        entered = await run_in_threadpool(self._enter, oidc.redeem, ticket)
         return await self._open(request, entered) if entered else self._form(STALE, 401)
 
     async def _open(self, request: Request, entered: Entered) -> Response:
@@ -115,19 +113,17 @@ class Desk:
         _forget_hospital_account(request, answer)
         return answer
 
-    def _enter(self, act: Callable[[Engine, Person], Entered], person: Person) -> Entered | None:
+    def _enter(self, act: Callable[[Engine, T], Entered | None], way: T) -> Entered | None:
         """Record a sign-in; None if somebody else used the way in a moment before."""
         try:
-            return act(self.engine, person)
+            return act(self.engine, way)
         except NotAllowed:
             return None
 
     def _leave(self, token: str | None) -> None:
         """End a session and record it; signing out works even if the study is not reachable."""
         try:
-            person = sessions.end(self.engine, token)
-            if person is not None:
-                store.leave(self.engine, person)
+            sessions.end(self.engine, token)
         except MedjuryError:
             return
 

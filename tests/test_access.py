@@ -122,6 +122,16 @@ def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine: En
     assert sessions.owner(engine, token, seen) is None
 
 
+def test_signing_out_holds_at_other_servers_and_after_a_restart(engine: Engine) -> None:
+    person, other = entered(engine, added(engine, "dr-a")), Sightings()
+    token, kept = sessions.issue(engine, person), sessions.issue(engine, person)
+    assert sessions.owner(engine, token, other) == person
+    sessions.end(engine, token)
+    for server in (other, Sightings()):
+        assert sessions.owner(engine, token, server) is None
+        assert sessions.owner(engine, kept, server) == person
+
+
 def test_a_cookie_of_another_study_opens_nothing(
     engine: Engine, tmp_path: Path, study_in: StudyIn
 ) -> None:
@@ -186,7 +196,7 @@ def test_what_cannot_be_added_is_refused_and_nobody_is(engine: Engine) -> None:
 def test_every_act_stands_in_the_record_without_a_name_or_a_code(engine: Engine) -> None:
     link = added(engine, "dr-secretname", ONCE)
     person = enter(engine, entered(engine, link)).person
-    store.leave(engine, person)
+    store.leave(engine, person, "1")
     store.enter_by_email(engine, person)
     end_access(OPERATOR, engine, "dr-secretname")
     renew_access(OPERATOR, engine, "dr-secretname")

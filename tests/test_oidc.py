@@ -12,8 +12,8 @@ from rating_server import Server, build, chromium, row, rubric
 from sqlalchemy import Engine
 
 from annotate import oidc, sessions
-from data import queries, store
-from data.errors import BadInput
+from data import queries
+from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
 from data.store import Slot, add_people, assign, end_access, renew_access
 
@@ -47,11 +47,13 @@ def test_a_ticket_opens_one_session(engine: Engine) -> None:
     add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
     person = queries.person_by_email(engine, "a@ward.example")
     assert person is not None
-    tickets, given = oidc.Tickets(), oidc.ticket(engine, person)
-    assert tickets.redeem(engine, given) == person
-    assert tickets.redeem(engine, given) is None
-    assert tickets.redeem(engine, given[:-2]) is None
-    token = sessions.issue(engine, store.enter_by_email(engine, person).person)
+    given = oidc.ticket(engine, person)
+    found = oidc.redeem(engine, given)
+    assert found is not None
+    with pytest.raises(NotAllowed, match="used before"):
+        oidc.redeem(engine, given)
+    assert oidc.redeem(engine, given[:-2]) is None
+    token = sessions.issue(engine, found.person)
     assert sessions.owner(engine, token) == person
     renew_access(OPERATOR, engine, "dr-a")
     assert sessions.owner(engine, token) is None

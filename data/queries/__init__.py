@@ -18,6 +18,7 @@ from data.queries.people import (
     person_by_account,
     person_by_code,
     person_by_email,
+    signed_out,
 )
 from data.queries.rating_room import (
     House,
@@ -122,6 +123,7 @@ __all__ = [
     "readings_by_response",
     "rubric_names",
     "rubric_of_name",
+    "signed_out",
     "simulated_raters",
     "standing",
     "stated_valid",

@@ -13,7 +13,8 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.person import Person, only
-from data.schema import Access, Account, Assignment, Role, State, now
+from data.schema import Access, Account, Assignment, Event, Role, State, now
+from data.store.access import SIGNED_OUT
 
 
 class Outcome(StrEnum):
@@ -33,6 +34,8 @@ _BY_ACCESS = (
     .join(Access, col(Access.account) == col(Account.id))
     .where(Access.lookup == bindparam("lookup"), *_VALID)
 )
+_NEWEST = select(func.max(Event.id))
+_LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,16 @@ def person_by_access(engine: Engine, lookup: str) -> Person | None:
     if found is None:
         return None
     return Person(found[0] or 0, found[1], Role(found[2]), found[3], access=lookup)
+
+
+def signed_out(engine: Engine, after: int) -> tuple[int, list[str]]:
+    """Return the number of the newest event, and the sessions signed out later than another's."""
+    with reading(engine) as session:
+        newest = session.scalar(_NEWEST) or 0
+        if newest <= after:
+            return newest, []
+        found = session.scalars(_LEFT, {"after": after}).all()
+    return newest, [str(one["session"]) for one in found if "session" in one]
 
 
 def person_by_email(engine: Engine, email: str) -> Person | None:

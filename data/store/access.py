@@ -21,6 +21,7 @@ ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
 SIGNING_KEY = "signing_key"
 NO_HASH = "-"  # of a way in that a hospital account opened: no code fits it
+SIGNED_OUT = "signed out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +68,21 @@ def enter(engine: Engine, person: Person) -> Entered:
         return Entered(person, new_code(session, person.actor, account) if way.once else "")
 
 
-def enter_by_email(engine: Engine, person: Person) -> Entered:
-    """Record that somebody signs in by their hospital account, as a way in used up at once."""
+def enter_by_email(engine: Engine, person: Person, ticket: str = "") -> Entered:
+    """Record that somebody signs in by their hospital account, as a way in used up at once.
+
+    Raises
+    ------
+    NotAllowed
+        If the account has ended, or the ticket's number was taken in before, at any server.
+    """
     with transaction(engine) as session:
         account = session.get(Account, person.id)
         if account is None or account.ended:
             raise NotAllowed("this account has ended")
-        lookup = f"oidc-{secrets.token_hex(8)}"
+        lookup = f"oidc-{ticket or secrets.token_hex(8)}"
+        if session.get(Access, lookup) is not None:
+            raise NotAllowed("this ticket was used before")
         session.add(
             Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
         )
@@ -81,10 +90,11 @@ def enter_by_email(engine: Engine, person: Person) -> Entered:
     return Entered(Person(person.id, person.name, person.role, person.rater, access=lookup))
 
 
-def leave(engine: Engine, person: Person) -> None:
-    """Record that somebody signs out."""
+def leave(engine: Engine, person: Person, number: str) -> None:
+    """Record that somebody signs out of the session of this number: no server takes it again."""
+    said = {"account": person.id, "lookup": person.access, "session": number}
     with transaction(engine) as session:
-        log(session, person.actor, "signed out", {"account": person.id, "lookup": person.access})
+        log(session, person.actor, SIGNED_OUT, said)
 
 
 def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL_CODE) -> str:
