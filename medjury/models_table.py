@@ -37,7 +37,8 @@ def print_models(body: Mapping[str, Any], json_to: Path | None = None) -> None:
     """Print the rows of `models --json` as tables, and each note once."""
     for by, group in groupby(body["rows"], key=lambda row: str(row["by"])):
         rows = list(group)
-        show(_title(by, rows), HEADINGS, [_cells(row) for row in rows], json_to)
+        every = len(body["benchmarks"])
+        show(_title(by, rows), HEADINGS, [_cells(row, every) for row in rows], json_to)
         for line in told([{**row, "scorer": row["model"]} for row in rows]):
             say(f"  {line}", json_to)
         say("", json_to)
@@ -52,14 +53,16 @@ def _title(by: str, rows: Sequence[Row]) -> str:
     return TITLES[by] + (" (simulated)" if simulated else "")
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, every: int) -> list[str]:
+    fewer = f"\n{row['n_benchmarks']} of {counted(every, 'benchmark')}"
+    on = fewer if 0 < row["n_benchmarks"] < every else ""
     return [
         row["model"],
         f"{_with_sd(row['win_rate'], row['win_rate_sd'])}\n"
         f"{_between(row['win_rate_low'], row['win_rate_high'])}",
         _by_instance(row),
         f"{_with_sd(row['macro_average'], row['macro_average_sd'])}\n"
-        f"{_between(row['low'], row['high'])}",
+        f"{_between(row['low'], row['high'])}{on}",
         f"{_number(row['rank'], 0)}\n{_between(row['rank_low'], row['rank_high'], 0)}",
         f"{row['n_responses']} of\n{row['n_responses'] + row['n_missing']}",
     ]

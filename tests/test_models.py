@@ -45,7 +45,10 @@ def test_a_jury_that_is_beyond_the_corrected_interval_is_said_to_favour_or_sligh
 
 
 def test_too_few_rated_instances_have_no_correction_and_say_so():
-    scores, authors = by_hand()
+    every, authors = by_hand()
+    rated = every.ratings
+    unrated = (rated["rater"] == "dr_a") & (rated["instance_id"] == "notes/1")
+    scores = Scores(rated[~unrated], every.responses, every.rubrics)
     for row in compared(scores, authors, jurors=["gpt"], by=["corrected"]).rows:
         assert np.isnan([row.win_rate, row.macro_average, row.rank, row.low]).all()
         assert (row.n_benchmarks, row.n_responses, row.n_missing) == (0, 0, 2)
@@ -76,7 +79,7 @@ def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
     )
     rows = by_model(compared(left, authors), "jury")
     assert rows["gamma"].n_benchmarks == 1
-    assert "no score on letters: not comparable" in rows["gamma"].note
+    assert "no score on letters: on 1 of 2 benchmarks, not comparable" in rows["gamma"].note
     assert "gamma" not in rows["alpha"].note
     alone = by_model(compared(scores, authors), "jury")
     assert rows["alpha"].macro_average == alone["alpha"].macro_average

@@ -102,7 +102,8 @@ def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
 
 def test_figures_have_the_keys_that_the_page_names(run: Run, rated: Engine) -> None:
     body = figures(run, *LIFT)
-    assert list(body) == ["reps", "seed", "jury", "rows", "categories", "detectable", "costs"]
+    names = ["reps", "seed", "jury", "benchmarks", "rows", "categories", "detectable", "costs"]
+    assert list(body) == names
     page = (Path(__file__).parents[1] / "docs" / "models.md").read_text("utf-8")
     for name in ("rows", "categories", "detectable"):
         for key in body[name][0]:

@@ -40,6 +40,26 @@ def test_where_clinicians_rated_everything_the_correction_is_their_mean():
             assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
 
 
+def test_where_clinicians_rated_all_of_a_handful_the_correction_is_their_mean_too():
+    found = compared(*model_study(QUALITY, n=3, rated=3, bias={"gamma": 1.0}))
+    clinical, corrected = by_model(found, "clinicians"), by_model(found, "corrected")
+    for name in QUALITY:
+        assert corrected[name].n_benchmarks == 2
+        for field in ("macro_average", "low", "high"):
+            assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
+
+
+def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it():
+    scores, authors = model_study(QUALITY, n=30, rated=10)
+    clinical = (scores.ratings["kind"] == "clinician") & (scores.ratings["benchmark"] == "notes")
+    three = sorted(set(scores.ratings[clinical]["instance_id"]))[:3]
+    kept = ~clinical | scores.ratings["instance_id"].isin(three)
+    few = Scores(scores.ratings[kept], scores.responses, scores.rubrics)
+    for row in by_model(compared(few, authors), "corrected").values():
+        assert row.n_benchmarks == 1
+        assert "on notes: on 1 of 2 benchmarks, not comparable with models, or ways" in row.note
+
+
 def test_a_correction_from_chosen_responses_is_told_of():
     scores, authors = model_study(QUALITY, n=80, rated=80)
     jury = scores.ratings[scores.ratings["kind"] == "juror"].groupby("response_id")["score"].mean()

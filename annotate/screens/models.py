@@ -9,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables
-from annotate.screens import frame, models_blind, models_costs, monitoring_controls
+from annotate.screens import frame, models_blind, models_costs, models_partial, monitoring_controls
 from annotate.worker import Figures
 from calibration.report.numbers import DASH, fixed, interval, whole
 from data import queries
@@ -53,21 +53,21 @@ def show(engine: Engine, person: Person) -> None:
                 "Some raters of this study are simulated: nothing that rests on them is evidence."
             )
         )
-    st.html(_leaders(found["rows"]))
+    st.html(_leaders(found["rows"], len(found["benchmarks"])))
     _ranking(found)
     _by_category(found)
     models_costs.show(engine, person, found)
     st.html(_detectable(found["detectable"]))
 
 
-def _leaders(rows: Sequence[Row]) -> str:
+def _leaders(rows: Sequence[Row], every: int) -> str:
     """Return the models with what each way of scoring says of them, side by side."""
     ways = [way for way in WAYS if any(row["by"] == way for row in rows)]
     told = {(row["model"], row["by"]): row for row in rows}
     models = dict.fromkeys(row["model"] for row in rows)
     columns = [tables.words("Model", "model")]
     for way in ways:
-        columns += _columns(way)
+        columns += _columns(way, every)
     lines = [
         {"model": name, "told": {way: told[name, way] for way in ways if (name, way) in told}}
         for name in models
@@ -79,6 +79,7 @@ def _leaders(rows: Sequence[Row]) -> str:
     )
     title = f"{len(models)} models, the best by {WAYS[ways[0]]} first" if ways else "Models"
     told_of = [CORRECTED] if "corrected" in ways else []
+    told_of += models_partial.notes(rows, every, WAYS)
     return tables.table(lines, columns, title, told_of) + _folded(notes)
 
 
@@ -89,14 +90,18 @@ def _folded(notes: Sequence[str]) -> str:
     return f'<details class="mj-folded"><summary>Notes on the figures ({len(notes)})</summary>{tables.listed(notes)}</details>'
 
 
-def _columns(way: str) -> list[tables.Column]:
-    """Return the columns of one way of scoring."""
+def _columns(way: str, every: int) -> list[tables.Column]:
+    """Return the columns of one way of scoring; figures on fewer benchmarks say on how many."""
+
+    def cell(kind: str) -> tables.Cell:
+        return lambda row: models_partial.marked(
+            _with_ends(row["told"].get(way), kind), row["told"].get(way), every
+        )
+
     return [
         tables.Column(f"Rank by {WAYS[way]}", lambda row: _rank(row["told"].get(way))),
-        tables.Column("Win rate, 95 %", lambda row: _with_ends(row["told"].get(way), "win rate")),
-        tables.Column(
-            "Macro-average, 95 %", lambda row: _with_ends(row["told"].get(way), "macro-average")
-        ),
+        tables.Column("Win rate, 95 %", cell("win rate")),
+        tables.Column("Macro-average, 95 %", cell("macro-average")),
     ]
 
 
@@ -138,12 +143,14 @@ def _by_category(found: Figures) -> None:
     rows = [row for row in found["categories"] if row["by"] == by]
     cells = [
         {"model": row["model"], "place": row["category"] or "no category", "value": row["mean"]}
+        | {"rests": models_partial.without(row)}
         for row in rows
     ]
     chart = charts.drawn("chart_models:chart_heatmap", cells, "Mean on 0 to 1")
     listed = [
         {"model": row["model"], "category": row["category"] or "no category", "mean": row["mean"]}
         | {"low": row["low"], "high": row["high"], "responses": row["n"]}
+        | {"rests": models_partial.without(row)}
         for row in rows
     ]
     told = ", ".join(f"{one['model']} in {one['place']} {fixed(one['value'], 2)}" for one in cells)

@@ -30,6 +30,7 @@ NONE_GIVEN = (
     "What the models cost, the study cannot know: give a file above to see it beside the win rates."
 )
 TOO_LONG = "A file of costs has a line a model; nothing of this one was read."
+UNCOUNTED = "Tokens read are unknown where a call's answer did not say how many it read"
 OF_SIMULATED = " Some raters are simulated."
 OF_COSTS = "Each point is a model: further up it wins more often, further left it costs less."
 _holders: Counter[Path] = Counter()
@@ -114,11 +115,18 @@ def _of_jury(jury: Row) -> None:
         tables.number("USD", "usd"),
         tables.count("Calls of unknown price", "unknown"),
     ]
-    notes = [jury["note"]] if jury["note"] else []
+    notes = notes_of(jury)
     if not jury["jurors"]:
         st.html(f'<p class="mj-said">The jury: {tables.escaped("; ".join(notes))}.</p>')
         return
     st.html(tables.table(jury["jurors"], columns, "What the jury's recorded calls cost", notes))
+
+
+def notes_of(jury: Row) -> list[str]:
+    """Return the command's note, and why some tokens are not known."""
+    silent = [one["juror"] for one in jury["jurors"] if one["tokens_in"] is None]
+    unknown = f"{UNCOUNTED}: {', '.join(silent)}" if silent else ""
+    return [*filter(None, (jury["note"], unknown))]
 
 
 def _kept(costs: Given) -> Path:

@@ -59,8 +59,9 @@ def estimate(table: Table, by: str) -> Estimate:
     "corrected" is the prediction-powered mean of the model's own responses to the
     benchmark (`prediction_powered.prediction_powered_mean`): the jury on the responses
     nobody rated, moved by what clinicians and jury differ by on those that both rated. A
-    jury that favours one model is so corrected for that model. NaN with fewer than 5 rated
-    instances. In resamples its weight stays as it is: how the weight varies changes the
+    jury that favours one model is so corrected for that model. Where clinicians rated all of
+    them there is nothing to predict, and it is the clinicians' mean; else NaN with fewer than
+    5 rated instances. In resamples its weight stays as it is: how the weight varies changes the
     mean's variance in the second order only (Angelopoulos et al. 2023, section 6).
     """
     if by == CORRECTED:
@@ -78,14 +79,19 @@ def _corrected(table: Table) -> Estimate:
     plain: list[tuple[int, int]] = []
     for _, own in frame.groupby(["benchmark", "model"]):
         here, there = own[rated[own.index]], own[far[own.index]]
+        place = table.layout.benchmarks.index(own["benchmark"].iloc[0])
+        model = int(own["model"].iloc[0])
+        if len(here) and own["clinicians"].notna().all():
+            near[own.index] = own["clinicians"]
+            plain.append((place, model))
+            continue
         if here["instance"].nunique() < LEAST_RATED:
             continue
         weight = prediction_powered_mean(_sample(here, there)).weight
         near[here.index] = here["clinicians"] - weight * here["jury"]
         beyond[there.index] = weight * there["jury"]
         if not weight:
-            place = table.layout.benchmarks.index(own["benchmark"].iloc[0])
-            plain.append((place, int(own["model"].iloc[0])))
+            plain.append((place, model))
     first, second = cells(table, near), cells(table, beyond)
     for place, model in plain:  # nothing to add, whatever is drawn: 0 / 1, never 0 / 0
         second.sums[place][:, model], second.numbers[place][:, model] = 0.0, 1.0

@@ -64,7 +64,11 @@ def _absent(table: Table, found: Figures, model: int) -> str:
         why = f"fewer than {LEAST_RATED} instances that clinicians and jury both scored"
     if len(lost) == len(table.layout.benchmarks):
         return f"undefined: {why}"
-    return f"{why} on {', '.join(lost)}: not comparable with models that have one"
+    rest = f"on {len(found.means[model]) - len(lost)} of {len(found.means[model])} benchmarks"
+    return (
+        f"{why} on {', '.join(lost)}: {rest}, not comparable with models, or ways of scoring, that "
+        "have one"
+    )
 
 
 def _alone(table: Table, found: Figures, model: int) -> str:

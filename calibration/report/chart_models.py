@@ -15,6 +15,12 @@ WIDTH, LANE, CELL = 520, 15, 30
 # The share of the range from which words are white: both kinds then stand out by 4.5 to 1.
 DARK, BLACK = 0.695, "#000000"
 ROOM = 1.15
+TOLD = [
+    alt.Tooltip("model:N", title="Model"),
+    alt.Tooltip("place:N", title="Category"),
+    alt.Tooltip("words:N", title="Mean"),
+    alt.Tooltip("rests:N", title="On"),
+]
 
 
 def chart_ranking(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
@@ -50,13 +56,13 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
 
     Parameters
     ----------
-    rows : mappings with `model`, `place`, `value`
-        None is a cell without a colour that says so.
+    rows : mappings with `model`, `place`, `value`, and `rests` where that is to be told
+        None is a cell without a colour that says so. `rests` says what a figure rests on.
     """
     known = [row["value"] for row in rows if row["value"] is not None]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
     shown = [
-        {name: row[name] for name in ("model", "place", "value")}
+        {name: row[name] for name in ("model", "place", "value", "rests") if name in row}
         | {
             "words": "none" if row["value"] is None else f"{row['value']:.2f}",
             "dark": row["value"] is not None and row["value"] > low + DARK * (high - low),
@@ -82,6 +88,8 @@ def chart_heatmap(rows: Sequence[Row], title: str) -> alt.TopLevelMixin:
     cell = base.mark_rect(stroke="#ffffff", strokeWidth=2).encode(x=x, y=y, color=shade)
     ink = alt.condition("datum.dark", alt.value("#ffffff"), alt.value(BLACK))
     words = base.mark_text(fontSize=11.5).encode(x=x, y=y, text="words:N", color=ink)
+    if any("rests" in row for row in rows):
+        cell, words = (one.encode(tooltip=TOLD) for one in (cell, words))
     return _hushed(cell + words)
 
 
