@@ -33,15 +33,17 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
     Of each clinician the first score of the response counts: neither a hidden repeat nor a
     score that was changed later moves a response to another time. Training is left out.
     """
-    columns: Any = (col(Response.response_id), func.min(col(Rating.at)).label("at"))
+    columns: Any = (col(Response.response_id), func.min(col(Rating.id)).label("first"))
     each: Any = (
         _counting(select(*columns))
         .where(col(Rater.kind) == Kind.CLINICIAN)
         .group_by(col(Response.response_id), col(Rating.rater))
         .subquery()
     )
-    query = select(each.c.response_id, func.min(each.c.at), func.max(each.c.at)).group_by(
-        each.c.response_id
+    query = (
+        select(each.c.response_id, func.min(col(Rating.at)), func.max(col(Rating.at)))
+        .join(Rating, col(Rating.id) == each.c.first)
+        .group_by(each.c.response_id)
     )
     with reading(engine) as session:
         return {name: ClinicianDates(*ends) for name, *ends in session.execute(query)}

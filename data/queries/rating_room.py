@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import BindParameter, Engine, bindparam, func
@@ -14,6 +15,7 @@ from data.queries.cards import Columns, card, shown
 from data.rubric import Rubric
 from data.schema import Assignment, Benchmark, Instance, Response, RubricText, Setting, State
 from data.settings import Settings, read_settings
+from data.store.said import FIRST_RATING
 
 ENDED = (State.DONE, State.UNRATED)
 LOCKED = "locked"
@@ -31,9 +33,9 @@ _KEPT = select(Assignment.draft, Assignment.draft_seq).where(
     *_MINE, Assignment.code == bindparam("code")
 )
 _RATED = (
-    select(Assignment.code)
+    select(Assignment.code, FIRST_RATING)
     .where(Assignment.rater == RATER, col(Assignment.state).in_(ENDED))
-    .order_by(col(Assignment.done_at), col(Assignment.position))
+    .order_by(col(Assignment.position))
 )
 _TASKS = (
     shown(
@@ -144,9 +146,17 @@ def kept(engine: Engine, rater: int, code: str) -> dict[str, Any]:
 
 
 def rated_codes(engine: Engine, rater: int) -> list[str]:
-    """Return the codes of what a clinician has rated, in the order it was first submitted."""
+    """Return the codes of what a clinician has rated, in the order it was first submitted.
+
+    What could not be rated stands after what is before it in the clinician's list.
+    """
     with reading(engine) as session:
-        return list(session.exec(_RATED, params={"rater": rater}))
+        rows = session.execute(_RATED, {"rater": rater}).all()
+    last, found = 0, []
+    for code, first in rows:
+        last = last if first is None else first
+        found.append((last, code))
+    return [code for _, code in sorted(found, key=itemgetter(0))]
 
 
 def _first(engine: Engine, query: Columns, values: Mapping[str, object]) -> Task | None:

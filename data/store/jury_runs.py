@@ -81,8 +81,11 @@ class RunRow:
 
     @property
     def on(self) -> bool:
-        """Whether it goes on; one whose keeper fell silent, as in a power cut, does not."""
-        return self.ended is None and now() - self.seen < STALE
+        """Whether it goes on; one whose keeper fell silent, as in a power cut, does not.
+
+        Nor does one seen in the future: the clock was set back, and a living keeper says so anew.
+        """
+        return self.ended is None and abs(now() - self.seen) < STALE
 
     @property
     def lost(self) -> bool:

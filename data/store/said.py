@@ -2,10 +2,23 @@
 
 from collections.abc import Mapping
 
-from sqlmodel import Session, desc, select
+from sqlalchemy import func
+from sqlmodel import Session, col, desc, select
 
 from data.card import Reply
 from data.schema import Assignment, Rating, Remark, Span, State
+
+# Of an assignment: when it was first rated, by the order of storing. A clock may be set back.
+FIRST_RATING = (
+    select(func.min(col(Rating.id)))
+    .where(
+        Rating.response == Assignment.response,
+        Rating.rater == Assignment.rater,
+        Rating.pass_ == Assignment.pass_,
+    )
+    .correlate(Assignment)
+    .scalar_subquery()
+)
 
 
 def previous(session: Session, one: Assignment) -> float | None:
@@ -13,7 +26,7 @@ def previous(session: Session, one: Assignment) -> float | None:
     before = session.exec(
         select(Assignment)
         .where(Assignment.rater == one.rater, Assignment.state == State.DONE)
-        .order_by(desc(Assignment.done_at))
+        .order_by(desc(FIRST_RATING))
         .limit(1)
     ).first()
     if before is None:
