@@ -115,16 +115,28 @@ def test_a_backup_is_restored_into_a_server(run: Run, whole: Engine, tmp_path: P
     assert [one.name for one in tmp_path.glob("*backup.db*")] == ["backup.db"]
 
 
-@pytest.mark.parametrize("name", ["study.db", "notes.txt", "study.db-wal", "none/backup.db", "."])
+@pytest.mark.parametrize("name", ["study.db", "study.db-wal"])
+@pytest.mark.usefixtures("study_file")
+def test_a_backup_is_never_written_over_the_study(
+    run: Run, whole: Engine, tmp_path: Path, name: str
+) -> None:
+    refused(run, whole, tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "none/backup.db", "."])
 def test_a_place_that_is_taken_or_absent_is_refused(
     run: Run, whole: Engine, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
+    refused(run, whole, tmp_path, name)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def refused(run: Run, whole: Engine, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.iterdir())
     code, out, err = run("backup", str(tmp_path / name), "--db", str(whole.url))
     assert (code, out) == (2, "")
     assert "name another file" in err
-    assert (tmp_path / "notes.txt").read_text() == "mine"
     assert sorted(tmp_path.iterdir()) == before
 
 

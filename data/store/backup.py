@@ -11,7 +11,7 @@ from sqlalchemy import URL, Engine, create_engine
 from sqlalchemy.pool import NullPool
 
 from data.database import open_study, reading
-from data.errors import BadFile
+from data.errors import BadFile, NoStudy
 from data.queries.moving import counts, has_event
 from data.queries.record import verify
 from data.store.files import part_of, publish
@@ -88,12 +88,23 @@ def _online(engine: Engine, part: Path) -> None:
 
 def _copied(engine: Engine, part: Path) -> None:
     """Copy a study of another database row by row, as it stood when the first was read."""
-    target = open_study(_url(part), create=True)
+    with _of_the_file():
+        target = open_study(_url(part), create=True)
+        try:
+            with reading(engine) as there:
+                copy_into(target, there)
+        finally:
+            target.dispose()
+
+
+@contextmanager
+def _of_the_file() -> Iterator[None]:
+    """Tell trouble with the new file, such as a full disk, from trouble with the study itself."""
     try:
-        with reading(engine) as there:
-            copy_into(target, there)
-    finally:
-        target.dispose()
+        yield
+    except NoStudy as error:
+        cause = getattr(error.__cause__, "orig", None)
+        raise cause if isinstance(cause, sqlite3.Error) else error from None
 
 
 def _url(path: Path) -> URL:
