@@ -1,5 +1,6 @@
 """No author in any byte, and no text that does anything but stand there."""
 
+import postgres
 import pytest
 from playwright.sync_api import Page
 from rating_server import (
@@ -31,6 +32,7 @@ HOSTILE = (
     "</div></div><style>*{display:none}</style><iframe src='http://198.51.100.7/'></iframe>\n"
     "&lt;b&gt; &amp;amp; {{response}}\n" + "x" * 200_000
 )
+NUL = "" if postgres.wanted() else "\x00"  # which PostgreSQL cannot hold
 
 # Ends after the browser has asked for a picture of ours, so after it asked for any of the texts'.
 ANOTHER_PICTURE = """() => new Promise((done) => {
@@ -44,7 +46,7 @@ ANOTHER_PICTURE = """() => new Promise((done) => {
 def codes(study: Engine) -> dict[str, str]:
     rows = [row(n, f"Note {n}: mild knee pain.", reference="Gold note.") for n in range(1, 5)]
     codes = build(study, rows, RATERS, rubric(name="rubric_hidden"))
-    hostile = row(5, HOSTILE + "\x00end", context=HOSTILE, prompt=HOSTILE, benchmark="hostile")
+    hostile = row(5, HOSTILE + NUL + "end", context=HOSTILE, prompt=HOSTILE, benchmark="hostile")
     codes |= build(study, [hostile], ["dr-brave"], rubric("accuracy"))
     where = Origin("made up", 1)
     kind = Kind.JUROR

@@ -153,7 +153,8 @@ def test_jurors_of_our_own_scorer_come_in_each_by_name(run: Run, engine: Engine)
     ]
     assert told["missing"] == {"inspect.two": {"invalid_json": 1}}
     query = (
-        "select handle, score, count(*) from rating join rater on rater.id = rater group by 1, 2"
+        "select handle, score, count(*) from rating join rater on rater.id = rater group by 1, 2 "
+        "order by 1"
     )
     assert rows(engine, query) == [("inspect.one", 4, 6), ("inspect.two", 5, 3)]
 
