@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from sqlalchemy import Engine, text
 
+from data.database import told
+
 WAIT_SECONDS = 0.2
 ADVISORY_KEY = 0x6D65646A
 
@@ -56,9 +58,9 @@ def _taken(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock of the PostgreSQL server."""
+    """Hold a lock of the PostgreSQL server; it is told where that lost it meanwhile."""
     key = {"key": ADVISORY_KEY}
-    with engine.connect() as connection:
+    with told(engine.url), engine.connect() as connection:
         if not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key):
             waiting()
             connection.execute(text("SELECT pg_advisory_lock(:key)"), key)
