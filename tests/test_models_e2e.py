@@ -8,7 +8,7 @@ import pytest
 import test_accessibility_e2e as room
 import test_models_cli as compared
 import test_monitoring_e2e as steering
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from rating_server import PATIENCE_MS, Server, serving
 from small import Run
 from sqlalchemy import Engine
@@ -38,6 +38,22 @@ def server(engine: Engine) -> Iterator[Server]:
 def costs_on_disk() -> set[Path]:
     """Return the files of costs that any server here has put down."""
     return {*Path(tempfile.gettempdir()).glob("medjury-costs-*/*")}
+
+
+def scrolled_in_its_box(page: Page) -> dict[str, bool]:
+    """Scroll the widest table to its right end; tell whether its box and its names stay in place."""
+    found: dict[str, bool] = page.locator(".mj-scroll").first.evaluate(
+        """box => {
+          const name = box.querySelector("tbody th"), left = name.getBoundingClientRect().left;
+          box.scrollLeft = box.scrollWidth;
+          return {
+            wider: box.scrollWidth > box.clientWidth && box.scrollLeft > 0,
+            inside: box.getBoundingClientRect().right <= document.documentElement.clientWidth,
+            stays: Math.abs(name.getBoundingClientRect().left - left) < 1,
+          };
+        }"""
+    )
+    return found
 
 
 @pytest.mark.usefixtures("rated")
@@ -98,4 +114,6 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     page.context.close()
     steering.opened(reader, server, "models?drawn=macro-average&by=jury")
     expect(reader.get_by_role("table", name="3 models")).to_be_visible()
+    steering.settle(reader)
+    assert scrolled_in_its_box(reader) == {"wider": True, "inside": True, "stays": True}
     reader.context.close()

@@ -18,7 +18,7 @@ Asked = tuple[str, ...]
 
 def asked(engine: Engine, person: Person) -> Asked:
     """Ask for benchmark, jury, criterion, method and references; return the arguments."""
-    places = st.columns((3, 3, 3, 2, 2))
+    places = st.container(key="controls").columns((3, 3, 3, 2, 2))
     about = _benchmark_and_criterion(engine, person, places)
     method = _chosen(places[3], "Method", METHODS, "method")
     kept = _chosen(places[4], "References", KEPT, "references")
@@ -36,7 +36,7 @@ class Ranked:
 
 def of_juries(engine: Engine, person: Person) -> Ranked:
     """Ask what the ranking of juries takes; it has no panels, and all references count."""
-    places = st.columns((3, 3, 2, 2, 2, 2))
+    places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
     about = _benchmark_and_criterion(engine, person, (places[0], places[0], places[1]))
     method = _chosen(places[2], "Method", METHODS, "method")
     sizes = _chosen(places[3], "Jurors in a jury", SIZES, "sizes")

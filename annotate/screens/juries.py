@@ -65,9 +65,12 @@ def _said(found: Figures) -> str:
     best = found["winner"]
     headline, lines = "No jury has an ICC; the notes say why.", []
     if best is not None:
-        headline = (
-            f"The best of {found['n_juries']:,} juries is worth {fixed(best['icc_honest'], 3)}"
+        of = (
+            f"The best of {found['n_juries']:,} juries"
+            if found["n_juries"] > 1
+            else "The only jury"
         )
+        headline = f"{of} is worth {fixed(best['icc_honest'], 3)}"
         headline += f", not {fixed(best['icc'], 3)}." if best["optimism"] else "."
         lines.append(
             f"{named(best)}: ICC {fixed(best['icc'], 3)}, honest {fixed(best['icc_honest'], 3)}."
