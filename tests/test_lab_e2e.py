@@ -78,6 +78,19 @@ def keep(page: Page, text: str) -> None:
     page.get_by_role("button", name="Keep panel").click()
 
 
+def stays_open(page: Page) -> None:
+    """Open what the command says; it stays open while the figures above it are drawn anew."""
+    card = page.locator(".st-key-lab-run")
+    told = card.get_by_role("region", name="What medjury said")
+    card.get_by_text("What medjury said", exact=True).click()
+    expect(told).to_be_visible()
+    rated = card.locator("dd").first
+    for _ in range(2):
+        before = rated.inner_text()
+        expect(rated).not_to_have_text(before, timeout=WAIT_MS)
+    expect(told).to_be_visible()
+
+
 def test_a_jury_is_chosen_tried_priced_run_watched_stopped_and_taken_up_again(
     browser: Browser, server: Server, study: Engine, codes: dict[str, str], stub: Stub, axe: str
 ) -> None:
@@ -94,6 +107,7 @@ def test_a_jury_is_chosen_tried_priced_run_watched_stopped_and_taken_up_again(
     start(rita)
     until_rated(rita)
     broken += check(rita, axe, "running")
+    stays_open(rita)
     boss = enter(browser, server, codes["Boss"], TABLET)
     expect(boss.locator(".st-key-lab-run")).to_contain_text("started by Rita")
     boss.goto(f"{server.address}/lab?panel=ours")
