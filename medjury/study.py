@@ -198,6 +198,8 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
         f"{counted(added.instances, 'new instance')} imported, "
         f"{added.unchanged} were there already ({table.encoding})"
     )
+    if table.doubt:
+        say(table.doubt)
     if not added.responses:
         say("nothing changed")
     for name, rubric in added.benchmarks.items():
@@ -229,6 +231,8 @@ def _say_ratings(
         f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "
         f"{'stays' if rows.missing == 1 else 'stay'} missing"
     )
+    if table.doubt:
+        say(table.doubt)
     if not (added.added or added.revised):
         say("nothing changed")
     if added.raters:

@@ -3,14 +3,15 @@
 import codecs
 import csv
 import io
-import json
-import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from data.errors import BadFile
-from data.importers.rows import Origin
+from data.importers.json_rows import NotARow, Pairs, pairs_of
+from data.importers.rows import UNNAMED, Origin, is_name
 
 Format = Literal["csv", "jsonl"]
 Cells = Mapping[str, str]
@@ -34,7 +35,7 @@ BINARY = {
     b"SQLite format 3": "a database",
 }
 CHUNK = 1 << 20
-NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
+LONGEST_HEADER = 300  # characters of a header in a message
 csv.field_size_limit(1 << 30)
 
 
@@ -74,7 +75,7 @@ class TableFile:
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
         empty = True
-        with self.path.open("rb") as self._raw:
+        with self._decoding(), self.path.open("rb") as self._raw:
             lines = io.TextIOWrapper(self._raw, encoding=self.encoding, newline="")
             for row in self._csv(lines) if self.form == "csv" else self._jsonl(lines):
                 empty = False
@@ -83,23 +84,50 @@ class TableFile:
             raise self.wrong("the file has a header and no rows")
 
     @property
+    def doubt(self) -> str:
+        """Return what to say of a table whose last line has no end, as one that was cut off."""
+        with self.path.open("rb") as file:
+            file.seek(-1, io.SEEK_END)
+            ended = file.read() in (b"\n", b"\r", b"\0")  # the last in UTF-16
+        if ended or self.form != "csv":
+            return ""
+        return (
+            f"the last line of {self.path.name} has no end: if the file was cut off there, so is "
+            "its last cell"
+        )
+
+    @property
     def header(self) -> str:
         """Return the columns' names for a message, unless they look like a row of texts."""
         if not any(self.columns):
             return "this file has none"
-        if not all(map(_is_name, self.columns)):
+        if not all(map(is_name, self.columns)):
             return "the first row of this file is no header"
-        return f"this file has {', '.join(self.columns)}"
+        listed = ", ".join(self.columns)
+        if len(listed) > LONGEST_HEADER:
+            return f"this file has {len(self.columns)} others, such as {self.columns[0]}"
+        return f"this file has {listed}"
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
         return BadFile(f"{self.path}: {why}; nothing was imported")
 
     def _columns(self) -> tuple[str, ...]:
-        with self.path.open(encoding=self.encoding, newline="") as lines:
+        with self._decoding(), self.path.open(encoding=self.encoding, newline="") as lines:
             if self.form == "csv":
                 return self._header(csv.reader(lines, delimiter=self._delimiter()))
             return next((tuple(cells) for _, cells in self._jsonl(lines)), ())
+
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        """Refuse a file whose first signs say an encoding that the rest of it is not in."""
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            name = "UTF-16" if self.encoding == "utf-16" else "UTF-8"
+            raise self.wrong(
+                f"begins as {name} and does not go on so; it is cut off or damaged: save it as UTF-8"
+            ) from error
 
     def _delimiter(self) -> str:
         """Return the sign that splits the header into most columns."""
@@ -112,9 +140,9 @@ class TableFile:
             columns = tuple(name.strip() for name in next(rows, []))
         except csv.Error as error:
             raise self.wrong(f"not a CSV file ({error})") from error
-        repeated = sorted({name for name in columns if columns.count(name) > 1})
+        repeated = sorted(name for name, times in Counter(columns).items() if times > 1)
         if repeated:
-            shown = repr(repeated[0]) if _is_name(repeated[0]) else "(not quoted: it is no name)"
+            shown = repr(repeated[0]) if is_name(repeated[0]) else UNNAMED
             raise self.wrong(f"column {shown} stands twice in the header")
         return columns
 
@@ -139,23 +167,13 @@ class TableFile:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 origin = Origin(self.path.name, number)
-                yield origin, {key: _cell(origin, key, v) for key, v in self._object(number, line)}
+                yield origin, {key: _cell(origin, key, v) for key, v in self._pairs(number, line)}
 
-    def _object(self, number: int, line: str) -> list[tuple[str, Any]]:
+    def _pairs(self, number: int, line: str) -> Pairs:
         try:
-            found = json.loads(line, strict=False)
-        except json.JSONDecodeError as error:
-            raise self.wrong(f"row {number} is not JSON ({error.msg} at {error.colno})") from error
-        except RecursionError as error:
-            raise self.wrong(f"row {number} is nested too deep") from error
-        if not isinstance(found, dict):
-            raise self.wrong(f"row {number} is {type(found).__name__}, not a JSON object")
-        return list(found.items())
-
-
-def _is_name(column: str) -> bool:
-    """Whether this looks like a column's name; a file without a header has a patient's text there."""
-    return column == "" or NAME.fullmatch(column) is not None
+            return pairs_of(line)
+        except NotARow as error:
+            raise self.wrong(f"row {number} {error}") from error
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:
@@ -164,7 +182,7 @@ def _cell(origin: Origin, column: str, value: object) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool | list | dict):
+    if isinstance(value, bool | list):
         raise origin.wrong(column, value, "must be text or a number")
     return str(value)
 
