@@ -7,8 +7,6 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
-import tomllib
-from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -17,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
+from data.importers.toml_file import NotToml, read_toml
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.rubrics.complaints import first_complaint
@@ -24,7 +23,7 @@ from data.rubrics.tags import disarm, forges
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
-FULLY_ANCHORED = 7
+FULLY_ANCHORED, WIDEST = 7, 1_000  # jurors are sent all points
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 NO_REFERENCE = "(no reference is given for this instance)"
 NO_CHECKLIST = "(no checklist is given for this instance)"
@@ -77,6 +76,8 @@ class Rubric(Part):
     def _is_whole(self) -> Self:
         if self.scale.min >= self.scale.max:
             raise ValueError(f"scale: min {self.scale.min} must be below max {self.scale.max}")
+        if self.scale.max - self.scale.min > WIDEST:
+            raise ValueError(f"scale: has more than {WIDEST + 1} points")
         if len(set(self.criteria)) < len(self.criteria):
             raise ValueError("criterion: two criteria have the same name")
         for criterion in self.criterion:
@@ -116,7 +117,7 @@ class Rubric(Part):
         """
         if criterion not in self.criteria:
             raise Unknown(
-                f"{_short(repr(criterion))} by {who} on {where}: the criteria of {self.name} are "
+                f"{_short(repr(criterion))} by {_short(who, 60)} on {_short(where, 60)}: the criteria of {self.name} are "
                 + ", ".join(self.criteria)
             )
         try:
@@ -125,8 +126,8 @@ class Rubric(Part):
             number = float("nan")
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
-                f"{criterion}={_short(str(value))} by {who} on {where}: the scale of {self.name} is {self.scale}"
-                + OffScale.hint(str(value))
+                f"{criterion}={_short(str(value))} by {_short(who, 60)} on {_short(where, 60)}: "
+                f"the scale of {self.name} is {self.scale}" + OffScale.hint(str(value))
             )
         return number
 
@@ -195,9 +196,9 @@ def _inserted(card: Card) -> dict[str, str]:
     return {name: text for name in names if (text := getattr(card, name)) is not None}
 
 
-def _short(value: str) -> str:
+def _short(value: str, longest: int = LONGEST_QUOTED) -> str:
     """Return a value as a message may quote it: a long one may be a text in the wrong column."""
-    return value if len(value) <= LONGEST_QUOTED else f"(a text of {len(value)} characters)"
+    return value if len(value) <= longest else f"(a text of {len(value)} characters)"
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
@@ -236,12 +237,14 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
     """
     folder = folder_of(name_or_folder)
     try:
-        body: Mapping[str, Any] = tomllib.loads((folder / "rubric.toml").read_text("utf-8"))
-        prompt = (folder / "prompt.txt").read_text("utf-8")
-        return Rubric(**body, prompt=prompt)
-    except FileNotFoundError as error:
-        raise BadRubric(f"rubric {folder}: {Path(error.filename).name} is missing") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        body = read_toml(folder / "rubric.toml")
+        if "prompt" in body:
+            raise NotToml("prompt: is a file of its own, prompt.txt")
+        return Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
+    except OSError as error:
+        why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
+        raise BadRubric(f"rubric {folder}: {Path(str(error.filename)).name} {why}") from error
+    except (NotToml, UnicodeDecodeError) as error:
         raise BadRubric(f"rubric {folder}: {error}") from error
     except ValidationError as error:
         raise BadRubric(f"rubric {folder}: {first_complaint(error.errors())}") from error

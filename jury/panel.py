@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -20,6 +19,7 @@ from pydantic import (
 )
 
 from data.errors import BadPanel
+from data.importers.toml_file import NotToml, read_toml
 from jury.panel_faults import first_fault, shown, variable_name
 
 FOLDER = Path(__file__).parent / "panels"
@@ -158,10 +158,10 @@ def read_panel(name_or_path: str | Path) -> Panel:
     """
     path = _path(name_or_path)
     try:
-        body = tomllib.loads(path.read_text("utf-8"))
+        body = read_toml(path)
     except OSError as error:
         raise BadPanel(f"panel {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except NotToml as error:
         raise BadPanel(f"panel {path}: not TOML: {error}") from error
     try:
         return Panel.model_validate(body)
@@ -227,8 +227,12 @@ def _path(name_or_path: str | Path) -> Path:
 
 def _check_address(base_url: str) -> None:
     """Refuse an address that is absent, or that says more than where to send."""
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(base_url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port or an IPv6 address that is none; Python would quote it
+        whole = False
+    if not whole:
         raise ValueError(
             f"base_url: {shown(base_url)} is not an address; write the one the texts may go to, "
             "such as https://api.openai.com/v1 or http://127.0.0.1:8000/v1"

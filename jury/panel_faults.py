@@ -13,6 +13,7 @@ NOT_A_NAME = (
 NAME_SIGNS = "letters, digits, underscores, dots and hyphens only, at least one, and no spaces"
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 LONGEST_NAME = 40
+LONGEST_SHOWN = 120
 LONGEST_WORD = 15  # longer ones without an underscore and with digits are keys, as AWS's are
 KEY_START = ("sk-", "sk_", "gsk_", "hf_", "xai-", "tgp_", "AIza", "Bearer ")
 
@@ -31,7 +32,9 @@ def shown(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
     word = re.search(rf"[^\s/:.@'\"]{{{LONGEST_NAME + 1},}}", text)
     hidden = word or "@" in text or any(start in text for start in KEY_START)
-    return "(not shown: it may hold a key)" if hidden else repr(value)
+    if hidden:
+        return "(not shown: it may hold a key)"
+    return repr(value) if len(text) <= LONGEST_SHOWN else f"({len(text)} characters)"
 
 
 def first_fault(

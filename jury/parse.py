@@ -156,7 +156,7 @@ def _whole(value: object) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, Decimal):
-        small = value.is_finite() and abs(value) < MOST
+        small = value.is_finite() and value.copy_abs() < MOST  # abs() overflows
         return int(value) if small and value == value.to_integral_value() else None
     if isinstance(value, str):
         return int(value) if INTEGER.fullmatch(value.strip()) else None

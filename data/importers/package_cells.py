@@ -151,7 +151,10 @@ def _time(cell: str) -> datetime:
         raise ValueError("a time such as 2026-05-31T14:00:00+00:00") from error
     if found.tzinfo is None:
         raise ValueError("a time with its zone, such as 2026-05-31T14:00:00+00:00")
-    return found
+    try:
+        return found.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("a time from year 1 to 9999") from error
 
 
 def _json(cell: str, kind: type) -> Any:

@@ -9,6 +9,7 @@ from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")
 LONG = ("criterion", "score")
+LONGEST_COUNT = 9  # digits
 OPTIONAL = ("comment", "rated_at", "pass", "replicate")
 
 
@@ -100,11 +101,14 @@ def _time(origin: Origin, value: str) -> datetime | None:
         found = datetime.fromisoformat(value)
     except ValueError as error:
         raise origin.wrong("rated_at", value, "must be like 2026-05-31T14:00:00+02:00") from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    try:
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    except OverflowError as error:
+        raise origin.wrong("rated_at", value, "is before the first year, or after 9999") from error
 
 
 def _count(origin: Origin, cells: Cells, column: str, highest: int) -> int:
     value = cells.get(column, "").strip() or "0"
-    if not value.isdecimal() or int(value) > highest:
+    if not value.isdecimal() or len(value) > LONGEST_COUNT or int(value) > highest:
         raise origin.wrong(column, value, f"must be a whole number from 0 to {highest}")
     return int(value)

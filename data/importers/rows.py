@@ -10,12 +10,15 @@ from data.errors import BadRow
 from data.schema import Kind
 
 Tick = Callable[[int], None]
+UNNAMED = "(not quoted: it is no name)"
+LONGEST_NAME = 60
 QUOTED = {
     *("instance_id", "benchmark", "response_id", "model", "rater", "kind", "criterion", "score"),
     *("rated_at", "pass", "replicate"),
 }
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
 LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
+NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +41,18 @@ class Origin:
         quoted = (
             f": {shown}" if (column in QUOTED or not value) and len(shown) <= LONGEST_QUOTED else ""
         )
-        return BadRow(f"{self}, column {column}{quoted}: {allowed}; nothing was imported")
+        named = column if is_name(column) else UNNAMED
+        return BadRow(f"{self}, column {named}{quoted}: {allowed}; nothing was imported")
+
+
+def is_name(column: str) -> bool:
+    """Whether this looks like a column's name; a file without a header has a patient's text there."""
+    return column == "" or NAME.fullmatch(column) is not None
+
+
+def short(name: str) -> str:
+    """Return a name as a message may quote it: a long one may be a text in the wrong column."""
+    return name if len(name) <= LONGEST_NAME else f"(a text of {len(name)} characters)"
 
 
 def meant(name: str, known: Iterable[str]) -> str:

@@ -4,6 +4,9 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from data.importers.toml_file import one_line
+
+LONGEST = 300  # characters of a message
 # The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
 KEYS = {
     "": ("name", "version", "audience", "gold", "scale", "criterion"),
@@ -17,9 +20,13 @@ def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:
 
     A misspelt key is both unknown and missing, and only the first says what to change.
     """
+    return one_line(_first(problems), LONGEST)
+
+
+def _first(problems: Iterable[Mapping[str, Any]]) -> str:
     ordered = sorted(problems, key=lambda one: one["type"] != "extra_forbidden")
     problem = ordered[0]
-    place = ".".join(str(step) for step in problem["loc"])
+    place = ".".join(one_line(str(step), 80) for step in problem["loc"])
     if problem["type"] == "extra_forbidden":
         return f"{place}: unknown key{_instead(problem['loc'])}"
     said = str(problem["msg"]).removeprefix("Value error, ")

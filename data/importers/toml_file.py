@@ -1,0 +1,52 @@
+"""TOML files that a user gave: read in bounds, and what is wrong with one said in a line."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 1_000_000
+DEEPEST = 200  # dots of one key: reading takes the square of them
+CHAINS = re.compile(r"[^\w\"'. \t-]")  # what ends a dotted key
+DOTTED = re.compile(r"(?<![\w\"'-])[\w\"'-]++[ \t]*+\.")
+LONGEST = 160  # characters of what the TOML reader says
+
+
+class NotToml(ValueError):
+    """A file that cannot be read as TOML, with the reason in one line."""
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what stands in a TOML file; a mark of its encoding at its beginning is no harm.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be opened.
+    NotToml
+        If it is no TOML in UTF-8, over a megabyte, nested too deep, or has a number too long.
+    """
+    if path.stat().st_size > MOST_BYTES:
+        raise NotToml(f"over {MOST_BYTES} bytes")
+    try:
+        text = path.read_text("utf-8-sig")
+        if any(len(DOTTED.findall(chain)) > DEEPEST for chain in CHAINS.split(text)):
+            raise NotToml("nested too deep")
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NotToml(one_line(str(error), LONGEST)) from error
+    except UnicodeDecodeError as error:
+        raise NotToml(f"not text in UTF-8 at byte {error.start + 1}") from error
+    except RecursionError as error:
+        raise NotToml("nested too deep") from error
+    except NotToml:
+        raise
+    except ValueError as error:  # of int(), which takes no number of any length
+        raise NotToml("a number in it is too long") from error
+
+
+def one_line(said: str, longest: int) -> str:
+    """Return a message in one line that a terminal can show, cut short."""
+    plain = "".join(sign if sign.isprintable() else " " for sign in said)
+    line = " ".join(plain.split())
+    return line if len(line) <= longest else line[: longest - 3] + "..."
