@@ -94,6 +94,19 @@ def test_a_file_whose_last_line_does_not_end_is_taken_with_a_word(
     assert len(all_rows(engine)["response"]) == 4
 
 
+def test_a_file_that_was_cut_off_between_two_rows_is_made_whole_by_the_whole_one(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text(RESPONSES, "utf-8")
+    last = len(RESPONSES.splitlines(keepends=True)[-1])
+    assert run("import", str(cut(path, -last)))[0] == 0
+    assert len(all_rows(engine)["response"]) == 3
+    code, out, _ = run("import", str(path))
+    assert (code, "1 response to" in out, "if the file was cut" in out) == (0, True, False)
+    assert len(all_rows(engine)["response"]) == 4
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
 def test_a_package_that_was_cut_off_is_refused_and_the_whole_one_works(
     run: Run, whole: Engine, tmp_path: Path, share: float

@@ -31,7 +31,7 @@ def at_once(url: str, *commands: list[str]) -> list[tuple[int, str]]:
         subprocess.Popen(one, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         for one in calls
     ]
-    ended = [(one.communicate(timeout=120)[1], one.returncode) for one in running]
+    ended = [(one.communicate(timeout=280)[1], one.returncode) for one in running]
     assert not any("Traceback" in said for said, _ in ended), ended
     return [(code, said) for said, code in ended]
 
