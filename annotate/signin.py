@@ -74,11 +74,16 @@ class Desk:
         return await self._try_code(request, fields.get("code", ""))
 
     async def _try_code(self, request: Request, code: str) -> Response:
-        """Check a code; an attempt counts as failed until it has not."""
+        """Check a code; an attempt counts as failed from its turn on, until it has not.
+
+        So a ward that signs in at once, from one address, waits for its turn and is let in.
+        """
         address = request.client.host if request.client else ""
-        if not self.throttle.takes(address):
+        if not self.throttle.allows(address):
             return self._form(SLOWER, 429)
         async with self.checking:
+            if not self.throttle.takes(address):
+                return self._form(SLOWER, 429)
             checked = await run_in_threadpool(queries.check_code, self.engine, code)
         if checked.person is None:
             return self._form(REFUSED[checked.outcome], 401)

@@ -168,6 +168,12 @@ def test_of_many_guesses_at_once_no_more_are_checked_than_one_after_the_other(
         assert post(server, code).status == 429
 
 
+def test_a_ward_that_signs_in_at_once_from_one_address_is_let_in(server: Server, code: str) -> None:
+    with ThreadPoolExecutor(25) as pool:
+        found = Counter(one.status for one in pool.map(lambda _: post(server, code), range(25)))
+    assert found == {303: 25}
+
+
 def test_an_absent_study_or_a_taken_port_is_refused_before_serving(
     tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
