@@ -188,8 +188,14 @@ def _migrate(engine: Engine) -> None:
     names = set(inspect(engine).get_table_names())
     if names and "alembic_version" not in names:
         raise NoStudy(f"study {engine.url.database}: holds tables, but not those of a study")
-    if names and _version(engine) == HEAD:
-        return
+    if names and (stands := _version(engine)) is not None:
+        if stands == HEAD:
+            return
+        if stands > HEAD:
+            raise NoStudy(
+                f"study {shown(engine.url)}: a newer medjury brought it to form {stands}, and this "
+                f"one knows forms up to {HEAD}; update medjury, or open a backup made before that"
+            )
     from alembic import command  # slow to import, and needed only when tables change
     from alembic.config import Config
 

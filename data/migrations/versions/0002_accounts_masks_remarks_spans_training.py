@@ -3,11 +3,23 @@
 import sqlalchemy as sa
 import sqlmodel
 from alembic import op
+from sqlmodel import Session
+
+from data.store.audit import Batch, log
 
 revision = "0002"
 down_revision = "0001"
 branch_labels = None
 depends_on = None
+
+# What the record vouches for of each row; those of 0001 were stored before it did.
+OLD_ROWS = {
+    "rating": "SELECT response, rater, criterion, score, rubric_sha256, pass_, replicate, comment,"
+    " at FROM rating ORDER BY id",
+    "response": "SELECT response_id, text, model, benchmark, instance_id, context, prompt,"
+    " reference, checklist FROM response JOIN authorship ON authorship.response = response.id"
+    " JOIN instance ON instance.id = response.instance ORDER BY response.id",
+}
 
 
 def upgrade() -> None:
@@ -152,6 +164,23 @@ def upgrade() -> None:
     op.add_column("response", sa.Column("shown", sqlmodel.AutoString(), nullable=True))
     op.add_column("response", sa.Column("batch", sqlmodel.AutoString(), nullable=True))
     op.create_index("ix_response_batch", "response", ["batch"])
+    vouch_for_old_rows()
+
+
+def vouch_for_old_rows() -> None:
+    """Take ratings and responses from before the record into it, as they are found now."""
+    connection = op.get_bind()
+    written = []
+    for table, query in OLD_ROWS.items():
+        batch = Batch(table)
+        for row in connection.execute(sa.text(query).columns(at=sqlmodel.UTCDateTime())):
+            batch.add_values(row)
+        if batch.rows:
+            given = sa.text(f"UPDATE {table} SET batch = :batch")  # noqa: S608 our names
+            connection.execute(given, {"batch": batch.token})
+            written.append(batch.detail())
+    if written:
+        log(Session(connection), "medjury", "taken into the record", {"written": written})
 
 
 def downgrade() -> None:
