@@ -108,7 +108,7 @@ class Page:
         headers = {"Cookie": f"{COOKIE}={cookie}", "Sec-Fetch-Site": "same-origin"}
         desk = httpx2.AsyncClient(base_url=address, headers=headers, timeout=60)
         socket = await connect(
-            f"ws://{parts.netloc}/_stcore/stream",
+            f"{parts.scheme.replace('http', 'ws')}://{parts.netloc}/_stcore/stream",
             origin=Origin(address),
             subprotocols=[Subprotocol("streamlit"), Subprotocol("none")],
             additional_headers={"Cookie": f"{COOKIE}={cookie}"},

@@ -1,0 +1,229 @@
+"""Two replicas behind nginx, set up as docs/server.md says, are one server to whoever rates."""
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+
+import httpx2
+import postgres
+import pytest
+from page_client import GONE, Page
+from playwright.sync_api import Browser
+from playwright.sync_api import Page as BrowserPage
+from rating_server import (
+    build,
+    chosen,
+    row,
+    rubric,
+    scores_of,
+    wait_for_count,
+    wait_open,
+    wait_saved,
+)
+from replicas import Front, connected, cookie, known_at, opened, replicated
+from sqlalchemy import Engine
+from sqlmodel import Session, col, select
+from test_rating_kill import Clinician, assert_whole
+from test_study_e2e import GOOD, _part, _upload
+from websockets.exceptions import InvalidHandshake, InvalidStatus
+
+from annotate import sessions
+from annotate.throttle import PER_ADDRESS
+from data.database import open_study
+from data.person import OPERATOR, Person
+from data.queries import person_by_code
+from data.schema import Assignment, Response, Role, State
+from data.store import add_people, end_access, import_responses, invite
+from data.store.assignments import Slot, assign
+from data.store.record import lock, reopen
+from data.store.settings import set_setting
+
+RATERS = [f"dr-{n}" for n in range(6)]
+RESPONSES, READERS = 12, 3
+TURN_SECONDS = 120
+REFUSED = (*GONE, httpx2.HTTPStatusError, InvalidHandshake)
+
+
+@pytest.fixture(scope="module", params=["postgres", pytest.param("sqlite", marks=pytest.mark.slow)])
+def study(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
+    """Return a study for two clinicians with a list each, and for many who take what is free."""
+    file = tmp_path_factory.mktemp("study") / "study.db"
+    url = postgres.new_study() if request.param == "postgres" else f"sqlite:///{file}"
+    engine = open_study(url, create=True)
+    yield engine
+    engine.dispose()
+    if request.param == "postgres":
+        postgres.drop(url)
+
+
+@pytest.fixture(scope="module")
+def people(study: Engine) -> dict[str, Person]:
+    codes = build(study, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a", "dr-b"], rubric())
+    codes["boss"] = add_people(OPERATOR, study, ["boss"], Role.COORDINATOR)[0].code
+    found = {name: person_by_code(study, code) for name, code in codes.items()}
+    return {name: who for name, who in found.items() if who is not None}
+
+
+@pytest.fixture(scope="module")
+def front(
+    study: Engine, people: dict[str, Person], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Front]:
+    with replicated(
+        study.url.render_as_string(hide_password=False), tmp_path_factory.mktemp("nginx")
+    ) as front:
+        yield front
+
+
+def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(
+    front: Front, study: Engine
+) -> None:
+    code = add_people(OPERATOR, study, ["dr-new"])[0].code
+    answer = front.asked("POST", "/login", data={"code": code}, headers={"Origin": front.address})
+    said = answer.headers["set-cookie"]
+    assert answer.status_code == 303
+    assert "; Secure" in said
+    assert "; HttpOnly" in said
+    token = answer.cookies[sessions.COOKIE]
+    assert known_at(front, token) == [True, True]
+    front.asked("GET", "/logout", headers=cookie(token) | {"Sec-Fetch-Site": "same-origin"})
+    assert known_at(front, token) == [False, False]
+
+
+def test_another_sites_page_is_refused_through_nginx_as_without(
+    front: Front, study: Engine, people: dict[str, Person]
+) -> None:
+    token = sessions.issue(study, people["dr-a"])
+    for origin, status in ((front.address, 400), ("https://evil.example", 403)):
+        asked = cookie(token) | {"Origin": origin}
+        assert front.asked("POST", "/draft", json={}, headers=asked).status_code == status
+
+    assert connected(front, token, front.address)
+    with pytest.raises(InvalidStatus) as refused:
+        connected(front, token, "https://evil.example")
+    assert refused.value.response.status_code == 403
+
+
+def test_wrong_codes_count_by_the_address_that_nginx_saw(front: Front) -> None:
+    def tried(source: str, claimed: str = "") -> httpx2.Response:
+        headers = {"Origin": front.address, "X-Forwarded-For": claimed or source}
+        wrong = {"code": "WRNG-AAAA-AAAA-AAAA"}
+        return front.asked("POST", "/login", data=wrong, headers=headers, source=source)
+
+    first = [tried("127.0.0.1", f"10.0.0.{n}") for n in range(PER_ADDRESS.burst + 1)]
+    [replica] = {one.headers["x-replica"] for one in first}
+    assert [one.status_code for one in first] == [401] * PER_ADDRESS.burst + [429]
+    others = (tried(f"127.0.0.{n}") for n in range(2, 60))
+    beside = next(one for one in others if one.headers["x-replica"] == replica)
+    assert beside.status_code == 401
+
+
+def test_what_is_changed_elsewhere_is_seen_at_both_replicas_at_the_next_click(
+    front: Front, study: Engine, people: dict[str, Person]
+) -> None:
+    async def at_both() -> None:
+        tokens = [front.session_at(study, people["dr-a"], one) for one in front.replicas]
+        pages = [await Page.open(front.address, one) for one in tokens]
+        shown = [await one.run() for one in pages]
+        assert {one.code for one in shown} == {shown[0].code}
+        lock(study, "coordinator")
+        assert [(await one.run()).code for one in pages] == ["", ""]
+        reopen(study, "coordinator", "not all was rated")
+        for value in ("hidden", "on_request"):
+            set_setting(study, "reference", value)
+        assert [(await one.run()).code for one in pages] == [one.code for one in shown]
+        end_access(OPERATOR, study, "dr-a")
+        assert [(await one.run()).code for one in pages] == ["", ""]
+        assert [known_at(front, one) for one in tokens] == [[False, False]] * 2
+        for one in pages:
+            await one.close()
+
+    asyncio.run(at_both())
+
+
+def test_of_clinicians_at_both_replicas_none_loses_or_doubles_anything_when_one_is_killed(
+    front: Front, study: Engine
+) -> None:
+    rows = [row(n, f"Report {n}.") for n in range(100, 100 + RESPONSES)]
+    import_responses(study, rows, lambda _: rubric())
+    codes = {one.handle: one.code for one in invite(study, RATERS)}
+    with Session(study) as session:
+        named = col(Response.response_id).in_([one.response_id for one in rows])
+        keys = [key or 0 for key in session.exec(select(Response.id).where(named))]
+    slots = [Slot(RATERS[n % len(RATERS)], key, n) for n, key in enumerate(keys)]
+    assign(study, slots, seed=0, per_response=READERS)
+    clinicians = []
+    for who, replica in zip(RATERS, [*front.replicas] * len(RATERS), strict=False):
+        person = person_by_code(study, codes[who])
+        assert person is not None
+        clinicians.append(Clinician(who, front.session_at(study, person, replica)))
+    asyncio.run(rated_through(front, clinicians, [*front.replicas][1]))
+    front.start([*front.replicas][1])
+    assert_whole(study, clinicians)
+    with Session(study) as session:
+        given = session.exec(select(Assignment).where(col(Assignment.response).in_(keys))).all()
+    assert Counter(one.response for one in given) == dict.fromkeys(keys, READERS)
+    assert {one.state for one in given} == {State.DONE}
+
+
+async def rated_through(front: Front, clinicians: list[Clinician], dies: str) -> None:
+    """Let everyone rate until all is done; kill a replica early on, and they come again."""
+
+    async def one(who: Clinician) -> None:
+        while True:
+            with contextlib.suppress(*REFUSED):
+                return await who.rate(front.address)
+            await asyncio.sleep(0.1)
+
+    async with asyncio.timeout(TURN_SECONDS), asyncio.TaskGroup() as group:
+        for who in clinicians:
+            group.create_task(one(who))
+        while not all(who.rated for who in clinicians[:2]):
+            await asyncio.sleep(0.02)
+        front.replicas[dies].stop()
+
+
+@pytest.mark.e2e
+def test_a_browser_stays_at_its_replica_and_goes_on_at_the_other_when_it_is_killed(
+    front: Front, study: Engine, people: dict[str, Person], browser: Browser
+) -> None:
+    [first, second] = front.replicas
+    steering = opened(browser, front, front.session_at(study, people["boss"], first))
+    _part(steering, "Import")
+    _upload(steering, "answers.csv", GOOD)
+    steering.get_by_text("4 new responses to 2 new instances").wait_for()
+    page = opened(browser, front, front.session_at(study, people["dr-b"], first))
+    answered: list[str] = []
+    page.on(
+        "response",
+        lambda one: (
+            answered.append(one.headers["x-replica"]) if one.url.endswith("/draft") else None
+        ),
+    )
+    wait_open(page)
+    score(page, "accuracy", 4)
+    wait_saved(page)
+    assert set(answered) == {first}
+    front.replicas[first].stop()
+    score(page, "completeness", 3)
+    score(page, "clarity", 5)
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 3)
+    score(page, "accuracy", 2)
+    wait_saved(page)
+    page.reload()
+    wait_open(page)
+    assert chosen(page) == {"accuracy": 2}
+    assert answered[-1].endswith(second)
+    assert sorted(scores_of(study, "dr-b")) == sorted(
+        (scores_of(study, "dr-b")[0][0], name, value)
+        for name, value in (("accuracy", 4), ("completeness", 3), ("clarity", 5))
+    )
+    for one in (page, steering):
+        one.context.close()
+
+
+def score(page: BrowserPage, name: str, value: int) -> None:
+    page.locator(f"fieldset[data-name={name}] input[value='{value}']").check(force=True)
