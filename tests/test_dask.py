@@ -1,6 +1,8 @@
 """`--on ADDRESS` for measure, calibrate and juries: the same figures, wherever they are computed."""
 
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -83,9 +85,11 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
     "command",
     [
         ("calibrate", "--reps", "100", "--details", "--benchmark", "visits"),
-        ("calibrate", "--reps", "200", "--method", "published"),
+        pytest.param(
+            ("calibrate", "--reps", "200", "--method", "published"), marks=pytest.mark.slow
+        ),
         ("juries", "--reps", "200"),
-        ("juries", "--reps", "200", "--pool", "weighted"),
+        pytest.param(("juries", "--reps", "200", "--pool", "weighted"), marks=pytest.mark.slow),
         ("juries", "--reps", "200", "--compare", "alpha,beta", "--compare", "alpha,gamma"),
     ],
 )
@@ -134,22 +138,43 @@ def test_what_goes_wrong_at_a_worker_is_told_here_and_shows_no_text_there(
     assert SECRET not in place.logs
 
 
+NOBODY = ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refused)")
+
+
 @pytest.mark.parametrize(
-    ("on", "says"),
+    ("command", "on", "says"),
     [
-        ("localhost", "give tcp://HOST:8786"),
-        ("http://127.0.0.1:8786", "give tcp://HOST:8786"),
-        ("local:0", "local:N for N processes"),
-        ("tcp://user:word@host:8786", "give tcp://HOST:8786"),
-        ("tcp://127.0.0.1:1", "no Dask scheduler answers there (Connection refused)"),
+        ("measure", "localhost", "give tcp://HOST:8786"),
+        ("measure", "http://127.0.0.1:8786", "give tcp://HOST:8786"),
+        ("measure", "local:0", "local:N for N processes"),
+        ("measure", "tcp://user:word@host:8786", "give tcp://HOST:8786"),
+        ("measure", *NOBODY),
+        ("calibrate", *NOBODY),
+        ("juries", *NOBODY),
     ],
 )
-@pytest.mark.parametrize("command", ["calibrate", "juries", "measure"])
 def test_an_address_without_a_scheduler_is_one_message(
-    study: Run, tmp_path: Path, command: str, on: str, says: str
+    study: Run, command: str, on: str, says: str
 ) -> None:
-    code, _, err = study(
-        command, "--on", on, *(["--json", str(tmp_path / "x")][: 2 * (command != "measure")])
-    )
+    code, _, err = study(command, "--on", on)
     assert (code, says in err, err.count("\n")) == (2, True, 1), err
-    assert not (tmp_path / "x").exists()
+
+
+WITHOUT_DASK = """
+import sys
+from importlib.machinery import PathFinder
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name == "distributed" else super().find_spec(name, path, target)
+sys.meta_path[sys.meta_path.index(PathFinder)] = Without
+from medjury import main
+main(["calibrate", "--on", "tcp://127.0.0.1:1", "--db", sys.argv[1]])
+"""
+
+
+def test_without_the_extra_the_message_has_the_command_that_installs_it(filled: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_DASK, str(filled)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    last = "Dask is not installed; install it with `uv sync --extra dask`\n"
+    assert (ran.returncode, ran.stderr) == (2, f"medjury: --on tcp://127.0.0.1:1: {last}")
