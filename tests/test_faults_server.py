@@ -161,6 +161,7 @@ def test_a_jury_run_whose_server_dies_ends_with_a_word_and_goes_on_later(
     assert set(Counter((one.rater, one.response) for one in attempts(study)).values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_jury_run_that_lost_the_lock_which_keeps_others_out_says_so(
     database: Database, study: Engine
 ) -> None:

@@ -62,6 +62,7 @@ def test_two_demos_at_once_make_one_demo(url: str) -> None:
     engine.dispose()
 
 
+@pytest.mark.slow
 def test_two_servers_at_once_make_one_study_with_one_coordinator(url: str) -> None:
     ports = [free_port(), free_port()]
     calls = [
