@@ -1,0 +1,172 @@
+"""What reads a file that a user gives, as functions of bytes: each reads all of it, and stores nothing.
+
+A format of several files stands in one text, its files parted by a line of `CUT`.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from data.errors import BadFile
+from data.importers.aci_bench import aci_bench
+from data.importers.experts import ExpertFile
+from data.importers.helm import finished, read_runs
+from data.importers.helm_rubrics import read_helm
+from data.importers.inspect_logs import read_inspect
+from data.importers.inspect_logs_scores import finished as finished_log
+from data.importers.medhelm_ratings import Known, MedhelmFile
+from data.importers.mts_dialog import mts_dialog
+from data.importers.package import Package
+from data.importers.package_cells import EVERY
+from data.importers.ratings import RatingFile
+from data.importers.redcap import Reading, RedcapFile, forms
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import Rubric, read_rubric
+from data.rubrics.helm import Unusable
+from jury.panel import read_panel
+from jury.parse import parse
+from medjury.bundle_verify import read_bundle
+from medjury.models_costs import read_costs
+from medjury.reading import names
+
+CUT = b"\n==8<==\n"
+GENERIC = read_rubric("generic")
+KNOWN = [Known(f"r{n}{m}", "visits", f"i{n}", f"model-{m}") for n in (1, 2) for m in (1, 2)]
+READINGS = {f"code{n}": Reading(f"r1{n}", f"dr_{n}", 0) for n in (1, 2)}
+Read = Callable[[Path, bytes], object]
+
+
+def put(folder: Path, name: str, body: bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body)
+    return path
+
+
+def several(folder: Path, names_: Iterable[str], body: bytes) -> list[Path]:
+    """Write the parts of a body as the files of those names; those without a part stay away."""
+    parts = body.split(CUT)
+    return [put(folder, name, part) for name, part in zip(names_, parts, strict=False)]
+
+
+def responses(name: str) -> Read:
+    return lambda folder, body: list(ResponseFile(TableFile(put(folder, name, body)), None))
+
+
+def ratings(name: str) -> Read:
+    def read(folder: Path, body: bytes) -> None:
+        for row in RatingFile(TableFile(put(folder, name, body))):
+            if row.kind != "metric":
+                GENERIC.score(row.criterion, row.score, row.rater, str(row.origin))
+
+    return read
+
+
+def experts(folder: Path, body: bytes) -> object:
+    return list(ExpertFile(TableFile(put(folder, "experts.csv", body))))
+
+
+def medhelm(folder: Path, body: bytes) -> object:
+    table = TableFile(put(folder, "medhelm.csv", body), "csv")
+    return list(MedhelmFile(table, KNOWN, "key", jury_mean=b"llm_" in body))
+
+
+def redcap(folder: Path, body: bytes) -> object:
+    table = TableFile(put(folder, "redcap.csv", body), "csv")
+    return list(RedcapFile(table, forms([GENERIC]), READINGS))
+
+
+def aci(folder: Path, body: bytes) -> object:
+    return list(ResponseFile(aci_bench(several(folder, ("v.csv", "s_v.csv"), body)), None))
+
+
+def mts(folder: Path, body: bytes) -> object:
+    return list(ResponseFile(mts_dialog([put(folder, "mts.csv", body)]), None))
+
+
+def helm(folder: Path, body: bytes) -> None:
+    files = ("run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json")
+    several(folder / "run", files, body)
+    runs, _ = read_runs(folder / "run")
+    for run in runs:
+        try:
+            finished(run, run.prompt.rubric())
+        except Unusable:
+            finished(run, GENERIC)
+
+
+def inspect(name: str) -> Read:
+    return lambda folder, body: finished_log(read_inspect(put(folder, name, body)), GENERIC)
+
+
+def package(folder: Path, body: bytes) -> object:
+    return Package(put(folder, "study.zip", body))
+
+
+def table_of_package(folder: Path, body: bytes) -> object:
+    """Read one table as it would stand in a package: its name, `CUT`, and what is in it."""
+    name, _, text = body.partition(CUT)
+    table = name.decode("ascii", "replace")
+    if table not in EVERY:
+        raise BadFile(f"{folder}: study.zip has no such table")
+    whole = Package.__new__(Package)  # its digests would not hold
+    whole.path = folder / "study.zip"
+    lines = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
+    return list(whole._rows(csv.reader(lines, strict=True), table, f"tables/{table}.csv"))
+
+
+def rubric(folder: Path, body: bytes) -> None:
+    several(folder / "rubric", ("rubric.toml", "prompt.txt"), body)
+    (folder / "rubric").mkdir(exist_ok=True)
+    found = read_rubric(folder / "rubric")
+    assert Rubric.from_json(found.to_json()) == found
+    json.dumps(found.json_schema())
+
+
+def helm_rubrics(folder: Path, body: bytes) -> object:
+    place = "helm/benchmark/annotation/tiny_annotator.py"
+    put(folder, place, body)
+    return read_helm(str(folder))
+
+
+def panel(folder: Path, body: bytes) -> object:
+    found = read_panel(put(folder, "panel.toml", body))
+    return found.hosts(), [(one.address, one.profile_sha256()) for one in found.juror]
+
+
+def answer(folder: Path, body: bytes) -> None:
+    parsed = parse(body.decode("utf-8", "surrogateescape"), GENERIC)
+    if parsed.reply is not None:
+        assert tuple(parsed.reply.scores) == GENERIC.criteria
+        for score in parsed.reply.scores.values():
+            assert score in GENERIC.scale.points
+            assert str(int(score)).encode() in body
+
+
+READERS: dict[str, Read] = {
+    "responses.csv": responses("responses.csv"),
+    "responses.jsonl": responses("responses.jsonl"),
+    "ratings.csv": ratings("ratings.csv"),
+    "ratings.jsonl": ratings("ratings.jsonl"),
+    "experts": experts,
+    "medhelm": medhelm,
+    "redcap": redcap,
+    "aci": aci,
+    "mts": mts,
+    "helm": helm,
+    "inspect.json": inspect("log.json"),
+    "inspect.eval": inspect("log.eval"),
+    "package": package,
+    "table_of_package": table_of_package,
+    "rubric": rubric,
+    "helm_rubrics": helm_rubrics,
+    "panel": panel,
+    "answer": answer,
+    "costs.csv": lambda folder, body: read_costs(put(folder, "costs.csv", body)),
+    "costs.toml": lambda folder, body: read_costs(put(folder, "costs.toml", body)),
+    "raters": lambda folder, body: names(str(put(folder, "raters.txt", body))),
+    "bundle": lambda folder, body: read_bundle(put(folder, "bundle.json", body)),
+}
