@@ -18,7 +18,7 @@ from data.errors import BadRubric, OffScale, Unknown
 from data.importers.toml_file import NotToml, read_toml
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
-from data.rubrics.complaints import first_complaint
+from data.rubrics.complaints import first_complaint, short
 from data.rubrics.tags import disarm, forges
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
@@ -117,7 +117,7 @@ class Rubric(Part):
         """
         if criterion not in self.criteria:
             raise Unknown(
-                f"{_short(repr(criterion))} by {_short(who, 60)} on {_short(where, 60)}: the criteria of {self.name} are "
+                f"{short(repr(criterion), LONGEST_QUOTED)} by {short(who)} on {short(where)}: the criteria of {self.name} are "
                 + ", ".join(self.criteria)
             )
         try:
@@ -126,7 +126,7 @@ class Rubric(Part):
             number = float("nan")
         if not self.scale.min <= number <= self.scale.max:
             raise OffScale(
-                f"{criterion}={_short(str(value))} by {_short(who, 60)} on {_short(where, 60)}: "
+                f"{criterion}={short(str(value), LONGEST_QUOTED)} by {short(who)} on {short(where)}: "
                 f"the scale of {self.name} is {self.scale}" + OffScale.hint(str(value))
             )
         return number
@@ -194,11 +194,6 @@ def _inserted(card: Card) -> dict[str, str]:
     """Return the texts of a card that a prompt can show, by placeholder; none for what is None."""
     names = ("context", "prompt", "response", "reference", "checklist")
     return {name: text for name in names if (text := getattr(card, name)) is not None}
-
-
-def _short(value: str, longest: int = LONGEST_QUOTED) -> str:
-    """Return a value as a message may quote it: a long one may be a text in the wrong column."""
-    return value if len(value) <= longest else f"(a text of {len(value)} characters)"
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:

@@ -1,14 +1,15 @@
 """What models and the jury cost: the user's prices, the recorded calls, and the paper's formula."""
 
 import math
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadRow, Unknown
+from data.importers.rows import short
 from data.importers.table import TableFile
+from data.importers.toml_file import NotToml, read_toml
 from data.queries.models import Recorded
 from data.schema import now
 from jury.panel import Panel
@@ -30,7 +31,9 @@ def read_costs(path: Path) -> dict[str, float]:
     found: dict[str, float] = {}
     for where, model, value in rows:
         if model in found:
-            raise BadRow(f"{where}: the model {model} stands twice; give each its whole cost once")
+            raise BadRow(
+                f"{where}: the model {short(model)} stands twice; give each its whole cost once"
+            )
         found[model] = _amount(where, model, value)
     if not found:
         raise BadFile(f"--costs {path}: names no model")
@@ -114,10 +117,10 @@ def _csv(path: Path) -> Iterator[tuple[str, str, object]]:
 
 def _toml(path: Path) -> Iterator[tuple[str, str, object]]:
     try:
-        body = tomllib.loads(path.read_text("utf-8"))
+        body = read_toml(path)
     except OSError as error:
         raise BadFile(f"--costs {path}: {error.strerror}") from error
-    except ValueError as error:  # not UTF-8, or not TOML
+    except NotToml as error:
         raise BadFile(f"--costs {path}: not a TOML file ({error})") from error
     yield from ((path.name, model, value) for model, value in body.items())
 
@@ -125,7 +128,7 @@ def _toml(path: Path) -> Iterator[tuple[str, str, object]]:
 def _amount(where: str, model: str, value: object) -> float:
     try:
         usd = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # tried
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         usd = math.nan
     if not model or not math.isfinite(usd) or usd < 0:
         raise BadRow(f"{where}: a row needs a model and its cost in US dollars, 0 or more")

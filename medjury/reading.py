@@ -17,6 +17,7 @@ from medjury.options import Db, Json, Seed, finite, study_of, url_of
 from medjury.output import counted, say, show, write_json
 
 FIRST = "coordinator"
+MOST_DIGITS = 4  # of a number of clinicians
 
 
 def assign(
@@ -97,6 +98,10 @@ def designed(
 def names(raters: str) -> list[str]:
     """Return the clinicians' names: from a file, one a line, or made from a number."""
     if raters.isdecimal():
+        if len(raters) > MOST_DIGITS:
+            raise BadInput(
+                f"--raters: at most {10**MOST_DIGITS - 1} clinicians are made of a number"
+            )
         return [f"clinician-{number}" for number in range(1, int(raters) + 1)]
     try:
         lines = Path(raters).read_text("utf-8-sig").splitlines()

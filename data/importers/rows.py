@@ -7,11 +7,11 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from data.errors import BadRow
+from data.rubrics.complaints import short as short
 from data.schema import Kind
 
 Tick = Callable[[int], None]
 UNNAMED = "(not quoted: it is no name)"
-LONGEST_NAME = 60
 QUOTED = {
     *("instance_id", "benchmark", "response_id", "model", "rater", "kind", "criterion", "score"),
     *("rated_at", "pass", "replicate"),
@@ -50,13 +50,10 @@ def is_name(column: str) -> bool:
     return column == "" or NAME.fullmatch(column) is not None
 
 
-def short(name: str) -> str:
-    """Return a name as a message may quote it: a long one may be a text in the wrong column."""
-    return name if len(name) <= LONGEST_NAME else f"(a text of {len(name)} characters)"
-
-
 def meant(name: str, known: Iterable[str]) -> str:
     """Return the known column that a name is probably meant to be; "" where none is close."""
+    if len(name) > LONGEST_QUOTED:
+        return ""
     plain = re.sub(r"[\W_]+", "_", name.strip().lower())
     return next(iter(get_close_matches(plain, list(known), n=1)), "")
 

@@ -11,7 +11,7 @@ from data.database import transaction
 from data.errors import Conflict
 from data.importers.batches import batches
 from data.importers.finished import FinishedJuror, FinishedRun
-from data.importers.rows import Origin
+from data.importers.rows import Origin, short
 from data.schema import Attempt, Rater, Response
 from data.store.attempts import AttemptRecord, JurorRecord, _keep, attempt_row
 from data.store.audit import Batch, log, refuse_locked
@@ -86,7 +86,7 @@ def _store_juror(session: Session, juror: FinishedJuror) -> None:
     except Conflict as error:
         model = juror.profile.get("model", "not named in the run")
         raise Conflict(
-            f"juror {juror.handle!r} of this run (model {model}): a rater of this name, asked "
+            f"juror {short(juror.handle)!r} of this run (model {short(str(model))}): a rater of this name, asked "
             "otherwise, is in the study, and their ratings must not mix; import the run into a "
             "study of its own with --db; nothing was imported"
         ) from error

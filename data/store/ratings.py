@@ -11,7 +11,7 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import OffScale, Unknown
 from data.importers.batches import batches
-from data.importers.rows import Origin, RatingRow, Tick
+from data.importers.rows import Origin, RatingRow, Tick, short
 from data.rubric import Rubric
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
 from data.store.audit import Batch, log, refuse_locked
@@ -124,7 +124,7 @@ class _Import:
             self.raters[row.rater] = known
             self.result.raters.append(row.rater)
         if known.kind != row.kind:
-            raise row.origin.wrong("kind", row.kind.value, f"{row.rater} is a {known.kind}")
+            raise row.origin.wrong("kind", row.kind.value, f"{short(row.rater)} is a {known.kind}")
         return known
 
     def _refuse_repeat(self, rating: Values, row: RatingRow) -> None:
@@ -133,7 +133,8 @@ class _Import:
             raise row.origin.wrong(
                 "criterion",
                 row.criterion,
-                f"{row.rater} already rates {row.criterion} of {row.response_id} in row {first.row}",
+                f"{short(row.rater)} already rates {short(row.criterion)} of "
+                f"{short(row.response_id)} in row {first.row}",
             )
         self.seen[key] = row.origin
 

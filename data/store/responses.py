@@ -9,7 +9,7 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import Conflict
 from data.importers.batches import batches
-from data.importers.rows import Origin, ResponseRow, Tick
+from data.importers.rows import Origin, ResponseRow, Tick, short
 from data.rubric import Rubric
 from data.schema import Authorship, Benchmark, Instance, Response
 from data.store.audit import Batch, log, refuse_locked
@@ -111,7 +111,7 @@ def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
 
 def _rated_already(name: str, rubric: Rubric) -> Conflict:
     return Conflict(
-        f"benchmark {name!r} has ratings on another rubric than {rubric.name} {rubric.version}; "
+        f"benchmark {short(name)!r} has ratings on another rubric than {rubric.name} {rubric.version}; "
         "import under another benchmark name, or without --rubric; nothing was imported"
     )
 
@@ -176,7 +176,8 @@ def _refuse_change(row: ResponseRow, stored: Instance) -> None:
             raise row.origin.wrong(
                 column,
                 getattr(row, column),
-                f"in response {row.response_id}: instance {row.instance_id} of {row.benchmark} "
+                f"in response {short(row.response_id)}: instance {short(row.instance_id)} of "
+                f"{short(row.benchmark)} "
                 f"already has another {column}; use another instance_id for another text",
             )
 
