@@ -7,7 +7,9 @@ its placeholders are put in our form.
 """
 
 import ast
+import lzma
 import re
+import struct
 import warnings
 import zlib
 from dataclasses import dataclass
@@ -36,6 +38,10 @@ NAME = re.compile(r"\w[\w.-]{0,48}")
 WORDS = ("name", "prompt_template", "annotation_criteria")
 ASKED = {"score", "explanation"}
 LONGEST = 2_000_000  # bytes of one source file
+BROKEN = (
+    *(BadZipFile, zlib.error, lzma.LZMAError, struct.error, UnicodeDecodeError),
+    *(EOFError, OSError, RuntimeError),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,7 @@ def read_helm(path_or_name: str) -> HelmRubrics:
         root = _root(path_or_name)
         annotators = _annotators(root)
         release = _release(root)
-    except (OSError, BadZipFile, Unusable) as error:
+    except (*BROKEN, Unusable) as error:
         raise BadFile(f"{path_or_name}: cannot be read as a wheel or a folder") from error
     if not annotators:
         raise BadFile(f"{path_or_name}: no HELM: there is no helm/{'/'.join(ANNOTATORS)} in it")
@@ -149,7 +155,7 @@ def _text(file: Traversable) -> str:
         if len(raw) > LONGEST:
             raise Unusable(f"longer than {LONGEST} bytes")
         return raw.decode("utf-8")
-    except (OSError, BadZipFile, zlib.error, RuntimeError, UnicodeDecodeError) as error:
+    except BROKEN as error:
         raise Unusable("the file cannot be read as text") from error
 
 

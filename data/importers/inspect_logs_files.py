@@ -6,6 +6,7 @@ anything is read, and nothing is read beyond what the file's own list of parts d
 
 import io
 import json
+import lzma
 import stat
 import struct
 import zipfile
@@ -26,8 +27,8 @@ MOST_RATIO, FREE_BYTES, FREE_WHOLE = (
     256 << 20,
 )  # a log repeats itself: events hold every message again
 BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError),
-    *(NotImplementedError, RuntimeError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
+    *(EOFError, OSError, NotImplementedError, RuntimeError),
 )
 Found = tuple[dict[str, Any], Iterator[dict[str, Any]]]
 

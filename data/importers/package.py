@@ -8,7 +8,9 @@ import csv
 import hashlib
 import io
 import json
+import lzma
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -27,7 +29,10 @@ MOST_MANIFEST = 1 << 20
 MOST_RATIO = 200  # unpacked to packed; tables of ratings have 10 to 40
 FREE_BYTES = 16 << 20  # below this a part may be as dense as it likes
 CHUNK = 1 << 20
-BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError)
+BROKEN = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
+    *(EOFError, OSError, NotImplementedError, RuntimeError),
+)
 PARTS = {"with": (*TABLES, *AUTHORS), "without": tuple(TABLES), "only": tuple(AUTHORS)}
 
 

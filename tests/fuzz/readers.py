@@ -132,6 +132,10 @@ def helm_rubrics(folder: Path, body: bytes) -> object:
     return read_helm(str(folder))
 
 
+def wheel(folder: Path, body: bytes) -> object:
+    return read_helm(str(put(folder, "helm.whl", body)))
+
+
 def panel(folder: Path, body: bytes) -> object:
     found = read_panel(put(folder, "panel.toml", body))
     return found.hosts(), [(one.address, one.profile_sha256()) for one in found.juror]
@@ -163,6 +167,7 @@ READERS: dict[str, Read] = {
     "table_of_package": table_of_package,
     "rubric": rubric,
     "helm_rubrics": helm_rubrics,
+    "wheel": wheel,
     "panel": panel,
     "answer": answer,
     "costs.csv": lambda folder, body: read_costs(put(folder, "costs.csv", body)),

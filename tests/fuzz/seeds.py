@@ -138,6 +138,14 @@ def verdict(score: object) -> bytes:
     return json.dumps(found).encode()
 
 
+def helm_wheel() -> bytes:
+    to = io.BytesIO()
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("helm/benchmark/annotation/tiny_annotator.py", ANNOTATOR)
+        archive.writestr("crfm_helm-0.5.9.dist-info/METADATA", "Name: crfm-helm")
+    return to.getvalue()
+
+
 def redcap_export() -> bytes:
     form = [f"r1_{one}" for one in GENERIC.criteria]
     head = {"record_id": "1", "mj_code": "code1", "mj_rater": "dr", "mj_rubric": "x"}
@@ -186,6 +194,7 @@ def made() -> dict[str, list[bytes]]:
         "table_of_package": tables_of_the_package(),
         "rubric": [both],
         "helm_rubrics": [ANNOTATOR.encode()],
+        "wheel": [helm_wheel()],
         "panel": [PANEL.encode(), (FOLDER / "current.toml").read_bytes()],
         "answer": [verdict(4), b"```json\n" + verdict("5") + b"\n```", verdict(4.5)],
         "costs.csv": [b"model,usd\nmodel-1,2.5\n"],
