@@ -166,7 +166,9 @@ def test_an_import_killed_at_any_moment_is_there_whole_or_not_at_all(
             assert len(all_rows(engine)["response"]) in (0, 1500)
             assert verify(engine).findings == ()
             engine.dispose()
-    assert command("import", str(path), "--db", url).wait() == 0
+    last = command("import", str(path), "--db", url)
+    said = last.communicate()[1]
+    assert last.returncode == 0, said
 
 
 @pytest.fixture
