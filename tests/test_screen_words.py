@@ -106,10 +106,10 @@ def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engin
     add_people(OPERATOR, engine, ["Rita"], Role.COORDINATOR)
     (rita,) = queries.people(OPERATOR, engine)
     actor = f"account {rita.id}"
-    names = study_record.names_of(engine, OPERATOR)
+    names = queries.names_of_actors(OPERATOR, engine)
     assert study_record.named(actor, names) == f"Rita ({actor})"
     assert study_record.named("coordinator", names) == "coordinator"
-    assert study_record.names_of(engine, Person(9, "Rob", Role.RESEARCHER)) == {}
+    assert queries.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}
 
 
 def test_a_name_that_no_panel_may_have_is_told_which_signs_are_allowed(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def show(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
     standing = queries.standing(person, engine)
     st.html(heading("Record") + said(f"{standing.events:,} events, each sealed by the next."))
-    names = names_of(engine, person)
+    names = queries.names_of_actors(person, engine)
     rows: list[list[Cell]] = [
         [f"{at:%Y-%m-%d %H:%M}", act, named(by, names), reason or None]
         for act, at, by, reason in standing.steered
@@ -49,13 +49,6 @@ def show(engine: Engine, person: Person) -> None:
 def named(actor: str, names: Mapping[str, str]) -> str:
     """Return who acted as the record has it, with the name where that may be seen."""
     return f"{names[actor]} ({actor})" if actor in names else actor
-
-
-def names_of(engine: Engine, person: Person) -> Mapping[str, str]:
-    """Return actor -> name for a coordinator, who sees people; nothing for others."""
-    if person.role != Role.COORDINATOR:
-        return {}
-    return {f"account {one.id}": one.name for one in queries.people(person, engine)}
 
 
 def _check(engine: Engine, person: Person) -> None:

@@ -177,6 +177,16 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
     return sorted(found, key=lambda one: (one.way == "ended", order.index(one.role), one.name))
 
 
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def names_of_actors(person: Person, engine: Engine) -> dict[str, str]:
+    """Return how the record calls an account -> its name; nothing for who may not see people."""
+    if person.role != Role.COORDINATOR:
+        return {}
+    with reading(engine) as session:
+        rows = session.execute(select_columns(col(Account.id), col(Account.name))).all()
+    return {f"account {number}": name for number, name in rows}
+
+
 def _view(account: Account, work: object, ways: list[Access]) -> PersonView:
     """Return one person's line."""
     done, total, *times = work if isinstance(work, tuple) else (0, 0)
