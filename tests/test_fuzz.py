@@ -23,7 +23,7 @@ from data.errors import BadFile, BadInput
 from medjury.reading import names
 
 TARGET = Path(__file__).parent / "fuzz" / "target.py"
-SECONDS = 8
+SECONDS = 5
 GIVEN = made()
 JUNK = st.one_of(
     st.binary(max_size=6),
@@ -108,7 +108,7 @@ def test_what_once_crashed_a_reader_is_read_or_refused(path: Path) -> None:
     hold(path.parent.name, path.read_bytes())
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(sorted(READERS)), st.data())
 def test_a_damaged_file_is_read_or_refused_in_one_message(reader: str, data: st.DataObject) -> None:
     body = data.draw(st.sampled_from(GIVEN[reader]))

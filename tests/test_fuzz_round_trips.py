@@ -1,0 +1,201 @@
+"""What is exported comes back equal, whatever signs stand in its texts and names."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+from study_place import all_rows, study_in
+from test_fuzz_study import command
+
+from data.database import open_study
+from data.errors import BadInput
+from data.importers.inspect_logs import read_inspect
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubrics.files import write_rubrics
+from jury.panel import Panel, read_panel
+
+SIGNS = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
+ODD = st.text(
+    st.one_of(SIGNS, st.sampled_from("=+-@'\"\t\r\n,;{}$<>\\|\ufeff\u202e\u0301\U0001f600"))
+)
+TEXT = ODD.filter(lambda text: text.strip() != "")
+NAME = ODD.filter(lambda text: text.strip() == text != "" and text.isprintable())
+WORD = st.text("aZ09é漢_.-", min_size=1, max_size=20)
+FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+MORE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+HEAD = (
+    "instance_id",
+    "benchmark",
+    "context",
+    "prompt",
+    "reference",
+    "response_id",
+    "model",
+    "response",
+)
+KEPT = ("rubric", "benchmark", "instance", "response", "authorship", "rater", "rating")
+
+
+def put(folder: Path, name: str, columns: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    with (folder / name).open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return str(folder / name)
+
+
+def study(folder: Path, name: str, texts: list[str], names: tuple[str, str]) -> Engine:
+    """Return a study with those texts as its responses, rated by two of those names."""
+    url = study_in(folder, name)
+    rows = [
+        ("i1", "b", texts[0], "p", texts[-1], f"r{n}", "m", text) for n, text in enumerate(texts)
+    ]
+    assert command(url, "import", put(folder, "r.csv", HEAD, rows))[0] == 0
+    rated = [
+        (f"r{n}", who, "clinician", criterion, 1 + n % 5, text)
+        for n, text in enumerate(texts)
+        for who in dict.fromkeys(names)
+        for criterion in ("accuracy", "completeness", "clarity")
+    ]
+    columns = ("response_id", "rater", "kind", "criterion", "score", "comment")
+    code, said = command(url, "ratings", put(folder, "s.csv", columns, rated))
+    assert code == 0, said
+    return open_study(url)
+
+
+@FEW
+@given(st.lists(TEXT, min_size=1, max_size=4), st.tuples(NAME, NAME))
+def test_a_package_comes_back_row_by_row_and_exported_ratings_add_nothing(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], names: tuple[str, str]
+) -> None:
+    folder = tmp_path_factory.mktemp("trip")
+    engine = study(folder, "here.db", texts, names)
+    package, there = folder / "study.zip", study_in(folder, "there.db")
+    told = ("--unblind", "--reason", "archive")
+    assert command(str(engine.url), "export", "--package", str(package), *told)[0] == 0
+    code, said = command(there, "import", str(package))
+    assert code == 0, said
+    other = open_study(there)
+    here, back = all_rows(engine), all_rows(other)
+    assert {name: here[name] for name in here if name in KEPT} == {
+        name: back[name] for name in back if name in KEPT
+    }
+    assert here["response"]
+    assert here["rating"]
+    assert command(str(engine.url), "export", str(folder / "out"))[0] == 0
+    code, said = command(there, "ratings", str(folder / "out" / "ratings.csv"))
+    assert code == 0, said
+    assert all_rows(other)["rating"] == back["rating"]
+    for one in (engine, other):
+        one.dispose()
+
+
+@MORE
+@given(st.lists(st.tuples(NAME, NAME, TEXT, ODD, TEXT), min_size=1, max_size=4))
+def test_responses_read_alike_from_csv_and_json_lines(
+    tmp_path_factory: pytest.TempPathFactory, cells: list[tuple[str, ...]]
+) -> None:
+    folder = tmp_path_factory.mktemp("trip")
+    rows = [(i, b, context, "", ref, f"r{n}", "m", said) for n, (i, b, context, ref, said) in enumerate(cells)]  # fmt: skip
+    (folder / "r.jsonl").write_text(
+        "\n".join(json.dumps(dict(zip(HEAD, row, strict=True))) for row in rows), encoding="utf-8"
+    )
+    one = ResponseFile(TableFile(Path(put(folder, "r.csv", HEAD, rows))))
+    two = ResponseFile(TableFile(folder / "r.jsonl"))
+    for left, right, row in zip(one, two, rows, strict=True):
+        assert (left.context, left.response) == (right.context, right.response) == (row[2], row[7])
+        assert (left.instance_id, left.benchmark) == (right.instance_id, right.benchmark) == row[:2]
+        assert left.reference == right.reference == (row[4] if row[4].strip() else None)
+
+
+@MORE
+@given(st.lists(st.tuples(WORD, TEXT), min_size=1, max_size=4, unique_by=lambda one: one[0]),
+       st.tuples(WORD, ODD, ODD), st.tuples(st.integers(-5, 5), st.integers(1, 9)),
+       ODD, st.lists(TEXT, min_size=20, max_size=20))  # fmt: skip
+def test_a_rubric_written_as_a_folder_is_the_same_rubric(
+    tmp_path_factory: pytest.TempPathFactory,
+    asked: list[tuple[str, str]],
+    head: tuple[str, str, str],
+    scale: tuple[int, int],
+    prompt: str,
+    anchors: list[str],
+) -> None:
+    points = range(scale[0], scale[0] + scale[1] + 1)
+    criteria = [
+        Criterion(name=name, question=question, anchors=dict(zip(points, anchors, strict=False)))
+        for name, question in asked
+    ]
+    assume("{{" not in prompt)
+    prompt = prompt.replace("\r", " ") + "{{response}}"
+    rubric = Rubric(
+        name=head[0], version=head[1], audience=head[2], gold="never",
+        scale=Scale(min=points[0], max=points[-1]), criterion=tuple(criteria), prompt=prompt,
+    )  # fmt: skip
+    out = tmp_path_factory.mktemp("trip") / "out"
+    write_rubrics(out, {"one": rubric})
+    back = read_rubric(out / "one")
+    assert back == rubric
+    assert back.sha256 == rubric.sha256
+    assert Rubric.from_json(rubric.to_json()) == rubric
+
+
+@MORE
+@given(
+    st.lists(WORD, min_size=1, max_size=3, unique=True),
+    TEXT,
+    st.floats(0, 2),
+    st.integers(1, 9_999),
+)
+def test_a_panel_reads_as_it_is_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    names: list[str],
+    model: str,
+    temperature: float,
+    tokens: int,
+) -> None:
+    lines = [f"name = {_toml(names[0])}"]
+    for name in names:
+        lines += ["[[juror]]", f"name = {_toml(name)}", 'provider = "simulated"', 'family = "f"']
+        lines += [
+            f"model = {_toml(model)}",
+            f"temperature = {temperature!r}",
+            f"max_tokens = {tokens}",
+        ]
+    path = tmp_path_factory.mktemp("trip") / "p.toml"
+    path.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+    panel = read_panel(path)
+    assert Panel.model_validate(panel.model_dump(by_alias=True)) == panel
+    assert [one.name for one in panel.juror] == names
+    assert {(one.model, one.temperature, one.max_tokens) for one in panel.juror} == {(model, temperature, tokens)}  # fmt: skip
+
+
+def _toml(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+@MORE
+@given(TEXT, TEXT, NAME, TEXT)
+def test_a_log_of_inspect_brings_its_texts_to_the_last_sign(
+    tmp_path_factory: pytest.TempPathFactory, context: str, said: str, name: str, reference: str
+) -> None:
+    assume(not any(text.startswith("attachment://") for text in (said, reference)))
+    path = tmp_path_factory.mktemp("trip") / "log.json"
+    own = {"medjury": {"context": context, "prompt": "Write.", "reference": reference}}
+    sample = {"id": name, "input": "?", "output": {"completion": said}, "metadata": own}
+    body = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
+    path.write_text(json.dumps(body | {"samples": [sample]}), encoding="utf-8")
+    row = read_inspect(path).scored[0].row
+    assert (row.context, row.response, row.reference) == (context, said, reference)
+    assert row.instance_id == name
+
+
+def test_a_text_that_no_file_can_hold_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(dict.fromkeys(HEAD, "\ud800")), encoding="ascii")
+    with pytest.raises(BadInput, match="half a surrogate pair"):
+        list(ResponseFile(TableFile(path)))
