@@ -159,7 +159,8 @@ def _whole(value: object) -> int | None:
         small = value.is_finite() and value.copy_abs() < MOST  # abs() overflows
         return int(value) if small and value == value.to_integral_value() else None
     if isinstance(value, str):
-        return int(value) if INTEGER.fullmatch(value.strip()) else None
+        bare = value.strip()  # of more signs than int() takes for blanks
+        return int(bare) if INTEGER.fullmatch(bare) else None
     return value if isinstance(value, int) else None
 
 
