@@ -18,12 +18,12 @@ from data.errors import BadRubric, OffScale, Unknown
 from data.importers.toml_file import NotToml, read_toml
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
-from data.rubrics.complaints import first_complaint, short
+from data.rubrics.complaints import first_complaint, short, too_wide
 from data.rubrics.tags import disarm, forges
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
-FULLY_ANCHORED, WIDEST = 7, 1_000  # jurors are sent all points
+FULLY_ANCHORED = 7
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 NO_REFERENCE = "(no reference is given for this instance)"
 NO_CHECKLIST = "(no checklist is given for this instance)"
@@ -76,8 +76,6 @@ class Rubric(Part):
     def _is_whole(self) -> Self:
         if self.scale.min >= self.scale.max:
             raise ValueError(f"scale: min {self.scale.min} must be below max {self.scale.max}")
-        if self.scale.max - self.scale.min > WIDEST:
-            raise ValueError(f"scale: has more than {WIDEST + 1} points")
         if len(set(self.criteria)) < len(self.criteria):
             raise ValueError("criterion: two criteria have the same name")
         for criterion in self.criterion:
@@ -198,11 +196,11 @@ def _inserted(card: Card) -> dict[str, str]:
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:
     """Refuse anchors off the scale, and a scale that is not anchored as the design asks."""
-    off = sorted(set(criterion.anchors) - set(scale.points))
+    off = sorted(point for point in criterion.anchors if point not in scale.points)
     if off:
         raise ValueError(f"criterion {criterion.name}: anchor {off[0]} is off the scale {scale}")
     ends = {scale.min, scale.max}
-    needed = set(scale.points) if len(scale.points) <= FULLY_ANCHORED else ends
+    needed = set(scale.points) if scale.max - scale.min < FULLY_ANCHORED else ends
     bare = sorted(needed - set(criterion.anchors))
     if bare:
         raise ValueError(f"criterion {criterion.name}: point {bare[0]} has no anchor")
@@ -235,7 +233,10 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         body = read_toml(folder / "rubric.toml")
         if "prompt" in body:
             raise NotToml("prompt: is a file of its own, prompt.txt")
-        return Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
+        found = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
+        if why := too_wide(found.scale.min, found.scale.max):
+            raise BadRubric(f"rubric {folder}: {why}")
+        return found
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror
         raise BadRubric(f"rubric {folder}: {Path(str(error.filename)).name} {why}") from error

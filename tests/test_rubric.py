@@ -65,6 +65,15 @@ def test_a_wide_scale_needs_only_its_two_ends_anchored(tmp_path: Path) -> None:
     assert len(read_rubric(own(tmp_path / "own", toml)).scale.points) == 11
 
 
+def test_a_scale_too_wide_for_a_new_rubric_is_still_read_from_a_study(tmp_path: Path) -> None:
+    wide = OWN.replace("max = 2", "max = 10000").replace('"2" =', '"10000" =')
+    with pytest.raises(BadRubric, match="more than 1001 points"):
+        read_rubric(own(tmp_path / "own", wide))
+    body = read_rubric(own(tmp_path / "stored")).to_json()
+    stored = body.replace('"max": 2', '"max": 10000').replace('"2": "kind"', '"10000": "kind"')
+    assert Rubric.from_json(stored).score("kindness", "9999", "dr_a", "r1") == 9999
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -12,7 +12,7 @@ from data import queries
 from data.errors import MedjuryError
 from data.person import Person
 from data.rubric import Criterion, Rubric
-from data.rubrics.complaints import first_complaint, unasked
+from data.rubrics.complaints import first_complaint, too_wide, unasked
 from data.schema import Role
 from data.store.house_rubrics import keep_version
 
@@ -138,5 +138,5 @@ def _checked(body: Mapping[str, Any]) -> tuple[Rubric | None, str]:
         made = Rubric(**{**body, "version": body["version"].strip()})
     except ValidationError as error:
         return None, first_complaint(error.errors())
-    why = unasked(made.prompt, made.criteria)
+    why = too_wide(made.scale.min, made.scale.max) or unasked(made.prompt, made.criteria)
     return (None, why) if why else (made, "")

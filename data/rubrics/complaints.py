@@ -8,6 +8,7 @@ from data.importers.toml_file import one_line
 
 LONGEST_NAME = 60
 LONGEST = 300  # characters of a message
+WIDEST = 1_000  # steps of a scale: jurors are sent all its points
 # The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
 KEYS = {
     "": ("name", "version", "audience", "gold", "scale", "criterion"),
@@ -60,6 +61,11 @@ def unasked(prompt: str, criteria: Iterable[str]) -> str:
             "a juror would not know how to answer"
         )
     return ""
+
+
+def too_wide(low: int, high: int) -> str:
+    """Return what is wrong with the scale of a new rubric, or ""; a study may hold a wider one."""
+    return f"scale: has more than {WIDEST + 1} points" if high - low > WIDEST else ""
 
 
 def _plain(text: str) -> str:
