@@ -49,6 +49,18 @@ def test_where_clinicians_rated_all_of_a_handful_the_correction_is_their_mean_to
             assert getattr(corrected[name], field) == pytest.approx(getattr(clinical[name], field))
 
 
+@pytest.mark.parametrize("silent", [3, 10])
+def test_clinicians_who_rated_everything_need_no_jury_for_the_correction(silent):
+    scores, authors = model_study(QUALITY, n=10, rated=10, benchmarks=("notes",))
+    ids = scores.ratings["response_id"].isin([f"notes-{i}-alpha" for i in range(silent)])
+    left = scores.ratings[~(ids & (scores.ratings["kind"] == "juror"))]
+    found = compared(Scores(left, scores.responses, scores.rubrics), authors)
+    corrected, clinical = by_model(found, "corrected")["alpha"], by_model(found, "clinicians")
+    assert corrected.macro_average == pytest.approx(clinical["alpha"].macro_average)
+    assert (corrected.low, corrected.high) == (clinical["alpha"].low, clinical["alpha"].high)
+    assert "scored 10 of 10; 10 of them rated by clinicians" in corrected.note
+
+
 def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it():
     scores, authors = model_study(QUALITY, n=30, rated=10)
     clinical = (scores.ratings["kind"] == "clinician") & (scores.ratings["benchmark"] == "notes")

@@ -81,7 +81,7 @@ def _corrected(table: Table) -> Estimate:
         here, there = own[rated[own.index]], own[far[own.index]]
         place = table.layout.benchmarks.index(own["benchmark"].iloc[0])
         model = int(own["model"].iloc[0])
-        if len(here) and own["clinicians"].notna().all():
+        if own["clinicians"].notna().all():
             near[own.index] = own["clinicians"]
             plain.append((place, model))
             continue

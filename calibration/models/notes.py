@@ -51,8 +51,8 @@ def _coverage(table: Table, found: Figures, model: int) -> str:
     said = f"scored {int(found.of.counted[own].sum())} of {int(own.sum())}"
     if found.of.by != CORRECTED:
         return said
-    both = table.frame.loc[own & found.of.counted, ["clinicians", "jury"]].notna().all(axis=1)
-    return f"{said}; {int(both.sum())} of them rated by clinicians"
+    rated = own & found.of.counted & table.frame["clinicians"].notna()
+    return f"{said}; {int(rated.sum())} of them rated by clinicians"
 
 
 def _absent(table: Table, found: Figures, model: int) -> str:
