@@ -143,7 +143,7 @@ def compared(engine: Engine, scores: "Scores", wanted: "Wanted") -> dict[str, An
         "reps": wanted.reps,
         "seed": wanted.seed,
         "jury": list(wanted.jurors),
-        "benchmarks": list(scores.benchmarks),
+        "benchmarks": list(found.benchmarks),
         "rows": [_plain(one) for one in found.rows],
         "categories": [_plain(one) for one in found.categories],
         "detectable": [_plain(one) for one in found.detectable],

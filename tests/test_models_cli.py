@@ -133,6 +133,18 @@ def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: 
     assert (body["jury"], body["costs"]) == ([], {"models": [], "jury": None})
 
 
+def test_a_benchmark_without_the_criterion_is_not_counted_among_those_compared(
+    run: Run, rated: Engine, write: Write
+) -> None:
+    plans = responses("chw_care_plan").replace(",,model", ",,plan-model").replace("\ni", "\nj")
+    assert run("import", str(write("plans.csv", plans)))[0] == 0
+    asked = ("--by", "clinicians", "--criterion", "completeness")
+    assert figures(run, *LIFT, *asked)["benchmarks"] == ["aci_bench"]
+    _, out, _ = run("models", "--reps", "20", *asked)
+    assert "no such criterion: chw_care_plan left out" in " ".join(out.split())
+    assert "of 2 benchmarks" not in out
+
+
 def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine) -> None:
     figures(run, *LIFT, "--by", "clinicians")
     figures(run, "--by", "jury")

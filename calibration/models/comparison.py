@@ -34,13 +34,15 @@ class Wanted:
 class Compared:
     """All rows of a comparison: models by win rate, the best first, for each way of scoring.
 
-    `n_both` is the number of responses that both clinicians and the jury scored.
+    `n_both` is the number of responses that both clinicians and the jury scored, `benchmarks`
+    those that are compared: of all, without those that lack the criterion.
     """
 
     rows: list[ModelRow]
     categories: list[CategoryRow]
     detectable: list[DetectableRow]
     n_both: int
+    benchmarks: tuple[str, ...] = ()
 
 
 def compare_models(
@@ -72,7 +74,8 @@ def compare_models(
     check(scores, wanted)
     table = model_table(scores, authors, wanted.jurors, wanted.criterion)
     both = table.frame[["clinicians", "jury"]].notna().all(axis=1)
-    found, work = Compared([], [], [], int(both.sum())), len(wanted.by) * wanted.reps
+    found = Compared([], [], [], int(both.sum()), table.layout.benchmarks)
+    work = len(wanted.by) * wanted.reps
     for place, by in enumerate(wanted.by):
         advance = _progress(tick, place * wanted.reps, work)
         own = figures(table, estimate(table, by), categories, (wanted.reps, wanted.seed), advance)
