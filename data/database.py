@@ -1,5 +1,6 @@
 """Opening a study's database, and bringing its tables up to date."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,14 +24,38 @@ DEFAULT_URL = "sqlite:///medjury.db"
 BUSY_SECONDS = 10
 WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
 FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and read-only
-HINTS = (  # part of what a database complains of -> what to do
-    ("locked", "wait for the other process or stop it"),
-    ("full", "make room on its disk and try again; nothing of it was stored"),
-    ("no space left", "make room on its disk and try again; nothing of it was stored"),
-    ("readonly", "it can only be read; use a copy of it in a place that you may write to"),
-    ("read-only", "it can only be read; use a copy of it in a place that you may write to"),
+ROOM = "make room on its disk and try again; nothing of it was stored"
+READ_ONLY = "it can only be read; use a copy of it in a place that you may write to"
+SERVER = "see that the server runs, then try again; what was stored stays"
+WHO = "check user and password, in --db, PGPASSWORD or ~/.pgpass, and whom the server lets in"
+NOWHERE = "make it with createdb, or check --db"
+CROWDED = "the server takes no more connections: close some, or try again later"
+STATES = {  # how one of PostgreSQL's codes begins -> what to do
+    "53100": ROOM,
+    "25006": READ_ONLY,
+    "3D000": NOWHERE,
+    "53300": CROWDED,
+    "28": WHO,
+    "08": SERVER,
+    "57P": SERVER,
+}
+HINTS = (  # part of what a database complains of, names in it blanked -> what to do; sharper first
+    ("is locked", "wait for the other process or stop it"),
+    ("disk is full", ROOM),
+    ("no space left", ROOM),
+    ("readonly database", READ_ONLY),
+    ("read-only", READ_ONLY),
     ("unable to open", "may you write to this file and to its folder? check --db"),
-    ("connection", "see that the server runs, then try again; what was stored stays"),
+    ("authentication failed", WHO),
+    ("no password supplied", WHO),
+    ("no pg_hba.conf entry", WHO),
+    ('role "" does not exist', WHO),
+    ('database "" does not exist', NOWHERE),
+    ("too many connections", CROWDED),
+    ("too many clients", CROWDED),
+    ("connection slots are reserved", CROWDED),
+    ("resolve host", "check the name of the host in --db, and the network"),
+    ("connection", SERVER),
 )
 SECRETS = ("password", "passwd", "sslpassword")  # where a URL may have one after its "?"
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -95,7 +120,7 @@ def told(url: str | URL) -> Iterator[None]:
         if type(error) not in (DatabaseError, OperationalError) and not forbidden:
             raise
         said = _said(error).replace("canceling statement due to lock timeout", "it is locked")
-        raise NoStudy(f"study {shown(url)}: {said}; {_hint(said)}") from error
+        raise NoStudy(f"study {shown(url)}: {said}; {_hint(error, said)}") from error
 
 
 def _said(error: DatabaseError) -> str:
@@ -103,9 +128,13 @@ def _said(error: DatabaseError) -> str:
     return (str(error.orig).strip().splitlines() or ["it gave no reason"])[0]
 
 
-def _hint(said: str) -> str:
-    """Return what to do about what a database complains of."""
-    return next((hint for words, hint in HINTS if words in said.lower()), "check --db")
+def _hint(error: DatabaseError, said: str) -> str:
+    """Return what to do; PostgreSQL gives its code only once a connection stands."""
+    state = getattr(error.orig, "sqlstate", None) or ""
+    words = re.sub(r'"[^"]*"', '""', said).lower()
+    by_code = (hint for code, hint in STATES.items() if state.startswith(code))
+    by_words = (hint for part, hint in HINTS if part in words)
+    return next(by_code, "") or next(by_words, "check --db")
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,7 +10,9 @@ from pathlib import Path
 import postgres
 import pytest
 from small import RESPONSES
-from sqlalchemy import Engine, make_url, text
+from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.pool import NullPool
 
 from data import database
 from data.card import Reply
@@ -139,5 +142,45 @@ def test_a_user_who_may_not_write_is_told(ward: Engine) -> None:
 
 
 def test_an_absent_database_is_named(server: str) -> None:
-    with pytest.raises(NoStudy, match='"nowhere" does not exist'):
+    with pytest.raises(NoStudy, match='"nowhere" does not exist; make it with createdb'):
         open_study(make_url(server).set(database="nowhere"), create=True)
+
+
+def test_who_is_not_let_in_is_told_why_and_never_by_a_word_in_a_name(ward: Engine) -> None:
+    with ward.begin() as connection:
+        connection.execute(text("DROP ROLE IF EXISTS fuller"))
+        connection.execute(text("CREATE ROLE fuller LOGIN PASSWORD 'right'"))
+        rules = Path(str(connection.scalar(text("SHOW hba_file"))))
+    before = rules.read_text()
+    try:
+        rules.write_text(f"local all fuller scram-sha-256\n{before}")
+        _reloaded(ward, closed=True)
+        for name, password in (("fuller", "wrong"), ("no_such_connection", None)):
+            with pytest.raises(NoStudy, match="; check user and password"):
+                open_study(make_url(ward.url).set(username=name, password=password))
+    finally:
+        rules.write_text(before)
+        _reloaded(ward, closed=False)
+    away = "postgresql+psycopg://fuller@127.0.0.1:1/locked"
+    with pytest.raises(NoStudy, match="see that the server runs"):
+        open_study(away)
+
+
+def lets_in(engine: Engine) -> bool:
+    try:
+        engine.connect().close()
+    except OperationalError:
+        return False
+    return True
+
+
+def _reloaded(ward: Engine, closed: bool) -> None:
+    """Let the server read its rules, and wait until a new connection has them."""
+    with ward.begin() as connection:
+        connection.execute(text("SELECT pg_reload_conf()"))
+    asked = create_engine(make_url(ward.url).set(username="fuller"), poolclass=NullPool)
+    for _ in range(500):
+        if lets_in(asked) != closed:
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("the server's rules stay as they were")
