@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotate import sessions
 from annotate.headers import asks_for_page, session_token
+from annotate.origins import from_elsewhere
 from data.errors import MedjuryError
 from data.schema import Role
 
@@ -108,7 +109,7 @@ def routes() -> list[Route]:
 
 async def _keep(request: Request) -> Response:
     """Keep a choice in a cookie; it is the page that loads itself again."""
-    if request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+    if from_elsewhere(request.headers):
         return Response(status_code=403)
     choice = request.query_params.get("choice", "")
     if choice not in CHOICES:

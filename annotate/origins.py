@@ -23,6 +23,7 @@ FOR_WHOM = {
     "/media/": frozenset(Role),
     "/_stcore/upload_file/": STEERING,
     "/_stcore/metrics": STEERING,
+    "/_stcore/agent/": frozenset(),
 }
 POLICY_VIOLATION = 1008
 
@@ -32,8 +33,8 @@ def from_elsewhere(headers: Headers) -> bool:
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site not in ("same-origin", "none")
-    origin = headers.get("origin", "null")
-    return origin != "null" and not _is_ours(origin, headers)
+    origin = headers.get("origin")
+    return origin is not None and not _is_ours(origin, headers)
 
 
 class Origins:

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from datetime import timedelta
 from functools import lru_cache
+from threading import Lock
 from weakref import WeakKeyDictionary
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
@@ -34,26 +35,31 @@ class Sightings:
         self.clock = clock
         self.last: OrderedDict[str, float] = OrderedDict()
         self.heard: WeakKeyDictionary[Engine, int] = WeakKeyDictionary()
+        self._lock = Lock()
 
     def alive(self, session: str) -> bool:
         """Note that a session is used; return whether it had not ended by then."""
         now = self.clock()
-        alive = now - self.last.get(session, now) <= IDLE_SECONDS
-        self.last[session] = now if alive else float("-inf")
-        self.last.move_to_end(session)
-        while len(self.last) > KEPT:
-            self.last.popitem(last=False)
+        with self._lock:
+            alive = now - self.last.get(session, now) <= IDLE_SECONDS
+            self.last[session] = now if alive else float("-inf")
+            self.last.move_to_end(session)
+            while len(self.last) > KEPT:
+                self.last.popitem(last=False)
         return alive
 
     def end(self, session: str) -> None:
         """Note that a session was signed out."""
-        self.last[session] = float("-inf")
+        with self._lock:
+            self.last[session] = float("-inf")
 
     def hear(self, engine: Engine) -> None:
         """Note which sessions were signed out since it was last asked, at whichever replica."""
-        self.heard[engine], left = queries.signed_out(engine, self.heard.get(engine, 0))
+        heard, left = queries.signed_out(engine, self.heard.get(engine, 0))
         for session in left:
             self.end(session)
+        with self._lock:
+            self.heard[engine] = max(heard, self.heard.get(engine, 0))
 
 
 _sightings = Sightings()

@@ -87,10 +87,10 @@ class Desk:
             checked = await run_in_threadpool(queries.check_code, self.engine, code)
         if checked.person is None:
             return self._form(REFUSED[checked.outcome], 401)
+        self.throttle.succeeded(address)
         entered = await run_in_threadpool(self._enter, store.enter, checked.person)
         if entered is None:
             return self._form(REFUSED[Outcome.USED], 401)
-        self.throttle.succeeded(address)
         return await self._open(request, entered)
 
     async def _try_ticket(self, request: Request, ticket: str) -> Response:
@@ -101,9 +101,10 @@ class Desk:
     async def _open(self, request: Request, entered: Entered) -> Response:
         """Return the way to the page, or the personal code first, with a new session's cookie.
 
-        The one that this browser had ends, and with it every copy of its cookie.
+        The one that this browser had ends, and with it every copy of its cookie; a study that
+        is busy just then must not cost a new code that is shown once.
         """
-        await run_in_threadpool(sessions.end, self.engine, session_token(request.headers))
+        await run_in_threadpool(self._leave, session_token(request.headers))
         answer: Response = RedirectResponse("/", status_code=303)
         if entered.code:
             answer = doors.welcome(entered.person.name, entered.code)

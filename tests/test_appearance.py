@@ -91,7 +91,7 @@ def test_whoever_rates_is_told_light_whatever_the_browser_has_chosen(
 ) -> None:
     for choice in ("dark", "system", "light"):
         cookie = f"{sessions['dr-a']}; medjury_appearance={choice}"
-        assert [themed(page(server, cookie, path)) for path in ("/", "/rate")] == ["Light"] * 2
+        assert [themed(page(server, cookie, path)) for path in ("/", "/agreement")] == ["Light"] * 2
 
 
 def test_a_researcher_is_told_what_was_chosen_on_every_screen(

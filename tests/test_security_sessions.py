@@ -61,6 +61,7 @@ def test_a_stolen_cookie_is_worth_nothing_once_the_code_is_renewed(
         {"Origin": "http://localhost:1"},
         {"Sec_Fetch_Site": "same-site"},
         {"Sec_Fetch_Site": "cross-site", "Origin": "null"},
+        {"Origin": "null"},
     ],
 )
 def test_another_sites_page_signs_nobody_in_or_out_and_keeps_no_draft(

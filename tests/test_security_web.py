@@ -75,7 +75,8 @@ def test_downloads_and_metrics_are_not_for_strangers(
     who = ("", "dr-a", "boss")
     media = [with_session(server, "GET", "/media/a.csv", cookies[one]).status for one in who]
     metrics = [with_session(server, "GET", "/_stcore/metrics", cookies[one]).status for one in who]
-    assert (media, metrics) == ([403, 404, 404], [403, 403, 200])
+    agents = {with_session(server, "GET", "/_stcore/agent/mcp", cookies[one]).status for one in who}
+    assert (media, metrics, agents) == ([403, 404, 404], [403, 403, 200], {403})
 
 
 def crafted() -> dict[str, bytes | str]:
