@@ -20,6 +20,7 @@ from test_faults_disk import HEADER, assert_told, names, responses
 
 from data.database import open_study
 from data.queries.record import verify
+from medjury.record import write_csv
 
 __all__ = ["made", "whole"]
 ROWS = 2500
@@ -194,11 +195,20 @@ def test_what_is_killed_leaves_no_half_file_under_its_name_and_works_again(
         killed_once(begun, command(*arguments, "--db", url))
         left = names(out)
         assert all(one.startswith(".") and ".part" in one for one in left), left
-        for one in left:
-            (out / one).unlink()
         assert run(*arguments, "--db", url)[0] == 0
         (out / Path(arguments[-1]).name).unlink()
+        assert names(out) == left
+        for one in left:
+            (out / one).unlink()
     assert verify(large).findings == ()
+
+
+def test_what_a_killed_process_of_the_same_number_left_is_no_hindrance(tmp_path: Path) -> None:
+    left = tmp_path / f".a.csv.{os.getpid()}.part"
+    left.write_text("of a process in another container")
+    assert write_csv(tmp_path / "a.csv", ["x"], [[1]]) == 1
+    assert left.read_text() == "of a process in another container"
+    assert names(tmp_path) == [left.name, "a.csv"]
 
 
 @pytest.mark.slow

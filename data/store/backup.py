@@ -1,6 +1,5 @@
 """Copying a study into one SQLite file while it goes on, and checking that file."""
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -112,15 +111,13 @@ def _url(path: Path) -> URL:
 
 
 def _sealed(part: Path) -> list[str]:
-    """Make a file that needs none beside it and is on the disk; return what does not fit in it."""
+    """Make a file that needs none beside it; return what does not fit in it."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
         said = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
             raise sqlite3.DatabaseError(f"the copy is damaged ({said})")
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-    with part.open("rb+") as file:
-        os.fsync(file.fileno())
     return [f"{table}: row {row} refers to none" for table, row, *_ in orphans]
 
 
