@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import Run
 from sqlalchemy import Engine, text
+from sqlmodel import Session, select
 from study_place import all_rows
 
 from data.importers.helm import finished, read_runs
 from data.importers.helm.rating import verdict
 from data.rubric import read_rubric
 from data.rubrics.helm import rubric_of
-from data.schema import Status
+from data.schema import Rater, Status
 
 TEMPLATE = """Rate the answer on a scale of 1 to 5 (1 = poor, 5 = good).
 <question>
@@ -127,6 +128,12 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in connection.execute(text(query))]
 
 
+def juror_profile(engine: Engine, handle: str) -> dict[str, Any]:
+    """Return what is stored of a juror: JSON is a text in SQLite, and none in PostgreSQL."""
+    with Session(engine) as session:
+        return session.exec(select(Rater.profile).where(Rater.handle == handle)).one()
+
+
 def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_path: Path) -> None:
     code, out, err = run("import", str(run_folder(tmp_path, [state(1), state(2)])))
     assert code == 0, err
@@ -134,9 +141,9 @@ def test_jurors_rate_on_the_prompt_they_were_sent(run: Run, engine: Engine, tmp_
     body = rows(engine, "SELECT body FROM rubric")[0][0]
     own = rubric_of("tiny_qa", TEMPLATE, ["accuracy", "clarity"], "HELM of unknown version")
     assert json.loads(body) == json.loads(own.to_json())
-    jurors = rows(engine, "SELECT handle, kind, profile FROM rater ORDER BY id")
-    assert [one[:2] for one in jurors] == [("gpt", "juror"), ("owl", "juror")]
-    assert json.loads(jurors[0][2])["model"] == "lab/gpt-9"
+    jurors = rows(engine, "SELECT handle, kind FROM rater ORDER BY id")
+    assert jurors == [("gpt", "juror"), ("owl", "juror")]
+    assert juror_profile(engine, "gpt")["model"] == "lab/gpt-9"
     assert rows(engine, "SELECT COUNT(*), MIN(score), MAX(comment) FROM rating") == [
         (8, 4, "so clarity")
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from small import Run
 from sqlalchemy import Engine
-from test_helm_import import TEMPLATE, rows, run_folder, scores, state
+from test_helm_import import TEMPLATE, juror_profile, rows, run_folder, scores, state
 
 from data.card import Card
 from data.importers.helm import read_runs
@@ -74,8 +74,7 @@ def test_an_old_run_has_the_papers_jurors_and_says_that_they_are_assumed(
     states = [state(1, {"gpt": scores(4), "llama": scores(5), "claude": scores(3)})]
     code, out, _ = run("import", str(run_folder(tmp_path, states, **OLD)))
     assert (code, "three of the MedHELM paper are assumed" in out) == (0, True)
-    found = rows(engine, "SELECT handle, profile FROM rater WHERE handle = 'claude'")
-    assert json.loads(found[0][1])["model"] == "anthropic/claude-3-7-sonnet-20250219"
+    assert juror_profile(engine, "claude")["model"] == "anthropic/claude-3-7-sonnet-20250219"
 
 
 def test_jurors_that_nobody_names_are_unknown_and_not_guessed(tmp_path: Path) -> None:
