@@ -1,5 +1,6 @@
 """A study of every released schema comes to today's whole; a failed upgrade leaves it as it was."""
 
+import ast
 import signal
 import subprocess
 import sys
@@ -111,6 +112,15 @@ def test_every_schema_goes_down_and_up_again(place: str, revision: str) -> None:
     kept(between, rows_of(study))
     assert is_todays(study)
     study.dispose()
+
+
+def test_no_migration_uses_code_that_a_later_version_may_change() -> None:
+    paths = [*(MIGRATIONS / "versions").glob("*.py"), *MIGRATIONS.glob("record_*.py")]
+    nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    named = {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    named |= {one.name for node in nodes if isinstance(node, ast.Import) for one in node.names}
+    own = {name for name in named if name.split(".")[0] == "data"}
+    assert own == {"data.migrations.record_at_0002"}
 
 
 def test_what_was_changed_in_an_old_study_since_it_was_taken_in_is_found(place: str) -> None:

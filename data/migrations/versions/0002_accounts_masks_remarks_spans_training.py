@@ -3,9 +3,8 @@
 import sqlalchemy as sa
 import sqlmodel
 from alembic import op
-from sqlmodel import Session
 
-from data.store.audit import Batch, log
+from data.migrations.record_at_0002 import append, digest
 
 revision = "0002"
 down_revision = "0001"
@@ -172,15 +171,14 @@ def vouch_for_old_rows() -> None:
     connection = op.get_bind()
     written = []
     for table, query in OLD_ROWS.items():
-        batch = Batch(table)
-        for row in connection.execute(sa.text(query).columns(at=sqlmodel.UTCDateTime())):
-            batch.add_values(row)
-        if batch.rows:
+        rows = connection.execute(sa.text(query).columns(at=sqlmodel.UTCDateTime()))
+        said = digest(table, rows)
+        if said["rows"]:
             given = sa.text(f"UPDATE {table} SET batch = :batch")  # noqa: S608 our names
-            connection.execute(given, {"batch": batch.token})
-            written.append(batch.detail())
+            connection.execute(given, {"batch": said["batch"]})
+            written.append(said)
     if written:
-        log(Session(connection), "medjury", "taken into the record", {"written": written})
+        append(connection, "taken into the record", {"written": written})
 
 
 def downgrade() -> None:
