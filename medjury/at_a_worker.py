@@ -15,8 +15,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("medjury", "numpy", "scipy", "rapidfuzz", "tokenizers", "distributed")
-COMPUTING = ("calibration", "jury")  # whose code decides figures and verdicts
+COMPUTED_WITH = ("numpy", "scipy", "rapidfuzz", "tokenizers", "onnxruntime")
+PACKAGES = ("medjury", *COMPUTED_WITH, "distributed")
+COMPUTING = ("calibration", "data", "jury", "medjury")  # whose code runs at workers
 CALLS_AT_ONCE = 512
 Kind = dict[str, str]
 

@@ -1,5 +1,6 @@
 """`--on ADDRESS`: the work is done by Dask workers elsewhere, or by processes of this machine."""
 
+import asyncio
 import logging
 import re
 import socket
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 SECONDS = 15.0  # to find the scheduler, and its first worker
+ANSWER_SECONDS = 30.0  # for a worker to say what it is; its first answer loads medjury there
 LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
 REMOTE = re.compile(r"(tcp|tls)://[^\s/:@]+:[0-9]{1,5}|(tcp|tls)://\[[0-9a-fA-F:.]+\]:[0-9]{1,5}")
 FORMS = "tcp://HOST:8786 or tls://HOST:8786 of a Dask scheduler, or local:N for N processes here"
@@ -111,24 +113,40 @@ def answers(
 ) -> dict[str, Any]:
     """Return what a function answers at each worker, or the exception it raised there.
 
-    No argument may hold a text: Dask logs those of a function that fails.
+    No argument may hold a text: Dask logs those of a function that fails. A worker that is
+    silent for `ANSWER_SECONDS` raises NotAnswering.
     """
+    asked = [*workers]
+
+    async def one(worker: str) -> Any:
+        answer = client.run(function, *arguments, workers=[worker], on_error="return")
+        try:
+            return (await asyncio.wait_for(answer, ANSWER_SECONDS))[worker]
+        except TimeoutError as error:
+            return error
+
+    async def each() -> list[Any]:
+        return await asyncio.gather(*map(one, asked))
+
     try:
-        found = client.run(function, *arguments, workers=[*workers], on_error="return")
-    except (OSError, TimeoutError, KeyError) as error:
+        found = dict(zip(asked, client.sync(each), strict=True))
+    except (OSError, KeyError) as error:
         raise NotAnswering(f"--on {on}: the scheduler does not answer") from error
-    for worker, one in found.items():
-        if isinstance(one, (OSError, TimeoutError)):
+    for worker, answer in found.items():
+        if isinstance(answer, (OSError, TimeoutError)):
             raise NotAnswering(f"--on {on}: worker {worker} does not answer; look at its log")
-    return dict(found)
+    return found
 
 
 def told(what: str, on: str, workers: dict[str, int]) -> list[str]:
     """Return what is said before anything is sent: what goes to whom, and whether it is open."""
     hosts = sorted({urlsplit(one).hostname or one for one in workers})
     where = f"{what} sent to {counted(len(workers), 'worker')} on {', '.join(hosts)}"
-    open_line = on.startswith("tcp://") and not all(_loopback(one) for one in hosts)
-    return [where + ("; tcp:// is not encrypted, tls:// is" if open_line else "")]
+    scheduler = urlsplit(on).hostname  # all goes through it; its own workers may say 127.0.0.1
+    between = [scheduler] if scheduler and scheduler not in hosts else []
+    through = "".join(f", through the scheduler on {one}" for one in between)
+    open_line = on.startswith("tcp://") and not all(map(_loopback, [*hosts, *between]))
+    return [where + through + ("; tcp:// is not encrypted, tls:// is" if open_line else "")]
 
 
 def other_kernels(client: "Client", on: str, workers: dict[str, int]) -> list[str]:

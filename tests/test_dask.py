@@ -1,10 +1,12 @@
 """`--on ADDRESS` for measure, calibrate and juries: the same figures, wherever they are computed."""
 
+import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,8 @@ from dask_place import Place, dask_place
 from small import Run
 
 from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
-from medjury import main
-from medjury.elsewhere import connected
+from medjury import at_a_worker, main
+from medjury.elsewhere import connected, told
 from medjury.elsewhere_tasks import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
@@ -158,6 +160,33 @@ def test_an_address_without_a_scheduler_is_one_message(
 ) -> None:
     code, _, err = study(command, "--on", on)
     assert (code, says in err, err.count("\n")) == (2, True, 1), err
+
+
+def test_texts_that_pass_an_open_scheduler_elsewhere_are_told_of_wherever_workers_are() -> None:
+    workers, far = {"tcp://127.0.0.1:4001": 1, "tcp://127.0.0.1:4002": 1}, "gpu.hospital.example"
+    (line,) = told("texts are", f"tcp://{far}:8786", workers)
+    sent = "texts are sent to 2 workers on 127.0.0.1"
+    assert line == f"{sent}, through the scheduler on {far}; tcp:// is not encrypted, tls:// is"
+    assert told("texts are", f"tls://{far}:8786", workers)[0].endswith(f"scheduler on {far}")
+    for on in ("tcp://127.0.0.1:8786", "local:2"):
+        assert told("texts are", on, workers) == [sent]
+
+
+@pytest.mark.parametrize("package", ["calibration", "data", "jury", "medjury"])
+def test_a_worker_with_other_code_is_another_kind(tmp_path: Path, package: str) -> None:
+    for one in ("calibration", "data", "jury", "medjury"):
+        (tmp_path / one).mkdir()
+        (tmp_path / one / "pairs.py").write_text("LONGEST = 512")
+    shutil.copy(str(at_a_worker.__file__), tmp_path / "medjury")
+    there = spec_from_file_location("there", tmp_path / "medjury" / "at_a_worker.py")
+    assert there
+    assert there.loader
+    module = module_from_spec(there)
+    there.loader.exec_module(module)
+    before = module._code()
+    (tmp_path / package / "pairs.py").write_text("LONGEST = 256")
+    assert module._code() != before
+    assert "onnxruntime" in at_a_worker.kind()
 
 
 WITHOUT_DASK = """
