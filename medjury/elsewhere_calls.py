@@ -71,7 +71,8 @@ class Calls(ThreadPoolExecutor):
         self._under_way: Counter[str] = Counter()
         self._admitted: set[str] = set()
         self._refused: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # held for no longer than it takes to count
+        self._looking = threading.Lock()
         self._looked = 0.0
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> "Future[T]":
@@ -89,8 +90,9 @@ class Calls(ThreadPoolExecutor):
                 f"{name} is not set at worker {worker}; put the key for {names[name].host} in it "
                 "where that worker is started"
             )
-        self._admitted |= {*workers}
-        self._looked = time.monotonic()
+        with self._lock:
+            self._admitted |= {*workers}
+            self._looked = time.monotonic()
 
     def _called(self, function: Callable[..., T], *arguments: Any) -> T:
         worker = self._taken()
@@ -100,7 +102,8 @@ class Calls(ThreadPoolExecutor):
         except Exception as error:
             found = error
         finally:
-            self._under_way[worker] -= 1
+            with self._lock:
+                self._under_way[worker] -= 1
         if not isinstance(found, Sealed):
             with self._lock:
                 self._admitted.discard(worker)
@@ -112,27 +115,42 @@ class Calls(ThreadPoolExecutor):
 
     def _taken(self) -> str:
         """Return the worker with the fewest calls under way, one more counted."""
+        self._look_around()
         with self._lock:
-            if not self._admitted or time.monotonic() - self._looked > LOOK_SECONDS:
-                self._look()
             if not self._admitted:
                 raise NobodyThere(f"no worker is left at {self._on}")
             worker = min(sorted(self._admitted), key=lambda one: self._under_way[one])
             self._under_way[worker] += 1
             return worker
 
+    def _look_around(self) -> None:
+        """Look for workers from time to time, one call at a time; others wait only without any."""
+        with self._lock:
+            alone, before = not self._admitted, self._looked
+        due = alone or time.monotonic() - before > LOOK_SECONDS
+        if not due or not self._looking.acquire(blocking=alone):
+            return
+        try:
+            if self._looked == before:  # else another call has looked meanwhile
+                self._look()
+        finally:
+            self._looking.release()
+
     def _look(self) -> None:
         """Take in workers that have come, and forget those that have gone."""
-        self._looked = time.monotonic()
         try:
             there = {*self._client.nthreads()}
         except Exception:
             there = set()
-        self._admitted &= there
-        for worker in sorted(there - self._admitted - self._refused):
+        with self._lock:
+            self._admitted &= there
+            new = sorted(there - self._admitted - self._refused)
+        for worker in new:
             try:
                 self.admit([worker])
             except NotAnswering:
                 continue  # it is dying, or starting
             except BadInput:
                 self._refused.add(worker)
+        with self._lock:
+            self._looked = time.monotonic()

@@ -3,7 +3,14 @@
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +29,10 @@ from calibration.grid import Grid
 from data.errors import BadInput
 from data.schema import Status
 from jury.elsewhere import Elsewhere, NobodyThere
+from jury.panel import read_panel
 from jury.run import run_panel
 from medjury.elsewhere import checked, connected
+from medjury.elsewhere_calls import Calls
 from medjury.elsewhere_tasks import Tasks
 
 HOW = Resampling(clusters=3000, rows=4096, reps=1500, seed=1)
@@ -157,6 +166,25 @@ def test_a_worker_killed_in_mid_call_loses_no_verdict_and_repeats_none(
     assert len(stub.seen) - 2 * RESPONSES <= len(lost)
     assert {one.headers["authorization"] for one in stub.seen} == {f"Bearer {WORD}"}
     assert not [one for one in (place.logs, out, err) if WORD in one or "Response 7" in one]
+
+
+def test_a_worker_that_joins_frozen_holds_up_no_other_call(
+    place: Place, stub: Stub, tmp_path: Path
+) -> None:
+    panel = read_panel(panel_file(tmp_path, stub))
+    with connected(place.address) as client, Calls(client, place.address, panel, 2) as calls:
+        calls.admit(checked(client, place.address))
+        frozen = place.worker()
+        place.ready(3)
+        frozen.send_signal(signal.SIGSTOP)
+        calls._looked = 0.0  # a look around is due
+        made = [calls.submit(len, "two") for _ in range(2)]
+        try:
+            done, _ = wait(made, timeout=20, return_when=FIRST_COMPLETED)
+            assert [one.result() for one in done] == [3]
+        finally:
+            frozen.send_signal(signal.SIGCONT)
+        assert [one.result() for one in made] == [3, 3]
 
 
 def test_a_key_that_a_worker_lacks_is_named_before_anything_is_spent(
