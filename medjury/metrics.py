@@ -1,6 +1,6 @@
 """`medjury measure`: metrics as raters, so that they are compared like everybody else."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Annotated
@@ -13,7 +13,7 @@ from data.importers.batches import batches
 from data.importers.rows import Origin, RatingRow
 from data.queries import Pair, pairs
 from data.schema import Kind
-from data.store import RatingsAdded, import_ratings
+from data.store import import_ratings
 from medjury.elsewhere import On, computing
 from medjury.options import Db, study_of
 from medjury.output import counted, progress, say
@@ -36,6 +36,16 @@ class Measured:
 
 
 Metric = Callable[[Texts], Measured]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One metric's ratings of a study, which responses it read in part, and of how many."""
+
+    name: str
+    rows: list[RatingRow]
+    cut: list[str]
+    total: int
 
 
 def measure(
@@ -69,8 +79,7 @@ def measure(
     for name in ways:
         _with_reference(study, name)
     with computing(on, "texts of the responses and references are") as executor:
-        for name, metric in ways.items():
-            run_metric(study, name, metric, executor)
+        run_metrics(study, ways, executor)
 
 
 def way(
@@ -80,21 +89,36 @@ def way(
     return rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
 
 
-def run_metric(
-    study: Engine, name: str, metric: Metric | None = None, executor: Executor | None = None
+def run_metric(study: Engine, name: str) -> None:
+    """Score what has a reference by one metric, here."""
+    run_metrics(study, {name: way(name)})
+
+
+def run_metrics(
+    study: Engine, ways: Mapping[str, Metric], executor: Executor | None = None
 ) -> None:
     """Score what has a reference, store it, and say what was left out and why.
 
-    All is computed before the first is stored: clinicians rate meanwhile.
+    All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
+    workers may be lost.
     """
+    found = [_scored(study, name, metric, executor) for name, metric in ways.items()]
+    added = import_ratings(study, [row for one in found for row in one.rows])
+    for one in found:
+        _say(one)
+    if added.unchanged:
+        say(f"{added.unchanged} of these values were there already")
+
+
+def _scored(study: Engine, name: str, metric: Metric, executor: Executor | None) -> Scored:
+    """Return what a metric makes of the study."""
     found, total = _with_reference(study, name)
     told: list[Measured] = []
     cut: list[str] = []
     with progress(name, len(found)) as at:
-        values = _measured(found, metric or way(name), executor)
+        values = _measured(found, metric, executor)
         rows = list(_rows(found, values, (told, cut), at))
-    added = import_ratings(study, rows)
-    _say(told[0].name, cut, (len(found), total), added)
+    return Scored(told[0].name, rows, cut, total)
 
 
 def _with_reference(study: Engine, name: str) -> tuple[list[Pair], int]:
@@ -179,12 +203,11 @@ def _refuse_other_weights(measured: Measured, told: list[Measured]) -> None:
         )
 
 
-def _say(name: str, cut: list[str], counts: tuple[int, int], added: RatingsAdded) -> None:
-    scored, total = counts
+def _say(one: Scored) -> None:
+    lost, cut = one.total - len(one.rows), one.cut
     first = ", ".join(cut[:SHOWN]) + (", ..." if len(cut) > SHOWN else "")
     say(
-        f"{name}: scored {scored} of {total} responses"
-        + (f", {total - scored} have no reference" if scored < total else "")
+        f"{one.name}: scored {len(one.rows)} of {one.total} responses"
+        + (f", {lost} have no reference" if lost else "")
         + (f", {counted(len(cut), 'pair')} {IN_PART}: {first}" if cut else "")
-        + (f"; {added.unchanged} were there already" if added.unchanged else "")
     )

@@ -45,3 +45,16 @@ def test_an_unknown_way_with_long_texts_is_refused(
     run("import", str(path))
     code, _, error = run("measure", "bertscore", "--long-texts", "half")
     assert (code, "choose truncate or windows" in error) == (2, True)
+
+
+def test_metrics_are_stored_together_or_not_at_all(
+    run: Run, write: Callable[[str, str], Path], url: str, tmp_path: Path
+) -> None:
+    path = write("r.csv", HEAD + "i1,b,c,p,No fever.,short,m,No fever.")
+    run("import", str(path))
+    code, out, error = run("measure", "--model", str(tmp_path / "no-model"))
+    assert (code, "scored" in out, "no-model" in error) == (2, False, True)
+    assert not comments(url)
+    assert run("measure")[0] == 0
+    assert len(comments(url)) == 2
+    assert "2 of these values were there already" in run("measure")[1]
