@@ -11,12 +11,12 @@ from typing import Any
 
 from calibration.report.numbers import DASH, chance, fixed, interval, whole
 from calibration.report.quiet import parted
+from data.formula import guarded_name
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Markup(str):
@@ -124,7 +124,7 @@ def listed(notes: Sequence[str]) -> str:
 def csv_of(rows: Sequence[Row]) -> str:
     """Return rows as CSV, in full precision, empty where undefined.
 
-    A text that a spreadsheet would run as a formula gets a ' in front.
+    A text that a spreadsheet would run as a formula gets a ' in front, as in an export.
     """
     names = [*dict.fromkeys(name for row in rows for name in row)]
     out = io.StringIO()
@@ -178,4 +178,4 @@ def _harmless(value: Any) -> Any:
         return ""
     if isinstance(value, list | tuple | set):
         value = ", ".join(map(str, value))
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return guarded_name(value) if isinstance(value, str) else value

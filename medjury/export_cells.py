@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from data.importers.rows import FORMULA
+from data.formula import guarded, guarded_name
 
 FREE_TEXT = {"comment", "remark", "text", "note", "actor"}
 
@@ -15,22 +15,12 @@ def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[l
 
     A name that is a number, such as -5, stays one; free text that begins like one does not.
     """
-    guards = [_no_formula if name in FREE_TEXT else _no_computed_name for name in columns]
+    guards = [guarded if name in FREE_TEXT else guarded_name for name in columns]
     for row in rows:
         yield [
             guard(value) if isinstance(value, str) else _cell(value)
             for guard, value in zip(guards, row, strict=True)
         ]
-
-
-def _no_computed_name(name: str) -> str:
-    """Return a name or an id that no spreadsheet computes; one that is a number, as it is."""
-    number = name.startswith(("+", "-")) and name[1:].replace(".", "", 1).isdecimal()
-    return name if number else _no_formula(name)
-
-
-def _no_formula(text: str) -> str:
-    return "'" + text if text.startswith(FORMULA) else text
 
 
 def _cell(value: Any) -> object:

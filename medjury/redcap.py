@@ -7,8 +7,8 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.formula import guarded, guarded_name
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, Form, RedcapFile, forms
-from data.importers.rows import FORMULA
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.export_redcap import ToRate, readings, to_rate
@@ -128,12 +128,8 @@ def _record(number: int, one: ToRate, names: dict[str, int], open_to: bool) -> l
     card = one.card
     reference = card.reference if open_to and one.rubric.gold == "always" else None
     texts = (card.context, card.prompt, reference, card.checklist, card.response)
-    known = [number, card.code, _harmless(one.rater), names[one.rubric.sha256]]
-    return [*known, *(_harmless(text or "") for text in texts)]
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA) else text
+    known = [number, card.code, guarded_name(one.rater), names[one.rubric.sha256]]
+    return [*known, *(guarded(text or "") for text in texts)]
 
 
 def _rubrics(engine: Engine) -> list[Rubric]:

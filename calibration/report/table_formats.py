@@ -9,9 +9,9 @@ from typing import Any
 from calibration.report.agreement_tables import AGREEMENT
 from calibration.report.numbers import MINUS, is_simulated, known, simulated_raters
 from calibration.report.tables import EMPTY, Table
+from data.formula import guarded_name
 
 Row = Mapping[str, Any]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -127,5 +127,5 @@ def _line(cells: Sequence[str]) -> str:
 
 def _safe(value: Any) -> Any:
     if isinstance(value, str):
-        return "'" + value if value.startswith(FORMULA) else value
+        return guarded_name(value)
     return value if known(value) else ""

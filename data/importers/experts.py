@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from data.formula import unguarded
 from data.importers.rows import Origin
 from data.importers.table import Cells, TableFile
 
@@ -48,10 +49,10 @@ class ExpertFile:
 
     def __iter__(self) -> Iterator[ExpertRow]:
         for origin, cells in self.table:
-            response = _filled(origin, cells, "response_id")
+            response = unguarded(_filled(origin, cells, "response_id"))
             why = cells.get("why", "").strip()
             if self.long:
-                name = _filled(origin, cells, "criterion")
+                name = unguarded(_filled(origin, cells, "criterion"))
                 yield ExpertRow(origin, response, name, _filled(origin, cells, "score"), why)
                 continue
             for name in self.criteria:

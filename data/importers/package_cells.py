@@ -15,10 +15,11 @@ from typing import Any, Union, get_args, get_origin
 
 from data import schema
 from data.errors import BadFile
+from data.formula import FORMULA
 
 VERSION = 1
 FORMAT = "medjury-package"
-GUARDED = ("=", "+", "-", "@", "\t", "\r", "'")
+GUARDED = (*FORMULA, "'")
 WHOLE = 2**63
 TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer to earlier ones
     "rubric": schema.RubricText,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from data.importers.rows import FORMULA, Origin, RatingRow
+from data.formula import unguarded
+from data.importers.rows import Origin, RatingRow
 from data.importers.table import Cells, TableFile
 from data.schema import Kind
 
@@ -55,7 +56,7 @@ class RatingFile:
             return [(name, cells.get(name, "")) for name in self.criteria]
         if not cells.get("criterion", "").strip():
             raise origin.wrong("criterion", "", "must not be empty")
-        return [(_unguarded(cells["criterion"].strip()), cells.get("score", ""))]
+        return [(unguarded(cells["criterion"].strip()), cells.get("score", ""))]
 
 
 def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
@@ -75,15 +76,10 @@ def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
 
 
 def _filled(origin: Origin, cells: Cells, column: str) -> str:
-    value = _unguarded(cells.get(column, "").strip())
+    value = unguarded(cells.get(column, "").strip())
     if not value:
         raise origin.wrong(column, value, "must not be empty")
     return value
-
-
-def _unguarded(name: str) -> str:
-    """Return a name without the ' that our export puts before one a spreadsheet would compute."""
-    return name[1:] if name.startswith("'") and name[1:].startswith(FORMULA) else name
 
 
 def _kind(origin: Origin, cells: Cells) -> Kind:

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 
+from data.formula import unguarded
 from data.importers.rows import Origin, ResponseRow, meant
 from data.importers.table import Cells, TableFile
 
@@ -76,20 +77,20 @@ class ResponseFile:
             raise origin.wrong("context", "", "context or prompt must say what was asked")
         row = ResponseRow(
             origin=origin,
-            instance_id=cells["instance_id"].strip(),
+            instance_id=_name(cells, "instance_id"),
             benchmark=self._benchmark(origin, cells),
             context=texts["context"],
             prompt=texts["prompt"],
             reference=texts["reference"] if texts["reference"].strip() else None,
             checklist=texts["checklist"] if texts["checklist"].strip() else None,
-            response_id=cells.get("response_id", "").strip() or self._made_id(origin, cells),
-            model=cells["model"].strip(),
+            response_id=_name(cells, "response_id") or self._made_id(origin, cells),
+            model=_name(cells, "model"),
             response=cells["response"],
         )
         return row
 
     def _benchmark(self, origin: Origin, cells: Cells) -> str:
-        own = cells.get("benchmark", "").strip()
+        own = _name(cells, "benchmark")
         if self.benchmark and own and own != self.benchmark:
             raise origin.wrong("benchmark", own, f"--benchmark says {self.benchmark!r}")
         name = own or self.benchmark
@@ -102,3 +103,8 @@ class ResponseFile:
         parts = (self._benchmark(origin, cells), cells["instance_id"], cells["model"])
         body = "\0".join((*parts, cells["response"]))
         return "r" + hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:15]
+
+
+def _name(cells: Cells, column: str) -> str:
+    """Return a name as it was before an export guarded it."""
+    return unguarded(cells.get(column, "").strip())

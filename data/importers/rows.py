@@ -16,7 +16,6 @@ QUOTED = {
     *("instance_id", "benchmark", "response_id", "model", "rater", "kind", "criterion", "score"),
     *("rated_at", "pass", "replicate"),
 }
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet computes begins with one
 LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
 
