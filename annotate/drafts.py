@@ -59,6 +59,6 @@ async def _payload(request: Request) -> dict[str, object] | None:
             return None
     try:
         found = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -37,6 +37,11 @@ def from_elsewhere(headers: Headers) -> bool:
     return origin is not None and not _is_ours(origin, headers)
 
 
+def is_forwarded_https(headers: Headers) -> bool:
+    """Return whether the browser speaks https to the proxy before us."""
+    return headers.get("x-forwarded-proto", "").split(",")[0].strip() == "https"
+
+
 class Origins:
     """Middleware that refuses WebSockets of other pages, and files to or from whom they are not for."""
 
@@ -73,6 +78,8 @@ class Origins:
 def _is_ours(origin: str, headers: Headers) -> bool:
     """Return whether an origin is the address at which the browser asks us."""
     try:
-        return urlsplit(origin).netloc.lower() == headers.get("host", "").lower()
+        scheme, host = urlsplit(origin)[:2]
     except ValueError:
         return False
+    in_clear = is_forwarded_https(headers) and scheme != "https"
+    return host.lower() == headers.get("host", "").lower() and not in_clear

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from annotate import doors, oidc, sessions
 from annotate.headers import session_token
-from annotate.origins import from_elsewhere
+from annotate.origins import from_elsewhere, is_forwarded_https
 from annotate.throttle import Throttle
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
@@ -56,9 +56,10 @@ class Desk:
         return RedirectResponse("/", status_code=303) if known else self._form()
 
     async def logout(self, request: Request) -> Response:
-        """End the session, here and wherever its cookie was copied to."""
-        if not from_elsewhere(request.headers):
-            await run_in_threadpool(self._leave, session_token(request.headers))
+        """End the session, here and wherever its cookie was copied to; not for another site."""
+        if from_elsewhere(request.headers):
+            return RedirectResponse("/", status_code=303)
+        await run_in_threadpool(self._leave, session_token(request.headers))
         answer = RedirectResponse("/login", status_code=303)
         answer.delete_cookie(sessions.COOKIE, httponly=True, samesite="lax")
         _forget_hospital_account(request, answer)
@@ -168,8 +169,7 @@ async def _fields(request: Request) -> dict[str, str]:
 
 def _is_https(request: Request) -> bool:
     """Return whether the browser speaks https, to us or to the proxy before us."""
-    forwarded = request.headers.get("x-forwarded-proto", "")
-    return request.url.scheme == "https" or forwarded.split(",")[0].strip() == "https"
+    return request.url.scheme == "https" or is_forwarded_https(request.headers)
 
 
 def _forget_hospital_account(request: Request, answer: Response) -> None:

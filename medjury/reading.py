@@ -57,7 +57,7 @@ def serve(
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
     host: Annotated[str, typer.Option(help="Only change it behind a TLS proxy.")] = "127.0.0.1",
     secrets: Annotated[
-        Path, typer.Option(metavar="FILE", help="Has [auth] where hospital accounts sign in.")
+        Path, typer.Option(metavar="FILE", help="Has \\[auth] where hospital accounts sign in.")
     ] = Path(".streamlit/secrets.toml"),
     create: Annotated[
         bool, typer.Option("--create", help="Make the study if there is none, and a coordinator.")

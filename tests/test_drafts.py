@@ -111,6 +111,7 @@ def test_without_a_session_nothing_is_kept_or_said(
         json.dumps(message("x", submit=True)).encode(),
         json.dumps(message("x", go="previous")).encode(),
         b"{" + b" " * LONGEST_BODY + b"}",
+        b"[" * 60_000,
     ],
 )
 def test_what_is_no_draft_is_refused(

@@ -62,6 +62,7 @@ def test_a_stolen_cookie_is_worth_nothing_once_the_code_is_renewed(
         {"Sec_Fetch_Site": "same-site"},
         {"Sec_Fetch_Site": "cross-site", "Origin": "null"},
         {"Origin": "null"},
+        {"Origin": "http://{host}", "X-Forwarded-Proto": "https"},
     ],
 )
 def test_another_sites_page_signs_nobody_in_or_out_and_keeps_no_draft(
@@ -73,6 +74,7 @@ def test_another_sites_page_signs_nobody_in_or_out_and_keeps_no_draft(
 ) -> None:
     token = cookies["dr-a"]
     mine = codes_of(engine, "dr-a")[0]
+    headers = {name: text.format(host=f"127.0.0.1:{server.port}") for name, text in headers.items()}
     draft = json.dumps(message(mine, 7))
     assert post(server, codes["dr-a"], **headers).status == 403
     cookie = f"{sessions.COOKIE}={token}"
