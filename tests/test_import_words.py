@@ -1,5 +1,6 @@
 """What an import says: no patient's text in an error, and what may be wrong with a file that is taken."""
 
+import codecs
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,3 +148,19 @@ def test_a_prompt_that_asks_a_juror_nothing_is_told(prompt: str, said: str) -> N
 def test_no_shipped_prompt_leaves_a_juror_unasked() -> None:
     rubrics = [read_rubric(name) for name in shipped()]
     assert not any(unasked(one.prompt, one.criteria) for one in rubrics)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+@pytest.mark.parametrize(
+    ("end", "doubted"),
+    [("caf\u00e9", True), ("x\u0a0a", True), ("a b\n", False), ("a\r\n", False), ('"a"', False)],
+)
+def test_only_a_last_line_without_an_end_is_doubted(
+    tmp_path: Path, encoding: str, end: str, doubted: bool
+) -> None:
+    path = tmp_path / "r.csv"
+    path.write_bytes(f"id,text\n1,{end}".encode(encoding, "replace"))
+    assert bool(TableFile(path).doubt) == doubted
+    if encoding == "utf-16":
+        path.write_bytes(codecs.BOM_UTF16_BE + f"id,text\n1,{end}".encode("utf-16-be"))
+        assert bool(TableFile(path).doubt) == doubted

@@ -1,6 +1,5 @@
 """Files of rows: CSV (comma, semicolon or tab) and JSON Lines, in the encodings hospitals use."""
 
-import codecs
 import csv
 import io
 from collections import Counter
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from data.errors import BadFile
+from data.importers.encodings import encoding_of, last_sign
 from data.importers.json_rows import NotARow, Pairs, pairs_of
 from data.importers.rows import UNNAMED, Origin, is_name
 
@@ -22,11 +22,6 @@ SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
 }
-BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 WORKBOOKS = {".xlsx", ".xlsm", ".xlsb", ".xls"}
 BINARY = {
     b"PK\x03\x04": "an Excel workbook or a zip",
@@ -34,7 +29,7 @@ BINARY = {
     b"%PDF": "a PDF",
     b"SQLite format 3": "a database",
 }
-CHUNK = 1 << 20
+ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
 LONGEST_HEADER = 300  # characters of a header in a message
 csv.field_size_limit(1 << 30)
 
@@ -64,7 +59,7 @@ class TableFile:
         self.size_bytes = _size(path)
         _refuse_binary(path)
         self.form = form or _form(path)
-        self.encoding = _encoding(path)
+        self.encoding = encoding_of(path)
         self._raw: BinaryIO | None = None
         self.columns = self._columns()
 
@@ -86,10 +81,7 @@ class TableFile:
     @property
     def doubt(self) -> str:
         """Return what to say of a table whose last line has no end, as one that was cut off."""
-        with self.path.open("rb") as file:
-            file.seek(-1, io.SEEK_END)
-            ended = file.read() in (b"\n", b"\r", b"\0")  # the last in UTF-16
-        if ended or self.form != "csv":
+        if self.form != "csv" or last_sign(self.path, self.encoding) in ENDS:
             return ""
         return (
             f"the last line of {self.path.name} has no end: if the file was cut off there, so is "
@@ -216,32 +208,3 @@ def _refuse_binary(path: Path) -> None:
         if start.startswith(mark):
             what = "an Excel workbook" if path.suffix.lower() in WORKBOOKS else kind
             raise BadFile(f"{path}: this is {what}; save the rows as CSV or JSON Lines")
-
-
-def _encoding(path: Path) -> str:
-    """Return the encoding by its mark, else UTF-8 if all of the file is, else Windows-1252."""
-    with path.open("rb") as file:
-        start = file.read(4)
-        for mark, name in BOMS:
-            if start.startswith(mark):
-                return name
-    return next((name for name in ("utf-8", "cp1252") if _decodes(path, name)), "") or _undecodable(
-        path
-    )
-
-
-def _decodes(path: Path, encoding: str) -> bool:
-    """Tell whether all of a file is in an encoding, reading it in pieces."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with path.open("rb") as file:
-        try:
-            while piece := file.read(CHUNK):
-                decoder.decode(piece)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return True
-
-
-def _undecodable(path: Path) -> str:
-    raise BadFile(f"{path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
