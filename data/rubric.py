@@ -15,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
-from data.importers.toml_file import NotToml, read_toml
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
-from data.rubrics.complaints import first_complaint, short, too_wide
+from data.rubrics.complaints import first_complaint, too_wide
 from data.rubrics.tags import disarm, forges
+from data.said import short
+from data.toml_file import NotToml, read_toml
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}

@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from data.errors import BadPanel
-from data.importers.toml_file import NotToml, read_toml
+from data.toml_file import NotToml, read_toml
 from jury.panel_faults import first_fault, shown, variable_name
 
 FOLDER = Path(__file__).parent / "panels"

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadRow, Unknown
-from data.importers.rows import short
 from data.importers.table import TableFile
-from data.importers.toml_file import NotToml, read_toml
 from data.queries.models import Recorded
+from data.said import short
 from data.schema import now
+from data.toml_file import NotToml, read_toml
 from jury.panel import Panel
 from jury.paper_cost import Share, rates, upper_bound
 

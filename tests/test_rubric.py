@@ -74,6 +74,19 @@ def test_a_scale_too_wide_for_a_new_rubric_is_still_read_from_a_study(tmp_path: 
     assert Rubric.from_json(stored).score("kindness", "9999", "dr_a", "r1") == 9999
 
 
+@pytest.mark.parametrize("mark", ['"', "'", '"""', "'''"])
+def test_a_question_may_have_many_sentences_and_a_key_not_as_many_dots(
+    tmp_path: Path, mark: str
+) -> None:
+    prose = f"{mark}{'Say it. ' * 220}{mark}  # {'So. ' * 220}"
+    rubric = read_rubric(own(tmp_path / "own", OWN.replace('"Is it kind?"', prose)))
+    assert rubric.criterion[0].question == "Say it. " * 220
+    for key in (".".join(["a"] * 220), ".".join([f"{mark[0]}a{mark[0]}"] * 220)):
+        hidden = f"x = [{mark}a{mark}{mark[0] * (len(mark) - 1)}, {{{key} = 1}}]\n"
+        with pytest.raises(BadRubric, match="nested too deep"):
+            read_rubric(own(tmp_path / "deep", f"# {mark}\n{hidden}# {mark}\n{OWN}"))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -7,7 +7,6 @@ from datetime import datetime
 from difflib import get_close_matches
 
 from data.errors import BadRow
-from data.rubrics.complaints import short as short
 from data.schema import Kind
 
 Tick = Callable[[int], None]

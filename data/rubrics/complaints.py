@@ -4,9 +4,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from data.importers.toml_file import one_line
+from data.said import one_line
 
-LONGEST_NAME = 60
 LONGEST = 300  # characters of a message
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
 # The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
@@ -15,12 +14,6 @@ KEYS = {
     "scale": ("min", "max"),
     "criterion": ("name", "question", "anchors"),
 }
-
-
-def short(name: str, longest: int = LONGEST_NAME) -> str:
-    """Return a name as a message may quote it: a long one may be a text in the wrong column."""
-    fits = len(name) <= longest and name.isprintable()
-    return name if fits else f"(a text of {len(name)} characters)"
 
 
 def first_complaint(problems: Iterable[Mapping[str, Any]]) -> str:

@@ -11,7 +11,8 @@ from data.database import transaction
 from data.errors import Conflict
 from data.importers.batches import batches
 from data.importers.finished import FinishedJuror, FinishedRun
-from data.importers.rows import Origin, short
+from data.importers.rows import Origin
+from data.said import short
 from data.schema import Attempt, Rater, Response
 from data.store.attempts import AttemptRecord, JurorRecord, _keep, attempt_row
 from data.store.audit import Batch, log, refuse_locked

@@ -9,7 +9,8 @@ from sqlalchemy import select as select_columns
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session
 
-from data.database import shown, transaction
+from data.address import shown
+from data.database import transaction
 from data.errors import Conflict
 from data.queries.moving import TABLES, Content, content, counts, head, pages
 

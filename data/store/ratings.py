@@ -11,8 +11,9 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import OffScale, Unknown
 from data.importers.batches import batches
-from data.importers.rows import Origin, RatingRow, Tick, short
+from data.importers.rows import Origin, RatingRow, Tick
 from data.rubric import Rubric
+from data.said import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric

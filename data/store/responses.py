@@ -9,8 +9,9 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import Conflict
 from data.importers.batches import batches
-from data.importers.rows import Origin, ResponseRow, Tick, short
+from data.importers.rows import Origin, ResponseRow, Tick
 from data.rubric import Rubric
+from data.said import short
 from data.schema import Authorship, Benchmark, Instance, Response
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric

@@ -5,9 +5,16 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from data.said import one_line
+
 MOST_BYTES = 1_000_000
 DEEPEST = 200  # dots of one key: reading takes the square of them
 CHAINS = re.compile(r"[^\w\"'. \t-]")  # what ends a dotted key
+WRITTEN = re.compile(  # a comment or a string; what has no end goes on as far as it could
+    r'''#[^\n]*+|"""(?:\\.|[^\\])*?(?:"{3,5}|\Z)|\'{3}.*?(?:\'{3,5}|\Z)'''
+    r"""|"(?:\\[^\n]|[^"\\\n])*+"?|\'[^\'\n]*+\'?""",
+    re.DOTALL,
+)
 DOTTED = re.compile(r"(?<![\w\"'-])[\w\"'-]++[ \t]*+\.")
 LONGEST = 160  # characters of what the TOML reader says
 
@@ -30,7 +37,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise NotToml(f"over {MOST_BYTES} bytes")
     try:
         text = path.read_text("utf-8-sig")
-        if any(len(DOTTED.findall(chain)) > DEEPEST for chain in CHAINS.split(text)):
+        keys = WRITTEN.sub('""', text)
+        if any(len(DOTTED.findall(chain)) > DEEPEST for chain in CHAINS.split(keys)):
             raise NotToml("nested too deep")
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -43,10 +51,3 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise
     except ValueError as error:  # of int(), which takes no number of any length
         raise NotToml("a number in it is too long") from error
-
-
-def one_line(said: str, longest: int) -> str:
-    """Return a message in one line that a terminal can show, cut short."""
-    plain = "".join(sign if sign.isprintable() else " " for sign in said)
-    line = " ".join(plain.split())
-    return line if len(line) <= longest else line[: longest - 3] + "..."
