@@ -18,6 +18,7 @@ from sqlalchemy.exc import (
 )
 from sqlmodel import Session
 
+from data.address import ENCODED, refuse_unclear, shown
 from data.errors import BadInput, NoStudy
 
 DEFAULT_URL = "sqlite:///medjury.db"
@@ -57,7 +58,6 @@ HINTS = (  # part of what a database complains of, names in it blanked -> what t
     ("resolve host", "check the name of the host in --db, and the network"),
     ("connection", SERVER),
 )
-SECRETS = ("password", "passwd", "sslpassword")  # where a URL may have one after its "?"
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
@@ -79,6 +79,7 @@ def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
         If the database is absent, locked, unreadable, or holds something else.
     """
     try:
+        refuse_unclear(url)
         engine = _engine(url)
         _refuse_absent(engine, create)
         with told(url):
@@ -91,18 +92,10 @@ def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
     except (ArgumentError, NoSuchModuleError) as error:
         raise NoStudy(f"--db {shown(url)}: not a URL that can be opened ({error})") from error
     except ValueError as error:  # of a port that is no number; its words quote the URL
-        raise NoStudy("--db: not a database URL; its port must be a number") from error
+        raise NoStudy(
+            f"--db: not a database URL; its port must be a number, and {ENCODED}"
+        ) from error
     return engine
-
-
-def shown(url: str | URL) -> str:
-    """Return a database URL as it may be printed: without its passwords."""
-    try:
-        made = make_url(url)
-    except (ArgumentError, ValueError):
-        return str(url).rpartition("@")[2]
-    hidden = {name: "***" for name in SECRETS if name in made.query}
-    return made.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 @contextmanager

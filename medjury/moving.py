@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.database import open_study, reading, shown
+from data.address import shown
+from data.database import open_study, reading
 from data.errors import BadInput
 from data.queries.moving import counts
 from data.queries.record import verify

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.database import DEFAULT_URL, open_study, shown
+from data.address import shown
+from data.database import DEFAULT_URL, open_study
 from data.errors import BadInput
 from data.queries import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped

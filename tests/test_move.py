@@ -9,9 +9,10 @@ import postgres
 import pytest
 from packaged_study import SCORES, made, whole
 from small import Run
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, make_url, text
 
 from data import database
+from data.address import shown
 from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, Conflict, NoStudy
@@ -192,6 +193,9 @@ def test_an_empty_study_is_nothing_to_move(opened: Callable[[str], Engine], tmp_
         f"postgresql://dr:{SECRET}@127.0.0.1:port/study",
         f"nonsense://dr:{SECRET}@127.0.0.1/study",
         f"dr:{SECRET}@127.0.0.1://study",
+        f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study",
+        f"postgresql+psycopg://dr:a@b/{SECRET}@127.0.0.1:1/study",
+        f"postgresql+psycopg://dr:a@b?{SECRET}@127.0.0.1:1/study",
     ],
 )
 def test_a_database_that_cannot_be_opened_is_told_without_its_password(
@@ -202,6 +206,17 @@ def test_a_database_that_cannot_be_opened_is_told_without_its_password(
         assert (code, out) == (2, "")
         assert "Traceback" not in err
         assert SECRET not in err
+
+
+def test_a_password_that_must_be_encoded_is_told_how_and_one_after_the_host_is_stars(
+    run: Run,
+) -> None:
+    code, _, err = run("verify", "--db", f"postgresql+psycopg://dr:a@{SECRET}@127.0.0.1:1/study")
+    assert (code, "dr:***@127.0.0.1:1/study: holds more than one @; in a" in err) == (2, True)
+    assert "@ as %40" in err
+    after = f"postgresql+psycopg://127.0.0.1:1/study?user=dr&password={SECRET}"
+    assert shown(after).endswith("?user=dr&password=***")
+    assert "password=***&" in shown(make_url(after))
 
 
 def test_an_absent_study_is_named_and_nothing_is_made(run: Run, tmp_path: Path) -> None:
