@@ -235,8 +235,8 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         if "prompt" in body:
             raise NotToml("prompt: is a file of its own, prompt.txt")
         found = Rubric(**body, prompt=(folder / "prompt.txt").read_text("utf-8"))
-        if why := too_wide(found.scale.min, found.scale.max):
-            raise BadRubric(f"rubric {folder}: {why}")
+        if wide := too_wide(found.scale.min, found.scale.max):
+            raise BadRubric(f"rubric {folder}: {wide}")
         return found
     except OSError as error:
         why = "is missing" if isinstance(error, FileNotFoundError) else error.strerror

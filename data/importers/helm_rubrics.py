@@ -7,22 +7,19 @@ its placeholders are put in our form.
 """
 
 import ast
-import lzma
 import re
-import struct
 import warnings
-import zlib
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 from zipfile import Path as ZipPath
 
 from pydantic import ValidationError
 
 from data.errors import BadFile, Unknown
+from data.importers.broken_zip import BROKEN
 from data.rubric import Rubric
 from data.rubrics.helm import BENCHMARKS, Unusable, rubric_of
 
@@ -38,10 +35,6 @@ NAME = re.compile(r"\w[\w.-]{0,48}")
 WORDS = ("name", "prompt_template", "annotation_criteria")
 ASKED = {"score", "explanation"}
 LONGEST = 2_000_000  # bytes of one source file
-BROKEN = (
-    *(BadZipFile, zlib.error, lzma.LZMAError, struct.error, UnicodeDecodeError),
-    *(EOFError, OSError, RuntimeError),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +145,12 @@ def _text(file: Traversable) -> str:
     try:
         with file.open("rb") as stream:
             raw = stream.read(LONGEST + 1)
-        if len(raw) > LONGEST:
-            raise Unusable(f"longer than {LONGEST} bytes")
-        return raw.decode("utf-8")
+        text = raw.decode("utf-8") if len(raw) <= LONGEST else None
     except BROKEN as error:
         raise Unusable("the file cannot be read as text") from error
+    if text is None:
+        raise Unusable(f"longer than {LONGEST} bytes")
+    return text
 
 
 def _rubric(name: str, source: str, release: str) -> tuple[str, Rubric]:

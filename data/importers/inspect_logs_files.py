@@ -6,7 +6,6 @@ anything is read, and nothing is read beyond what the file's own list of parts d
 
 import io
 import json
-import lzma
 import stat
 import struct
 import zipfile
@@ -16,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from data.errors import BadFile
+from data.importers.broken_zip import BROKEN
 
 HEADER, STARTED, SAMPLES = "header.json", "_journal/start.json", "samples/"
 ZSTANDARD = 93
@@ -26,10 +26,6 @@ MOST_RATIO, FREE_BYTES, FREE_WHOLE = (
     32 << 20,
     256 << 20,
 )  # a log repeats itself: events hold every message again
-BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
-    *(EOFError, OSError, NotImplementedError, RuntimeError),
-)
 Found = tuple[dict[str, Any], Iterator[dict[str, Any]]]
 
 

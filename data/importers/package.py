@@ -8,11 +8,8 @@ import csv
 import hashlib
 import io
 import json
-import lzma
 import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +17,7 @@ from typing import IO, Any
 
 from data.database import HEAD
 from data.errors import BadFile
+from data.importers.broken_zip import BROKEN
 from data.importers.package_cells import AUTHORS, FORMAT, TABLES, VERSION, columns, row
 
 MANIFEST = "manifest.json"
@@ -29,10 +27,6 @@ MOST_MANIFEST = 1 << 20
 MOST_RATIO = 200  # unpacked to packed; tables of ratings have 10 to 40
 FREE_BYTES = 16 << 20  # below this a part may be as dense as it likes
 CHUNK = 1 << 20
-BROKEN = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, ValueError),
-    *(EOFError, OSError, NotImplementedError, RuntimeError),
-)
 PARTS = {"with": (*TABLES, *AUTHORS), "without": tuple(TABLES), "only": tuple(AUTHORS)}
 
 
