@@ -1,6 +1,7 @@
 """What an import says: no patient's text in an error, and what may be wrong with a file that is taken."""
 
 import codecs
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from small import RESPONSES, Run
 
 from data.errors import BadInput, BadRubric
+from data.importers.experts import ExpertFile
 from data.importers.ratings import RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
@@ -164,3 +166,37 @@ def test_only_a_last_line_without_an_end_is_doubted(
     if encoding == "utf-16":
         path.write_bytes(codecs.BOM_UTF16_BE + f"id,text\n1,{end}".encode("utf-16-be"))
         assert bool(TableFile(path).doubt) == doubted
+
+
+def test_a_criterion_that_first_stands_in_a_later_row_is_never_dropped(
+    run: Run, write: Write
+) -> None:
+    run("import", str(write("a.csv", RESPONSES)))
+    first = {"response_id": "r11", "rater": "dr", "kind": "clinician", "clarity": 3}
+    later = first | {"response_id": "r12", "accuracy": 2, "comment": "late"}
+    path = write("r.jsonl", f"{json.dumps(first)}\n{json.dumps(later)}\n")
+    code, _, err = run("ratings", str(path))
+    assert (code, "r.jsonl row 2, column accuracy: the first row has no such key" in err) == (
+        2,
+        True,
+    )
+    path.write_text(f"{json.dumps(first | {'accuracy': None})}\n{json.dumps(later)}\n")
+    assert "3 ratings imported" in run("ratings", str(path))[1]
+    experts = write(
+        "e.jsonl", '{"response_id": "r11", "clarity": 3}\n{"response_id": "r12", "x": 1}'
+    )
+    with pytest.raises(BadInput, match="row 2, column x: the first row"):
+        list(ExpertFile(TableFile(experts)))
+
+
+def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run: Run, write: Write) -> None:
+    rows = [
+        dict(zip(HEAD.strip().split(","), f"i{n},v,c,p,,r{n},m,said".split(","), strict=True))
+        for n in (1, 2)
+    ]
+    del rows[0]["reference"], rows[1]["reference"]
+    rows[1] |= {"refrence": "gold", SECRET: "x"}
+    path = write("a.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
+    code, out, err = run("import", str(path))
+    assert (code, "refrence (did you mean reference?)" in out) == (0, True), err
+    assert "Zylberquist" not in out + err

@@ -55,6 +55,7 @@ class ExpertFile:
                 name = unguarded(_filled(origin, cells, "criterion"))
                 yield ExpertRow(origin, response, name, _filled(origin, cells, "score"), why)
                 continue
+            self.table.refuse_new_keys(origin, cells, ("why",))
             for name in self.criteria:
                 yield ExpertRow(origin, response, name, _filled(origin, cells, name), why)
 

@@ -12,6 +12,7 @@ REQUIRED = ("response_id", "rater", "kind")
 LONG = ("criterion", "score")
 LONGEST_COUNT = 9  # digits
 OPTIONAL = ("comment", "rated_at", "pass", "replicate")
+KNOWN = {*REQUIRED, *OPTIONAL}
 
 
 class RatingFile:
@@ -19,7 +20,7 @@ class RatingFile:
 
     An empty score stays missing: no row is made of it, and `missing` counts it. In a wide
     file every column that is none of response_id, rater, kind, comment, rated_at, pass,
-    replicate is a criterion.
+    replicate is a criterion; of JSON Lines the first row has them all.
 
     Raises
     ------
@@ -33,8 +34,7 @@ class RatingFile:
         self.table = table
         self.missing = 0
         self.long = set(LONG) <= set(table.columns)
-        known = {*REQUIRED, *OPTIONAL}
-        self.criteria = tuple(name for name in table.columns if name not in known)
+        self.criteria = tuple(name for name in table.columns if name not in KNOWN)
         absent = [name for name in REQUIRED if name not in table.columns]
         if absent or not self.criteria:
             raise table.wrong(
@@ -53,6 +53,7 @@ class RatingFile:
 
     def _scores(self, origin: Origin, cells: Cells) -> list[tuple[str, str]]:
         if not self.long:
+            self.table.refuse_new_keys(origin, cells, KNOWN)
             return [(name, cells.get(name, "")) for name in self.criteria]
         if not cells.get("criterion", "").strip():
             raise origin.wrong("criterion", "", "must not be empty")

@@ -1,10 +1,10 @@
 """Rows of responses: one row a response, its instance repeated beside it."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from data.formula import unguarded
-from data.importers.rows import Origin, ResponseRow, meant
+from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, meant
 from data.importers.table import Cells, TableFile
 
 REQUIRED = ("instance_id", "model", "response")
@@ -25,7 +25,7 @@ class ResponseFile:
     Attributes
     ----------
     ignored
-        Columns of the file that mean nothing here.
+        Columns of the file that mean nothing here, of JSON Lines those of the rows read so far.
     meant
         Ignored column -> the absent one that it is probably meant to be.
     contexts
@@ -41,11 +41,10 @@ class ResponseFile:
 
     def __init__(self, table: TableFile, benchmark: str | None = None) -> None:
         self.table, self.benchmark = table, benchmark
-        self.ignored = tuple(name for name in table.columns if name not in COLUMNS)
+        self.ignored: tuple[str, ...] = ()
+        self.meant: dict[str, str] = {}
         self.contexts = 0
-        absent = [name for name in COLUMNS if name not in table.columns]
-        near = {name: meant(name, absent) for name in self.ignored}
-        self.meant = {name: known for name, known in near.items() if known}
+        self._ignore(table.columns)
         missing = [name for name in REQUIRED if name not in table.columns]
         if not {"context", "prompt"} & set(table.columns):
             missing.append("context")
@@ -60,9 +59,21 @@ class ResponseFile:
 
     def __iter__(self) -> Iterator[ResponseRow]:
         for origin, cells in self.table:
+            self._ignore(cells)
             row = self._row(origin, cells)
             self.contexts += bool(row.context.strip())
             yield row
+
+    def _ignore(self, names: Iterable[str]) -> None:
+        """Keep the names that mean nothing here; of JSON Lines a later row may have others."""
+        for name in names:
+            named = name if is_name(name) or name in self.table.columns else UNNAMED
+            if name in COLUMNS or named in self.ignored:
+                continue
+            self.ignored += (named,)
+            absent = [one for one in COLUMNS if one not in self.table.columns]
+            if close := meant(name, absent):
+                self.meant[name] = close
 
     def _row(self, origin: Origin, cells: Cells) -> ResponseRow:
         for column in ("instance_id", "model"):

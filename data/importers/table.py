@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -99,6 +99,14 @@ class TableFile:
         if len(listed) > LONGEST_HEADER:
             return f"this file has {len(self.columns)} others, such as {self.columns[0]}"
         return f"this file has {listed}"
+
+    def refuse_new_keys(self, origin: Origin, cells: Cells, known: Container[str]) -> None:
+        """Refuse a row of JSON Lines with a criterion that the first one lacks: it would be lost."""
+        for name in cells.keys() - set(self.columns):
+            if name not in known:
+                raise origin.wrong(
+                    name, cells[name], "the first row has no such key; give it there too, or null"
+                )
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
