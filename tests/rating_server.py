@@ -36,7 +36,7 @@ ARGUMENTS = [
     "--disable-dev-shm-usage",
 ]
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
-START_SECONDS = 30
+START_SECONDS = 90
 PATIENCE_MS = 30_000  # of every wait for something to be seen: the machines of CI are slow
 LAPTOP, TABLET = (1366, 768), (820, 1180)
 FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
@@ -132,7 +132,8 @@ class Server:
                     return self
             except (URLError, OSError):
                 time.sleep(0.05)
-        raise RuntimeError("the server did not start")
+        self.process.kill()
+        raise RuntimeError(f"the server did not start: {self.process.wait()}")
 
     @property
     def address(self) -> str:
