@@ -71,20 +71,16 @@ def laid_out(rows: list[Row], *, narrow: bool) -> tuple[tuple[str, ...], list[li
 
 
 def _cells(row: Row) -> list[str]:
+    from calibration.report.tables import is_fragile
+
     return [
-        named(row["scorer"]) + (", fragile" if _fragile(row) else ""),
+        named(row["scorer"]) + (", fragile" if is_fragile(row) else ""),
         "undefined" if _none(row["icc"]) else f"{row['icc']:z.3f}",
         _interval(row["boot_low"], row["boot_high"]),
         _interval(row["f_low"], row["f_high"]),
         _scored(row),
         "" if _none(row["spearman"]) else f"{row['spearman']:z.2f}",
     ]
-
-
-def _fragile(row: Row) -> bool:
-    """Tell whether a comparison like for like, a pair or a repeat rests on a handful."""
-    compared = row["scorer"] in ("clinicians", "like_for_like", "intra_rater")
-    return compared and "fragile: " in row["note"]
 
 
 def _narrow(scorer: str, icc: str, boot: str, exact: str, scored: str, rho: str) -> list[str]:

@@ -92,7 +92,7 @@ class Shape:
         return Table(caption, columns, groups, tuple(told(said)), frozenset(self.words))
 
     def _named(self, row: Row) -> str:
-        return scorer(f"{row[self.about]}") + (", fragile" if _is_fragile(row) else "")
+        return scorer(f"{row[self.about]}") + (", fragile" if is_fragile(row) else "")
 
     def _marked(self, row: Row) -> str:
         return marked(self._named(row), row)
@@ -100,13 +100,14 @@ class Shape:
     def _notes(self, row: Row) -> tuple[str, ...]:
         left_out = (SIMULATED, SCORED, *self.in_columns)
         notes = [one for one in row["note"].split("; ") if one and not one.startswith(left_out)]
-        if _is_fragile(row):
+        if is_fragile(row):
             notes = [one.removeprefix(FRAGILE) for one in notes]
         plain = (KIND.sub("", one) for one in notes)
         return tuple(SEVERAL.sub("several responses of an instance: ", one) for one in plain)
 
 
-def _is_fragile(row: Row) -> bool:
+def is_fragile(row: Row) -> bool:
+    """Tell whether a comparison like for like, a pair or a repeat rests on a handful."""
     return row.get("scorer") in COMPARISONS and FRAGILE in row["note"]
 
 
