@@ -17,7 +17,7 @@ from medjury.agreement_table import print_table
 from medjury.elsewhere import On, computing
 from medjury.freezing import Freeze, Name, freeze_calibration, named
 from medjury.options import Db, Json, Seed, study_of
-from medjury.output import progress, say, write_json
+from medjury.output import At, progress, say, write_json
 from medjury.record import steered
 from medjury.reporting import (
     NOWHERE,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.scope import Asked as Options
+    from calibration.scopes import Sitting
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
@@ -197,30 +198,16 @@ def _computed(
     from calibration.details import details
     from calibration.scope import compared_names
     from calibration.scopes import Sitting
-    from calibration.table import agreement_table, to_json
+    from calibration.table import to_json
 
     asked, options = how[0], _options(*how)
     method, needed = options.method, asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", method, _instances(asked))
     found: dict[str, list[dict[str, Any]]] = {}
-    more, beyond, sitting = (
-        asked.details or asked.page,
-        Beyond(),
-        Sitting(jury or None, asked.min_jurors),
-    )
+    more, beyond = asked.details or asked.page, Beyond()
+    sitting = Sitting(jury or None, asked.min_jurors)
     with progress("resampling", 1.0) as at:
-        table = agreement_table(
-            scores,
-            jurors=jury or None,
-            method=method,
-            criterion=asked.criterion,
-            reps=asked.reps,
-            seed=asked.seed,
-            min_shared=asked.min_shared,
-            min_jurors=asked.min_jurors,
-            tick=at,
-            executor=options.executor,
-        )
+        table = _table(scores, sitting, options, at)
         body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
         if jury:  # before the details, whose p values count every comparison ever made
             others = compared_names(jury, scores.raters("metric")) if more else []
@@ -230,6 +217,24 @@ def _computed(
         if more:
             found = details(scores, sitting, options, known_of(engine, looked, asked.families))
     return Computed(table, body, found, beyond, looked, options)
+
+
+def _table(scores: "Scores", sitting: "Sitting", asked: "Options", at: At) -> "pd.DataFrame":
+    """Return the agreement table of a jury."""
+    from calibration.table import agreement_table
+
+    return agreement_table(
+        scores,
+        jurors=sitting.jurors,
+        method=asked.method,
+        criterion=asked.criterion,
+        reps=asked.reps,
+        seed=asked.seed,
+        min_shared=asked.min_shared,
+        min_jurors=sitting.needed,
+        tick=at,
+        executor=asked.executor,
+    )
 
 
 def _options(asked: Asked, executor: Executor | None = None) -> "Options":

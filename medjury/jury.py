@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -56,23 +56,8 @@ def run(
         if batch:
             say(FULL_PRICES, json_to)
         return
-    check_json(json_to)
-    refuse_ended(chosen, datetime.now(UTC).date())
-    if on is None:
-        keys(chosen)
-    elif batch:
-        raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
-    rows = estimate(engine, chosen, replicates=replicates, benchmarks=benchmark)
-    figures = beside(engine, chosen, rows, benchmark)
-    for line in (*before(chosen), *figures.before()):
-        say(line, json_to)
-    let_rate = in_batches if batch else partial(_live, concurrency, on)
-    result = let_rate(engine, chosen, max_usd, replicates, benchmark, json_to)
-    print_result(result, json_to)
-    for line in figures.after(whole=max_usd is None) if result.calls else ():
-        say(line, json_to)
-    write_json(result.to_json() | figures.to_json(), json_to)
-    if result.missing:
+    asked = Asked(max_usd, replicates, benchmark, concurrency, batch, on)
+    if let_rate(engine, chosen, asked, json_to).missing:
         raise typer.Exit(MISSING)
 
 
@@ -80,30 +65,56 @@ jury.command()(probe)
 jury.command()(missing)
 
 
-def _live(
-    concurrency: int,
-    on: str | None,
-    engine: Engine,
-    chosen: Panel,
-    max_usd: float | None,
-    replicates: int,
-    benchmark: list[str] | None,
-    json_to: Path | None,
-) -> RunResult:
-    """Run a panel request by request, its calls made here or by workers."""
-    for line in still_in_batches(engine, chosen):
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run is asked for, as the command's options say."""
+
+    max_usd: float | None
+    replicates: int
+    benchmarks: list[str] | None
+    concurrency: int
+    batch: bool
+    on: str | None
+
+
+def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> RunResult:
+    """Let a panel rate, say what goes where before and what it came to after."""
+    check_json(json_to)
+    refuse_ended(panel, datetime.now(UTC).date())
+    if asked.on is None:
+        keys(panel)
+    elif asked.batch:
+        raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
+    rows = estimate(engine, panel, replicates=asked.replicates, benchmarks=asked.benchmarks)
+    figures = beside(engine, panel, rows, asked.benchmarks)
+    for line in (*before(panel), *figures.before()):
+        say(line, json_to)
+    result = _rated(engine, panel, asked, json_to)
+    print_result(result, json_to)
+    for line in figures.after(whole=asked.max_usd is None) if result.calls else ():
+        say(line, json_to)
+    write_json(result.to_json() | figures.to_json(), json_to)
+    return result
+
+
+def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> RunResult:
+    """Run a panel in batches, or request by request, its calls made here or by workers."""
+    if asked.batch:
+        wanted = asked.max_usd, asked.replicates, asked.benchmarks
+        return in_batches(engine, panel, *wanted, json_to)
+    for line in still_in_batches(engine, panel):
         say(line, json_to)
     with (
-        _lines(on, chosen, concurrency, json_to) as lines,
-        progress(f"panel {chosen.name}", None) as at,
+        _lines(asked.on, panel, asked.concurrency, json_to) as lines,
+        progress(f"panel {panel.name}", None) as at,
     ):
         return run_panel(
             engine,
-            chosen,
-            concurrency=concurrency,
-            max_usd=max_usd,
-            replicates=replicates,
-            benchmarks=benchmark,
+            panel,
+            concurrency=asked.concurrency,
+            max_usd=asked.max_usd,
+            replicates=asked.replicates,
+            benchmarks=asked.benchmarks,
             progress=lambda now: at(now.done, now.total, how(now)),
             providers=lines,
             waiting=lambda: say("waiting: another run holds this study", json_to),
