@@ -17,6 +17,7 @@ from annotate import appearance, drafts, oidc, signin
 from annotate.headers import Gate, SecurityHeaders
 from annotate.origins import Origins
 from annotate.study import serve_study
+from data.database import close_studies
 from data.errors import BadInput
 from data.queries import has_coordinator
 
@@ -83,7 +84,7 @@ def _dotted(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
 
 @asynccontextmanager
 async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
-    """Import the rating page before the first rater waits for it.
+    """Import the rating page before the first rater waits for it; close the study at the end.
 
     What is loaded by then stays to the end: the garbage collector is told to leave it alone,
     or every full collection looks through it and holds all raters up for 30 ms.
@@ -93,6 +94,7 @@ async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
     gc.collect()
     gc.freeze()
     yield {}
+    close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
 
 
 def _refuse_taken(host: str, port: int) -> None:

@@ -1,5 +1,6 @@
 """Opening a study's database, and bringing its tables up to date."""
 
+import atexit
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import (
@@ -18,7 +20,7 @@ from sqlalchemy.exc import (
 )
 from sqlmodel import Session
 
-from data.address import ENCODED, refuse_unclear, shown
+from data.address import ENCODED, absent, make_room, refuse_unclear, shown
 from data.errors import BadInput, NoStudy
 
 DEFAULT_URL = "sqlite:///medjury.db"
@@ -61,6 +63,8 @@ HINTS = (  # part of what a database complains of, names in it blanked -> what t
 MIGRATIONS = Path(__file__).parent / "migrations"
 HEAD = max(path.stem[:4] for path in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 
+_opened: WeakSet[Engine] = WeakSet()
+
 
 def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
     """Return an engine on the study at `url`, its tables migrated to the newest form.
@@ -81,9 +85,9 @@ def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
     try:
         refuse_unclear(url)
         engine = _engine(url)
-        _refuse_absent(engine, create)
+        make_room(engine.url, create)
         with told(url):
-            _migrate(engine)
+            _migrate(engine, create)
     except ModuleNotFoundError as error:
         raise NoStudy(
             f"--db: the driver {error.name} is not installed; for PostgreSQL run "
@@ -96,6 +100,13 @@ def open_study(url: str | URL = DEFAULT_URL, create: bool = False) -> Engine:
             f"--db: not a database URL; its port must be a number, and {ENCODED}"
         ) from error
     return engine
+
+
+@atexit.register
+def close_studies() -> None:
+    """Close what this process opened, so that a SQLite study that nobody else uses is one file."""
+    for engine in list(_opened):
+        engine.dispose()
 
 
 @contextmanager
@@ -160,14 +171,15 @@ def _snapshot(engine: Engine) -> Engine:
 
 def _engine(url: str | URL) -> Engine:
     """Return an engine with the settings each kind of database needs."""
-    if make_url(url).get_backend_name() != "sqlite":
-        engine = create_engine(url, pool_pre_ping=True)
-        if engine.dialect.name == "postgresql":
-            event.listen(engine, "begin", _begin_postgres)
-        return engine
-    engine = create_engine(url, connect_args={"timeout": BUSY_SECONDS})
-    event.listen(engine, "connect", _set_up_sqlite)
-    event.listen(engine, "begin", _begin)
+    sqlite = make_url(url).get_backend_name() == "sqlite"
+    settings = {"connect_args": {"timeout": BUSY_SECONDS}} if sqlite else {"pool_pre_ping": True}
+    engine = create_engine(url, **settings)
+    _opened.add(engine)
+    if sqlite:
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin)
+    elif engine.dialect.name == "postgresql":
+        event.listen(engine, "begin", _begin_postgres)
     return engine
 
 
@@ -191,23 +203,11 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _refuse_absent(engine: Engine, create: bool) -> None:
-    """Raise NoStudy if a SQLite file is missing and should not be made."""
-    path = engine.url.database
-    if engine.dialect.name != "sqlite" or not path or path == ":memory:":
-        return
-    if not create and not Path(path).exists():
-        raise NoStudy(
-            f"there is no study at {path}: `medjury demo` makes a demo study, "
-            "`medjury import FILE` starts your own; --db or MEDJURY_DB names another place"
-        )
-    if not Path(path).parent.is_dir():
-        raise NoStudy(f"study {path}: the folder {Path(path).parent} does not exist")
-
-
-def _migrate(engine: Engine) -> None:
-    """Bring the tables to the newest form; refuse a database that is not ours."""
+def _migrate(engine: Engine, create: bool) -> None:
+    """Bring the tables to the newest form; refuse a database that is not ours, or has none yet."""
     names = set(inspect(engine).get_table_names())
+    if not names and not create:
+        raise absent(engine.url)
     if names and "alembic_version" not in names:
         raise NoStudy(f"study {engine.url.database}: holds tables, but not those of a study")
     if names and (stands := _version(engine)) is not None:

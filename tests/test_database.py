@@ -1,9 +1,13 @@
 """Opening a study: made once, migrated, and refused with one message where it cannot be."""
 
+import os
+import shutil
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +19,8 @@ from data import database
 from data.database import open_study, transaction
 from data.errors import NoStudy
 from data.schema import Setting, Table
+
+OPENED = "from data.database import open_study; study = "
 
 
 def test_migrations_build_exactly_the_tables_of_the_schema(engine: Engine) -> None:
@@ -93,3 +99,42 @@ def test_writers_at_once_lose_nothing(engine: Engine) -> None:
         thread.join()
     with engine.connect() as connection:
         assert connection.scalar(text("SELECT COUNT(*) FROM setting")) == 160
+
+
+@pytest.mark.usefixtures("study_file")
+def test_a_command_that_ends_leaves_one_file_and_a_copy_of_it_has_all(
+    url: str, study_file: Path, tmp_path: Path
+) -> None:
+    people = ["-m", "medjury", "people", "add", "dr_a", "--db", url]
+    for command in (["-c", f"{OPENED}open_study({url!r}, create=True)"], people):
+        subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
+        assert [one.name for one in tmp_path.iterdir()] == [study_file.name]
+    with closing(sqlite3.connect(shutil.copy(study_file, tmp_path / "copy.db"))) as copy:
+        assert copy.execute("SELECT COUNT(*) FROM account").fetchone() == (1,)
+
+
+@pytest.mark.usefixtures("study_file")
+def test_only_its_owner_reads_a_new_study_and_an_old_one_keeps_its_mode(
+    url: str, study_file: Path, tmp_path: Path
+) -> None:
+    before = os.umask(0o022)
+    try:
+        for mode in (0o600, 0o640):
+            engine = open_study(url, create=True)
+            with transaction(engine) as session:
+                session.add(Setting(key=str(mode), value="1"))
+            modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()}
+            engine.dispose()
+            assert len(modes) == 3
+            assert set(modes.values()) == {mode}
+            study_file.chmod(0o640)
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.usefixtures("study_file")
+def test_an_empty_file_is_no_study_and_stays_empty(url: str, study_file: Path) -> None:
+    study_file.touch()
+    with pytest.raises(NoStudy, match="there is no study at"):
+        open_study(url)
+    assert study_file.stat().st_size == 0

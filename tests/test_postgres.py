@@ -10,7 +10,7 @@ from pathlib import Path
 import postgres
 import pytest
 from small import RESPONSES
-from sqlalchemy import Engine, create_engine, make_url, text
+from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
 
@@ -139,6 +139,14 @@ def test_a_user_who_may_not_write_is_told(ward: Engine) -> None:
     with ward.begin() as connection:
         connection.execute(text("DROP OWNED BY looker"))
         connection.execute(text("DROP ROLE looker"))
+
+
+def test_an_empty_database_is_no_study_and_stays_empty(server: str) -> None:
+    with pytest.raises(NoStudy, match=r"there is no study at postgresql.*medjury demo"):
+        open_study(server)
+    engine = create_engine(server)
+    assert inspect(engine).get_table_names() == []
+    engine.dispose()
 
 
 def test_an_absent_database_is_named(server: str) -> None:
