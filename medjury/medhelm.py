@@ -8,7 +8,7 @@ from data.importers.medhelm_ratings import Known, MedhelmFile, needed
 from data.importers.table import TableFile
 from data.queries.frames import responses_frame
 from data.queries.models import authors
-from data.store.access import signing_key
+from data.store.access import pseudonym_key
 from medjury.output import counted, say
 
 
@@ -26,7 +26,7 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
         for response, benchmark, instance in zip(*columns, strict=True)
         if response in wrote
     ]
-    return MedhelmFile(table, known, signing_key(engine), jury_mean)
+    return MedhelmFile(table, known, pseudonym_key(engine), jury_mean)
 
 
 def say_left(rows: MedhelmFile) -> None:

@@ -21,6 +21,7 @@ from data.queries.moving import TABLES, Content, content
 from data.queries.record import verify
 from data.schema import Setting
 from data.store import submit
+from data.store.access import SESSION_KEY, pseudonym_key, signing_key
 from data.store.moving import move_study
 
 __all__ = ["made", "whole"]
@@ -83,6 +84,23 @@ def test_a_moved_study_is_the_same_and_calibrates_to_the_last_digit(
     assert run("verify", "--head", said["head"], "--db", empty)[0] == 0
     here = calibrated(run, url_of(whole), tmp_path / "here.json")
     assert calibrated(run, empty, tmp_path / "there.json") == here
+
+
+def test_no_copy_has_the_key_that_signs_sessions(
+    run: Run, whole: Engine, empty: str, opened: Callable[[str], Engine], tmp_path: Path
+) -> None:
+    key, names = signing_key(whole), pseudonym_key(whole)
+    assert run("move", url_of(whole), empty)[0] == 0
+    backup = tmp_path / "backup.db"
+    assert run("backup", str(backup), "--db", url_of(whole))[0] == 0
+    assert key.encode() not in backup.read_bytes()
+    for copy in (opened(empty), opened(f"sqlite:///{backup}")):
+        with reading(copy) as session:
+            assert session.get(Setting, SESSION_KEY) is None
+        assert pseudonym_key(copy) == names
+        assert signing_key(copy) not in (key, names)
+        assert verify(copy).findings == ()
+    assert signing_key(whole) == key
 
 
 def test_a_study_comes_back_from_postgresql_as_it_went(

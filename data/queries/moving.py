@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sqlalchemy import ColumnElement, func, true
 from sqlalchemy import Table as DbTable
-from sqlalchemy import func
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.schema import Event, Table
+from data.store.access import SESSION_KEY
 from data.store.audit import GENESIS, canonical_values
 
 PAGE = 500
@@ -38,8 +39,8 @@ class Content:
 
 
 def pages(session: Session, table: DbTable) -> Iterator[list[Row]]:
-    """Yield all rows of a table, some at a time, in the order of their keys."""
-    query = select_columns(table).order_by(*table.primary_key)
+    """Yield all rows of a table that a copy has, some at a time, in the order of their keys."""
+    query = select_columns(table).where(_copied(table)).order_by(*table.primary_key)
     found = session.execute(query.execution_options(yield_per=PAGE))
     for page in found.mappings().partitions():
         yield [dict(one) for one in page]
@@ -54,11 +55,16 @@ def content(session: Session, table: DbTable) -> Content:
 
 
 def counts(session: Session) -> dict[str, int]:
-    """Return table -> number of rows."""
+    """Return table -> number of rows that a copy has."""
+    number = select_columns(func.count())
     return {
-        one.name: session.scalar(select_columns(func.count()).select_from(one)) or 0
-        for one in TABLES
+        one.name: session.scalar(number.select_from(one).where(_copied(one))) or 0 for one in TABLES
     }
+
+
+def _copied(table: DbTable) -> ColumnElement[bool]:
+    """Leave the key of sessions where it is: who had a copy could sign in as anybody."""
+    return table.c.key != SESSION_KEY if table.name == "setting" else true()
 
 
 def head(session: Session) -> str:

@@ -19,7 +19,8 @@ from data.store.audit import log
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
-SIGNING_KEY = "signing_key"
+SESSION_KEY = "session_key"  # in no copy of a study: who has it signs in as anybody
+PSEUDONYM_KEY = "signing_key"  # in every copy: the same file read again has the same people
 NO_HASH = "-"  # of a way in that a hospital account opened: no code fits it
 SIGNED_OUT = "signed out"
 
@@ -126,11 +127,20 @@ def revoke(session: Session, account: Account) -> None:
 
 
 def signing_key(engine: Engine) -> str:
-    """Return the key that signs this study's sessions, made at first use."""
+    """Return the key that signs this study's sessions, made at first use, in each copy anew."""
+    return _key(engine, SESSION_KEY)
+
+
+def pseudonym_key(engine: Engine) -> str:
+    """Return the key of this study's pseudonyms, made at first use and kept in its copies."""
+    return _key(engine, PSEUDONYM_KEY)
+
+
+def _key(engine: Engine, name: str) -> str:
     with transaction(engine) as session:
-        stored = session.get(Setting, SIGNING_KEY)
+        stored = session.get(Setting, name)
         if stored is None:
-            stored = Setting(key=SIGNING_KEY, value=secrets.token_urlsafe(32))
+            stored = Setting(key=name, value=secrets.token_urlsafe(32))
             session.add(stored)
         return stored.value
 

@@ -13,6 +13,7 @@ from data.database import open_study, reading
 from data.errors import BadFile, NoStudy
 from data.queries.moving import counts, has_event
 from data.queries.record import verify
+from data.store.access import SESSION_KEY
 from data.store.files import part_of, publish
 from data.store.moving import copy_into
 
@@ -111,9 +112,11 @@ def _url(path: Path) -> URL:
 
 
 def _sealed(part: Path) -> list[str]:
-    """Make a file that needs none beside it; return what does not fit in it."""
+    """Make a file that needs none beside it, without the key of sessions; return what is wrong."""
     with closing(sqlite3.connect(part, isolation_level=None)) as connection:
         connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("PRAGMA secure_delete=ON")  # its bytes too
+        connection.execute("DELETE FROM setting WHERE key = ?", (SESSION_KEY,))
         said = connection.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
             raise sqlite3.DatabaseError(f"the copy is damaged ({said})")
