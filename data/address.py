@@ -8,11 +8,12 @@ from pathlib import Path
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from data.errors import NoStudy
+from data.errors import BadInput, NoStudy
 
 OWNERS = 0o600  # a study holds patients' texts and who wrote what
 ENCODED = "in a password write @ as %40, : as %3A, / as %2F and # as %23"
 AFTER_USER = re.compile(r"(://[^:/]*):.*@", re.DOTALL)  # to the last "@": a password may hold one
+A_URL = re.compile(r"([a-z][\w+]+):/", re.IGNORECASE)
 SECRETS = re.compile(r"([?&](?:password|passwd|sslpassword)=)[^&]*", re.IGNORECASE)
 
 
@@ -28,9 +29,22 @@ def shown(url: str | URL) -> str:
 
 
 def refuse_unclear(url: str | URL) -> None:
-    """Raise NoStudy where a part of the password would be taken for a host, and be shown as one."""
+    """Raise NoStudy where a part of the password would be shown as a host, and of `postgres://`."""
+    if _written(url).startswith("postgres://"):
+        raise NoStudy(f"--db {shown(url)}: begin it with postgresql+psycopg://, not postgres://")
     if make_url(url).password is not None and _written(url).count("@") > 1:
         raise NoStudy(f"--db {shown(url)}: holds more than one @; {ENCODED}")
+
+
+def refuse_as_file(command: str, file: Path) -> None:
+    """Raise BadInput if a database URL stands where a file belongs; its password is not shown."""
+    found = A_URL.match(str(file))  # of which a path has made "//" to "/"
+    if found:
+        url = f"{found[1]}://{str(file)[found.end() :].lstrip('/')}"
+        raise BadInput(
+            f"{command} {shown(url)}: is a database, and a file belongs there; name the study's "
+            "database by MEDJURY_DB or --db"
+        )
 
 
 def make_room(url: URL, create: bool) -> None:

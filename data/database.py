@@ -30,12 +30,14 @@ FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and 
 ROOM = "make room on its disk and try again; nothing of it was stored"
 READ_ONLY = "it can only be read; use a copy of it in a place that you may write to"
 SERVER = "see that the server runs, then try again; what was stored stays"
-WHO = "check user and password, in --db, PGPASSWORD or ~/.pgpass, and whom the server lets in"
-NOWHERE = "make it with createdb, or check --db"
+WHO = "check user and password, in the URL, PGPASSWORD or ~/.pgpass, and whom the server lets in"
+NOWHERE = "make it with createdb, or check --db or the URL you gave"
+RIGHTS = "let whoever owns it grant that right (a new study needs CREATE on its schema), or own it"
 CROWDED = "the server takes no more connections: close some, or try again later"
 STATES = {  # how one of PostgreSQL's codes begins -> what to do
     "53100": ROOM,
     "25006": READ_ONLY,
+    "42501": RIGHTS,
     "3D000": NOWHERE,
     "53300": CROWDED,
     "28": WHO,
@@ -138,7 +140,7 @@ def _hint(error: DatabaseError, said: str) -> str:
     words = re.sub(r'"[^"]*"', '""', said).lower()
     by_code = (hint for code, hint in STATES.items() if state.startswith(code))
     by_words = (hint for part, hint in HINTS if part in words)
-    return next(by_code, "") or next(by_words, "check --db")
+    return next(by_code, "") or next(by_words, "check --db, or the URL you gave")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from data.address import refuse_as_file
 from data.errors import BadFile
 from data.store.backup import back_up
 from medjury.moving import print_copy
@@ -18,6 +19,7 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A new file; it becom
 
 def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = None) -> None:
     """Write the whole study into a new file, as it stands at one moment, and check it."""
+    refuse_as_file("backup", file)
     if os.path.lexists(file) and not file.is_dir():
         raise BadFile(f"backup {file}: is there already; name another file")
     check_place("backup", file)

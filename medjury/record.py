@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
+from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
 from data.person import OPERATOR
 from data.queries.record import Verified, acts, locked_since
@@ -49,6 +50,7 @@ def verify(
 ) -> None:
     """Check that nothing was changed behind the record's back, or in a bundle; exit 1 if so."""
     if bundle is not None:
+        refuse_as_file("verify", bundle)
         if head is not None:
             raise typer.BadParameter("does not go with a BUNDLE", param_hint="--head")
         verify_bundle(study_of(context, db), bundle, json_to)

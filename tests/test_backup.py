@@ -132,6 +132,17 @@ def test_a_place_that_is_taken_or_absent_is_refused(
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("command", ["backup", "verify"])
+@pytest.mark.parametrize("password", ["hunter2", "a@hunter2", "a/hunter2", "hunter2@b/c"])
+def test_a_database_where_a_file_belongs_is_refused_without_its_password(
+    run: Run, command: str, password: str
+) -> None:
+    code, out, err = run(command, f"postgresql+psycopg://study:{password}@127.0.0.1:1/ward")
+    assert (code, out) == (2, "")
+    assert f"{command} postgresql+psycopg://study:***@127.0.0.1:1/ward: is a database" in err
+    assert "hunter2" not in err
+
+
 def refused(run: Run, whole: Engine, tmp_path: Path, name: str) -> None:
     before = sorted(tmp_path.iterdir())
     code, out, err = run("backup", str(tmp_path / name), "--db", str(whole.url))

@@ -237,6 +237,12 @@ def test_a_password_that_must_be_encoded_is_told_how_and_one_after_the_host_is_s
     assert "password=***&" in shown(make_url(after))
 
 
+def test_postgres_is_told_its_right_name(run: Run) -> None:
+    code, _, err = run("verify", "--db", f"postgres://dr:{SECRET}@127.0.0.1:1/study")
+    assert (code, SECRET in err) == (2, False)
+    assert "postgres://dr:***@127.0.0.1:1/study: begin it with postgresql+psycopg://" in err
+
+
 def test_an_absent_study_is_named_and_nothing_is_made(run: Run, tmp_path: Path) -> None:
     code, _, err = run("move", str(tmp_path / "absent.db"), str(tmp_path / "new.db"))
     assert (code, "absent.db" in err) == (2, True)

@@ -133,9 +133,16 @@ def test_a_user_who_may_not_write_is_told(ward: Engine) -> None:
         connection.execute(text("GRANT SELECT ON ALL TABLES IN SCHEMA public TO looker"))
     looker = open_study(make_url(ward.url).set(username="looker"))
     assert verify(looker).findings == ()
-    with pytest.raises(NoStudy, match="permission denied"), transaction(looker) as session:
+    with pytest.raises(NoStudy, match=r"permission denied.*grant"), transaction(looker) as session:
         session.add(Setting(key="k", value="1"))
     looker.dispose()
+    elsewhere = make_url(postgres.new_database())
+    owner = create_engine(elsewhere)
+    with owner.begin() as connection:
+        connection.execute(text("REVOKE CREATE ON SCHEMA public FROM PUBLIC"))
+    owner.dispose()
+    with pytest.raises(NoStudy, match=r"for schema public; let whoever owns it grant"):
+        open_study(elsewhere.set(username="looker"), create=True)
     with ward.begin() as connection:
         connection.execute(text("DROP OWNED BY looker"))
         connection.execute(text("DROP ROLE looker"))
