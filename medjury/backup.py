@@ -27,7 +27,7 @@ def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = No
     print_copy(f"Backed up in {file}", found.rows, found.head, found.findings, json_to)
     say(
         f"to go back to it: --db sqlite:///{file}, or `medjury move {file} TO` into an empty "
-        "database. It holds everything, authors too: keep it as you keep the study",
+        "database. It holds all but the key of sessions, authors too: guard it like the study",
         json_to,
     )
     if found.findings:
