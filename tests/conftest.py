@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever asks for a study, itself or by a fixture, and each file's first journey."""
+    """Mark what asks for a study, and each file's first journey; put browsers' journeys first."""
     begun: set[Path] = set()
     for item in items:
         asked = getattr(item, "fixturenames", ())
@@ -55,6 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("e2e") and item.path not in begun:
             begun.add(item.path)
             item.add_marker("first")
+    # The long ones begin first, or one worker is left with them when the others have ended.
+    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
 
 
 @pytest.fixture(scope="session")

@@ -146,6 +146,7 @@ def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
     expect(page).to_have_url(re.compile("method=published.*view=Origin"))
     wait_settled(page)
     view(page, "Overview")
+    expect(page).not_to_have_url(re.compile("view="))
     for step, name, method in (
         (page.go_back, "Origin", "published"),
         (page.go_back, "Criteria", "paper"),

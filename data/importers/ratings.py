@@ -69,7 +69,7 @@ def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
         kind=_kind(origin, cells),
         criterion=criterion,
         score=score,
-        comment=cells.get("comment", ""),
+        comment=unguarded(cells.get("comment", "")),
         rated_at=_time(origin, cells.get("rated_at", "").strip()),
         pass_=_count(origin, cells, "pass", 1),
         replicate=_count(origin, cells, "replicate", 10_000),
