@@ -55,8 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("e2e") and item.path not in begun:
             begun.add(item.path)
             item.add_marker("first")
-    # The long ones begin first, or one worker is left with them when the others have ended.
-    items.sort(key=lambda item: item.get_closest_marker("e2e") is None)
+    # The long files begin first, or one worker is left with them when the others have ended.
+    items.sort(key=lambda item: not item.path.stem.endswith("_e2e"))
 
 
 @pytest.fixture(scope="session")
