@@ -27,6 +27,7 @@ def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
     assert [one["name"] for one in found["study"]["jurors"]] == ["gpt", "llama"]
 
 
+@pytest.mark.slow  # CI has 15 minutes
 def test_a_page_is_made_of_them(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
     told = run("calibrate", "--pairs", "--details", "--reps", "20", "--json", "-")[1]

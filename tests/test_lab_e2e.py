@@ -138,6 +138,7 @@ def test_a_jury_is_chosen_tried_priced_run_watched_stopped_and_taken_up_again(
     assert (run.by, run.code, run.order.cap) == ("Rita", 1, 5.0)
 
 
+@pytest.mark.slow  # CI has 15 minutes
 def test_the_box_for_batches_orders_them_and_the_run_says_so(
     browser: Browser, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:

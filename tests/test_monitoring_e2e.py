@@ -93,6 +93,7 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
 
 
 @pytest.mark.usefixtures("watched")
+@pytest.mark.slow  # CI has 15 minutes
 def test_a_researcher_reads_the_same_and_freezes_nothing_a_clinician_has_no_such_screen(
     browser: Browser, server: Server, codes: dict[Role, str], axe: str
 ) -> None:
