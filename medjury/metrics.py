@@ -76,10 +76,9 @@ def measure(
         raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
     study = study_of(context, db)
     ways = {name: way(name, model, engine, long_texts) for name in metrics or METRICS}
-    for name in ways:
-        _with_reference(study, name)
+    found = _with_reference(study, next(iter(ways)))
     with computing(on, "texts of the responses and references are") as executor:
-        run_metrics(study, ways, executor)
+        run_metrics(study, ways, found, executor)
 
 
 def way(
@@ -91,18 +90,21 @@ def way(
 
 def run_metric(study: Engine, name: str) -> None:
     """Score what has a reference by one metric, here."""
-    run_metrics(study, {name: way(name)})
+    run_metrics(study, {name: way(name)}, _with_reference(study, name))
 
 
 def run_metrics(
-    study: Engine, ways: Mapping[str, Metric], executor: Executor | None = None
+    study: Engine,
+    ways: Mapping[str, Metric],
+    given: tuple[list[Pair], int],
+    executor: Executor | None = None,
 ) -> None:
-    """Score what has a reference, store it, and say what was left out and why.
+    """Score what has a reference of so many, store it, and say what was left out and why.
 
     All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
     workers may be lost.
     """
-    found = [_scored(study, name, metric, executor) for name, metric in ways.items()]
+    found = [_scored(given, name, metric, executor) for name, metric in ways.items()]
     added = import_ratings(study, [row for one in found for row in one.rows])
     for one in found:
         _say(one)
@@ -110,9 +112,11 @@ def run_metrics(
         say(f"{added.unchanged} of these values were there already")
 
 
-def _scored(study: Engine, name: str, metric: Metric, executor: Executor | None) -> Scored:
+def _scored(
+    given: tuple[list[Pair], int], name: str, metric: Metric, executor: Executor | None
+) -> Scored:
     """Return what a metric makes of the study."""
-    found, total = _with_reference(study, name)
+    found, total = given
     told: list[Measured] = []
     cut: list[str] = []
     with progress(name, len(found)) as at:
