@@ -1,7 +1,6 @@
 """`medjury calibrate`: how well jury, jurors and metrics agree with clinicians."""
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +13,7 @@ from medjury.agreement_ledger import Looked, known_of
 from medjury.agreement_pairs import Pairs, pairs_of
 from medjury.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.agreement_table import print_table
-from medjury.elsewhere import On, computing
+from medjury.elsewhere import SCORES, On, computing
 from medjury.freezing import Freeze, Name, freeze_calibration, named
 from medjury.options import Db, Json, Seed, study_of
 from medjury.output import At, progress, say, write_json
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 METHODS = ("paper", "published")
-SCORES = "scores, no texts, are"
 Names = Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")]
 
 
@@ -155,11 +153,13 @@ def print_agreement(
     kept: Kept = take(engine, chosen)
     jury, silent = asked.jurors or all_jurors(kept.scores), silent_jurors(engine, kept.scores)
     scores = replace(kept.scores, silent=frozenset(silent)) if asked.jurors else kept.scores
-    checked(scores, Sitting(jury or None, asked.min_jurors), _options(asked))
+    options = _options(asked)
+    checked(scores, Sitting(jury or None, asked.min_jurors), options)
     _say_who(jury, silent, json_to, seated=bool(asked.jurors))
     # Many small products: BLAS threads only wait for each other.
     with threadpool_limits(1), computing(asked.on, SCORES, json_to) as executor:
-        seen = _computed(engine, (asked, executor), scores, jury, everything.ratings)
+        how = replace(options, executor=executor)
+        seen = _computed(engine, asked, how, scores, jury, everything.ratings)
     body, found = seen.body, seen.found
     print_table(seen.table, asked.method, (asked.reps, asked.seed), json_to)
     lines = (*kept.told, *steered(engine))
@@ -189,7 +189,8 @@ def _say_who(jury: list[str], silent: list[str], json_to: Path | None, *, seated
 
 def _computed(
     engine: Engine,
-    how: tuple[Asked, Executor | None],
+    asked: Asked,
+    options: "Options",
     scores: "Scores",
     jury: list[str],
     ratings: "pd.DataFrame",
@@ -200,7 +201,6 @@ def _computed(
     from calibration.scopes import Sitting
     from calibration.table import to_json
 
-    asked, options = how[0], _options(*how)
     method, needed = options.method, asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", method, _instances(asked))
     found: dict[str, list[dict[str, Any]]] = {}
@@ -237,11 +237,11 @@ def _table(scores: "Scores", sitting: "Sitting", asked: "Options", at: At) -> "p
     )
 
 
-def _options(asked: Asked, executor: Executor | None = None) -> "Options":
+def _options(asked: Asked) -> "Options":
     from calibration.scope import Asked as Options
 
     method: Literal["paper", "published"] = "paper" if asked.method == "paper" else "published"
-    return Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared, executor)
+    return Options(method, asked.criterion, asked.reps, asked.seed, asked.min_shared)
 
 
 def _instances(asked: Asked) -> str:

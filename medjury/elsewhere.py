@@ -32,6 +32,7 @@ LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
 REMOTE = re.compile(r"(tcp|tls)://[^\s/:@]+:[0-9]{1,5}|(tcp|tls)://\[[0-9a-fA-F:.]+\]:[0-9]{1,5}")
 FORMS = "tcp://HOST:8786 or tls://HOST:8786 of a Dask scheduler, or local:N for N processes here"
 INSTALL = "uv sync --extra dask"
+SCORES = "scores, no texts, are"  # of what is told to be sent
 TLS = "tls:// needs certificates: DASK_DISTRIBUTED__COMM__TLS__CA_FILE and Dask's others name them"
 On = Annotated[
     str | None,

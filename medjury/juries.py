@@ -14,7 +14,7 @@ from data.errors import BadInput, TooFew, Unknown
 from data.queries.costs import juror_costs
 from data.queries.ledger import fingerprint, tried
 from data.store.ledger import Evaluated, remember
-from medjury.elsewhere import On, computing
+from medjury.elsewhere import SCORES, On, computing
 from medjury.juries_compare import Compare, print_comparison, two_juries
 from medjury.juries_table import print_ranking, to_json
 from medjury.options import Db, Json, Seed, study_of
@@ -122,7 +122,7 @@ def print_juries(engine: Engine, asked: Asked, json_to: Path | None = None) -> N
 def resampling(scope: "Scope", asked: Asked, json_to: Path | None) -> Iterator["Scope"]:
     """Yield a scope that resamples where it is asked to, and moves a bar."""
     with (
-        computing(asked.on, "scores, no texts, are", json_to) as executor,
+        computing(asked.on, SCORES, json_to) as executor,
         progress("resampling", float(asked.reps)) as at,
     ):
         how = replace(scope.asked, executor=executor)
