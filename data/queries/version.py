@@ -5,10 +5,11 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.schema import Attempt, Event, Rating, Response
+from data.store.access import SIGNED_OUT
 from data.store.ledger import EVALUATED
 
 COUNTED = (Response, Rating, Attempt)
-LOOKING = (EVALUATED, "signed in", "signed out")
+LOOKING = (EVALUATED, "signed in", SIGNED_OUT)
 
 
 def version(engine: Engine) -> tuple[int, ...]:
