@@ -3,14 +3,21 @@
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, event, text
+from sqlalchemy.exc import DBAPIError
 
+from data.address import shown
 from data.database import told
+from data.errors import Conflict
 
 WAIT_SECONDS = 0.2
-ADVISORY_KEY = 0x6D65646A
+KEY = {"key": 0x6D65646A}
+NEWEST = text(  # of what only jury runs write
+    "SELECT (SELECT MAX(id) FROM attempt), (SELECT MAX(id) FROM reference_check), "
+    "(SELECT MAX(id) FROM jury_batch)"
+)
 
 
 @contextmanager
@@ -58,13 +65,78 @@ def _taken(connection: sqlite3.Connection) -> bool:
 
 @contextmanager
 def _advisory(engine: Engine, waiting: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock of the PostgreSQL server; it is told where that lost it meanwhile."""
-    key = {"key": ADVISORY_KEY}
-    with told(engine.url), engine.connect() as connection:
-        if not connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key):
+    """Hold a lock of the PostgreSQL server, over its restarts too."""
+    with told(engine.url):
+        lock = _ServersLock(engine, waiting)
+        with _heard(engine, "begin", lock.see), _heard(engine, "commit", lock.note):
+            try:
+                yield
+            finally:
+                lock.leave()
+
+
+@contextmanager
+def _heard(engine: Engine, name: str, listener: Callable[[Connection], None]) -> Iterator[None]:
+    """Let a function hear of what an engine's connections do."""
+    event.listen(engine, name, listener)
+    try:
+        yield
+    finally:
+        event.remove(engine, name, listener)
+
+
+class _ServersLock:
+    """A lock that the server keeps for one connection, and forgets when that ends.
+
+    So each transaction that writes, having begun, looks whether it is still held, and if not takes
+    it again. One at a time does so: none writes to a study beside another. Had the server restarted
+    after that look, it would have ended the transaction too.
+    """
+
+    def __init__(self, engine: Engine, waiting: Callable[[], None]) -> None:
+        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._line = self._engine.connect()
+        if not self._take():
             waiting()
-            connection.execute(text("SELECT pg_advisory_lock(:key)"), key)
+            self._line.execute(text("SELECT pg_advisory_lock(:key)"), KEY)
+        self._newest = self._line.execute(NEWEST).one()
+
+    def see(self, connection: Connection) -> None:
+        """Raise Conflict if another run took the lock, and be it for a while, since it was lost."""
+        if not _writes(connection) or self._is_held():
+            return
+        self._line.close()
+        self._line = self._engine.connect()
+        if not self._take() or connection.execute(NEWEST).one() != self._newest:
+            raise Conflict(
+                f"study {shown(self._engine.url)}: while its server restarted another jury run "
+                "began, so this one has stopped; what was stored stays. Wait until that one ends, "
+                "then start this again: only what is missing is asked for"
+            )
+
+    def note(self, connection: Connection) -> None:
+        """Note what was stored last: what is newer than that is another run's."""
+        if _writes(connection):
+            self._newest = connection.execute(NEWEST).one()
+
+    def leave(self) -> None:
+        """Let go of the lock; where the connection is lost so is the lock."""
+        with suppress(DBAPIError):
+            self._line.execute(text("SELECT pg_advisory_unlock(:key)"), KEY)
+        self._line.close()
+
+    def _take(self) -> bool:
+        """Return whether the lock could be taken now."""
+        return bool(self._line.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY))
+
+    def _is_held(self) -> bool:
+        """Return whether the connection that holds the lock still stands."""
         try:
-            yield
-        finally:
-            connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
+            self._line.execute(text("SELECT 1"))
+        except DBAPIError:
+            return False
+        return True
+
+
+def _writes(connection: Connection) -> bool:
+    return bool(connection.get_execution_options().get("writes", False))

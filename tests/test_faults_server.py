@@ -3,18 +3,20 @@
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import postgres
 import pytest
 from page_client import Page, entered, sign_in
 from rating_server import FULL, build, row, rubric, scores_of, serving
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, create_engine, text
 from stub_llm import Do, Stub
 from test_jury_run import attempts, many, panel_at
 from test_jury_run import run as run_jury
@@ -23,7 +25,6 @@ from data.database import open_study, transaction
 from data.errors import NoStudy
 from data.queries.record import verify
 from data.schema import Setting
-from jury.alone import alone
 
 
 class Database:
@@ -36,6 +37,12 @@ class Database:
         made = ("--username=postgres", "--auth=trust", "--no-sync", *postgres.LOCALE)
         postgres._run([programs / "initdb", "-D", folder / "data", *made], self.user)
         self.start()
+
+    def another(self, name: str) -> str:
+        """Return the URL of another database on it, a new one."""
+        with create_engine(self.url, isolation_level="AUTOCOMMIT").connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        return self.url.replace("/postgres?", f"/{name}?")
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
@@ -55,9 +62,20 @@ class Database:
         self.process.kill()
         self.process.wait(postgres.SECONDS)
 
+    def restart(self) -> None:
+        """Stop it, and start it again."""
+        self.stop()
+        self.start()
 
-@pytest.fixture
-def database() -> Iterator[Database]:
+    def stop(self) -> None:
+        """Shut it down, as whoever updates it does: it ends its connections and waits for nobody."""
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(postgres.SECONDS)
+
+
+@contextmanager
+def killable() -> Iterator[Database]:
+    """Start a PostgreSQL server to kill; skip where there is none."""
     programs = postgres._programs()
     if programs is None:
         pytest.skip("no PostgreSQL: neither pgserver nor initdb is installed")
@@ -66,9 +84,17 @@ def database() -> Iterator[Database]:
         shutil.chown(folder, postgres._user())
     folder.chmod(0o755)
     server = Database(folder, programs)
-    yield server
-    server.kill()
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield server
+    finally:
+        server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    with killable() as server:
+        yield server
 
 
 @pytest.fixture
@@ -159,16 +185,3 @@ def test_a_jury_run_whose_server_dies_ends_with_a_word_and_goes_on_later(
         result = run_jury(study, panel_at(stub))
     assert (result.rated, result.calls) == (60, 60 - kept)
     assert set(Counter((one.rater, one.response) for one in attempts(study)).values()) == {1}
-
-
-@pytest.mark.slow
-def test_a_jury_run_that_lost_the_lock_which_keeps_others_out_says_so(
-    database: Database, study: Engine
-) -> None:
-    def run() -> None:
-        with alone(study):
-            database.kill()
-            database.start()
-
-    with pytest.raises(NoStudy, match="see that the server runs"):
-        run()

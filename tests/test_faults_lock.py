@@ -1,0 +1,119 @@
+"""PostgreSQL restarts between two writes of a jury run, and with it goes the lock that others respect."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+from stub_llm import Do, Seen, Stub
+from test_faults_server import Database, killable
+from test_jury_run import attempts, many, panel_at
+from test_jury_run import run as run_jury
+
+from data.card import Reply
+from data.database import open_study
+from data.errors import Conflict
+from data.queries.record import verify
+from data.rubric import read_rubric
+from data.schema import Status
+from data.store import record_attempt
+from data.store.attempts import AttemptRecord
+from jury.alone import KEY, alone
+from jury.panel import Panel
+
+RESPONSES = 10
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[Database]:
+    with killable() as server:
+        yield server
+
+
+@pytest.fixture
+def study(database: Database, request: pytest.FixtureRequest) -> Iterator[Engine]:
+    engine = open_study(database.another(f"study_{id(request)}"), create=True)
+    yield engine
+    engine.dispose()
+
+
+def test_a_jury_run_whose_server_restarts_goes_on_and_still_keeps_others_out(
+    database: Database, study: Engine, tmp_path: Path
+) -> None:
+    free: list[bool] = []
+
+    def restart(asked: int) -> None:
+        if asked == 3:
+            database.restart()
+        elif asked == 5:
+            free.append(is_free(study))
+
+    with asked_one_by_one(study, tmp_path, restart) as panel:
+        result = run_jury(study, panel, concurrency=1)
+    assert (result.rated, result.calls, free) == (RESPONSES, RESPONSES, [False])
+    assert is_free(study), "a run that has ended left its lock behind"
+    assert verify(study).findings == ()
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_jury_run_stops_if_another_began_while_its_server_restarted(
+    has_ended: bool, database: Database, study: Engine, tmp_path: Path
+) -> None:
+    held = ExitStack()
+    other = open_study(study.url)
+
+    def restart(asked: int) -> None:
+        if asked == 3:
+            database.restart()
+            held.enter_context(alone(other))
+            if has_ended:
+                rate_third(other)
+                held.close()
+
+    with asked_one_by_one(study, tmp_path, restart) as panel, held:
+        with pytest.raises(Conflict, match="another jury run began"):
+            run_jury(study, panel, concurrency=1)
+        kept = len(attempts(study))
+        assert kept == 2 + has_ended, "the call that the other run makes as well is stored twice"
+        held.close()
+        assert run_jury(study, panel).calls == RESPONSES - kept
+    other.dispose()
+    assert set(Counter(one.response for one in attempts(study)).values()) == {1}
+
+
+@contextmanager
+def asked_one_by_one(
+    study: Engine, folder: Path, between: Callable[[int], None]
+) -> Iterator[Panel]:
+    """Open a juror who has much to rate; `between` hears how often it was asked, before it answers."""
+
+    def put(name: str, body: str) -> Path:
+        (folder / name).write_text(body, encoding="utf-8")
+        return folder / name
+
+    def answer(_: Seen) -> Do:
+        between(len(stub.seen))
+        return Do()
+
+    many(study, put, RESPONSES)
+    with Stub(answer) as stub:
+        yield panel_at(stub)
+
+
+def is_free(study: Engine) -> bool:
+    """Tell whether a jury run could begin now."""
+    with study.connect() as connection:
+        took = connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), KEY)
+        connection.execute(text("SELECT pg_advisory_unlock_all()"))
+    return bool(took)
+
+
+def rate_third(study: Engine) -> None:
+    """Store what the juror answered another run about the third response."""
+    rubric = read_rubric("generic")
+    with study.connect() as connection:
+        rater = connection.scalar(text("SELECT id FROM rater"))
+    record = AttemptRecord(rater or 0, 3, Status.OK, "0" * 64)
+    record_attempt(study, record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))
