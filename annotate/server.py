@@ -1,8 +1,10 @@
 """Serving the application: `medjury serve`."""
 
+import ctypes
 import gc
 import importlib.resources
 import socket
+import sys
 import tomllib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +25,7 @@ from data.queries import has_coordinator
 
 HERE = Path(__file__).parent
 SECRETS = Path(".streamlit/secrets.toml")
+M_ARENA_MAX = -8  # of glibc's malloc.h
 NO_COORDINATOR = (
     "medjury: nobody can steer this study here yet: "
     "`medjury people add NAME --role coordinator` prints a code"
@@ -42,6 +45,7 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     known = oidc.read_secrets(secrets)
     engine = serve_study(db_url)
     _refuse_taken(host, port)
+    _share_one_heap()
     print(f"medjury: rating page at http://{host}:{port}  (stop with Ctrl+C)", flush=True)  # noqa: T201 for whoever started it
     if not has_coordinator(engine):
         print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
@@ -95,6 +99,16 @@ async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
     gc.freeze()
     yield {}
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
+
+
+def _share_one_heap() -> None:
+    """Have all threads allocate from one heap, where glibc would give them eight a processor.
+
+    Pages are drawn in ever new threads: each heap grows to the largest page that came its way
+    and keeps that, nearly all of it free. Threads of Python seldom allocate at once.
+    """
+    if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)):
+        mallopt(M_ARENA_MAX, 1)  # another C library than glibc has no such function
 
 
 def _refuse_taken(host: str, port: int) -> None:
