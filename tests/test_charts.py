@@ -1,8 +1,10 @@
 """Charts and tables of the screens: made apart from the raters' process, complete, harmless."""
 
 import base64
+import json
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 
@@ -18,7 +20,9 @@ PNG = b"\x89PNG"
 
 def test_a_chart_is_drawn_in_a_process_of_its_own_and_once() -> None:
     spec = charts.drawn("charts:chart_intervals", ROWS)
-    assert charts.drawn("charts:chart_intervals", ROWS) is spec
+    drawing.end()
+    assert charts.drawn("charts:chart_intervals", ROWS) == spec
+    assert not drawing._running, "nobody was asked again"
     assert [one["label"] for one in charts.plotted(spec)] == ["Jury", "<b>x</b>"]
     assert "datasets" not in spec
 
@@ -32,12 +36,34 @@ def test_what_was_drawn_is_kept_in_bounded_memory() -> None:
     assert sum(map(len, map(str, drawing._made.values()))) < 1.01 * drawing.MOST_KEPT
 
 
+def test_what_was_drawn_takes_no_more_room_than_its_characters() -> None:
+    rows = [{"value": n / 7} for n in range(10_000)]
+    written = len(json.dumps(rows))
+    drawing.wake()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    drawing.make("builtins:list", rows)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert 0.9 * written < after - before < 1.2 * written
+
+
 def test_a_drawing_process_that_ended_is_started_again() -> None:
     drawing.wake()
     [child] = drawing._running
     child.kill()
     child.wait()
     assert charts.drawn("charts:chart_influence", [{"label": "a", "kind": "response", "change": 1}])
+
+
+def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
+    drawing.end()
+    call = [sys.executable, "-c", "input(); print('[1, 2', end='')"]
+    pipe = subprocess.PIPE
+    drawing._running.append(subprocess.Popen(call, stdin=pipe, stdout=pipe, text=True))
+
+    assert drawing.make("builtins:list", [1, 2, 3]) == [1, 2, 3]
 
 
 def test_what_cannot_be_drawn_says_so() -> None:
