@@ -22,6 +22,7 @@ COOKIE = "medjury_session"
 KEY = "rating"
 REMARK = "Checked against the source."  # a low score asks for a reason
 LARGEST_FRAME = 2**24
+OLDEST_KEPT = 2  # runs since a message was shown; then the browser forgets it, and so do we
 ENDED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
 GONE = (ConnectionClosed, httpx2.TransportError, OSError, EOFError)
 
@@ -100,6 +101,8 @@ class Page:
     name: str = field(default_factory=lambda: uuid.uuid4().hex[:10])
     script: str = ""
     kept: dict[str, ForwardMsg] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    runs: int = 0
 
     @classmethod
     async def open(cls, address: str, cookie: str) -> Self:
@@ -157,6 +160,7 @@ class Page:
                 if one.id.endswith(f"-{KEY}"):
                     form, widget = json.loads(one.json)[0], one.id
             elif kind == "script_finished" and told.script_finished in ENDED:
+                self._forget()
                 return Shown(form, widget, nbytes, runs)
 
     async def close(self) -> None:
@@ -173,10 +177,17 @@ class Page:
     def _resolved(self, told: ForwardMsg) -> ForwardMsg:
         """Return a message, or the one it stands for; keep what the server asks to keep."""
         if told.WhichOneof("type") == "ref_hash":
-            return self.kept[told.ref_hash]
+            told = self.kept[told.ref_hash]
         if told.metadata.cacheable:
             self.kept[told.hash] = told
+            self.last[told.hash] = self.runs
         return told
+
+    def _forget(self) -> None:
+        """Count a run, and let go of the messages that were not shown for a while."""
+        self.runs += 1
+        for name in [one for one, run in self.last.items() if self.runs - run > OLDEST_KEPT]:
+            del self.kept[name], self.last[name]
 
 
 async def sign_in(address: str, code: str) -> str:
