@@ -8,15 +8,19 @@ the answer; a key never travels.
 import asyncio
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor
+from dataclasses import replace
 from functools import cache
 
 from data.schema import Status
-from jury.call import NO_CONNECTION, Answer, Call, Provider
+from jury.call import Answer, Call, Provider
 from jury.panel import Juror
 from jury.providers import open_provider
+from jury.tally import RunResult
 
+LOST = "was lost in mid-call"
+NO_WORKER = "no worker is left"
 _lines: dict[Juror, Provider] = {}
 
 
@@ -29,23 +33,39 @@ class Elsewhere:
 
     A worker that dies in mid-call may have had it answered and billed: the call ends as one that
     nobody answered does, is stored and counted so, and is made again.
+
+    Attributes
+    ----------
+    alone
+        Why nobody made its last call, empty if somebody did.
     """
 
     def __init__(self, juror: Juror, executor: Executor) -> None:
         self._juror, self._executor = juror, executor
+        self.alone = ""
 
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended."""
         try:
-            return await asyncio.wrap_future(self._executor.submit(complete, self._juror, call))
+            found = await asyncio.wrap_future(self._executor.submit(complete, self._juror, call))
         except NobodyThere as error:
-            reason = f"{NO_CONNECTION}: {error}"
-            return Answer(Status.REQUEST_FAILED, reason, transient=True, unsent=True)
+            self.alone = str(error)
+            return Answer(Status.REQUEST_FAILED, self.alone, transient=True, unsent=True)
         except BrokenExecutor as error:
             return Answer(Status.REQUEST_FAILED, str(error), transient=True)
+        self.alone = ""
+        return found
 
     async def close(self) -> None:
         """Let go of nothing: lines are open where the calls are made, for as long as that lasts."""
+
+
+def left_alone(result: RunResult, lines: Mapping[str, Provider]) -> RunResult:
+    """Return a result that counts as stopped each juror whose last call nobody was left to make."""
+    alone = {
+        name: one.alone for name, one in lines.items() if isinstance(one, Elsewhere) and one.alone
+    }
+    return replace(result, stopped=alone | dict(result.stopped))
 
 
 def complete(juror: Juror, call: Call) -> Answer:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import re
-import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor
@@ -19,6 +18,7 @@ import typer
 
 from data.errors import BadInput
 from medjury.at_a_worker import difference, kernels, kind
+from medjury.elsewhere_knock import SECONDS, START, certificates, knock
 from medjury.output import counted, say
 
 if TYPE_CHECKING:
@@ -26,14 +26,12 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
-SECONDS = 15.0  # to find the scheduler, and its first worker
 ANSWER_SECONDS = 30.0  # for a worker to say what it is; its first answer loads medjury there
 LOCAL = re.compile(r"local:([1-9][0-9]{0,2})")
 REMOTE = re.compile(r"(tcp|tls)://[^\s/:@]+:[0-9]{1,5}|(tcp|tls)://\[[0-9a-fA-F:.]+\]:[0-9]{1,5}")
 FORMS = "tcp://HOST:8786 or tls://HOST:8786 of a Dask scheduler, or local:N for N processes here"
 INSTALL = "uv sync --extra dask"
 SCORES = "scores, no texts, are"  # of what is told to be sent
-TLS = "tls:// needs certificates: DASK_DISTRIBUTED__COMM__TLS__CA_FILE and Dask's others name them"
 On = Annotated[
     str | None,
     typer.Option(
@@ -71,8 +69,11 @@ def connected(on: str) -> Iterator["Client"]:
     """Yield a line to the scheduler at an address, or to one made here that ends with the block."""
     _refuse(on)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    context = certificates(on)
     with _cluster(on) as cluster:
-        client = _client(on, on if cluster is None else cluster.scheduler_address)
+        address = on if cluster is None else cluster.scheduler_address
+        knock(on, address, context)
+        client = _client(on, address)
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             yield client
@@ -146,7 +147,8 @@ def told(what: str, on: str, workers: dict[str, int]) -> list[str]:
     scheduler = urlsplit(on).hostname  # all goes through it; its own workers may say 127.0.0.1
     between = [scheduler] if scheduler and scheduler not in hosts else []
     through = "".join(f", through the scheduler on {one}" for one in between)
-    open_line = on.startswith("tcp://") and not all(map(_loopback, [*hosts, *between]))
+    plain = [urlsplit(one).hostname or one for one in (on, *workers) if one.startswith("tcp://")]
+    open_line = not all(map(_loopback, plain))
     return [where + through + ("; tcp:// is not encrypted, tls:// is" if open_line else "")]
 
 
@@ -190,24 +192,10 @@ def _client(on: str, address: str) -> "Client":
 
     warnings.filterwarnings("ignore", category=VersionMismatchWarning)  # ours is refused and named
     try:
-        _knock(address)
         return Client(address, timeout=SECONDS, set_as_default=False)
-    except (OSError, TimeoutError) as error:
-        why = getattr(error, "strerror", None) or "no answer"
-        raise BadInput(
-            f"--on {on}: no Dask scheduler answers there ({why}); start one with "
-            "`dask scheduler`, and name the address it prints"
-        ) from error
-    except (TypeError, RuntimeError, ValueError) as error:
-        raise BadInput(
-            f"--on {on}: {TLS if on.startswith('tls') else 'no Dask scheduler'}"
-        ) from error
-
-
-def _knock(address: str) -> None:
-    """Raise at once where nobody listens: Dask would try again for long."""
-    parts = urlsplit(address)
-    socket.create_connection((parts.hostname or "", parts.port or 0), SECONDS).close()
+    except (OSError, TypeError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "it hung up"
+        raise BadInput(f"--on {on}: no Dask scheduler answers there ({why}); {START}") from error
 
 
 def _other(on: str, worker: str, differs: str) -> BadInput:

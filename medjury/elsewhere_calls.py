@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from data.errors import BadInput, BadPanel
-from jury.elsewhere import Elsewhere, NobodyThere, missing_keys
+from jury.elsewhere import LOST, NO_WORKER, Elsewhere, NobodyThere, missing_keys
 from jury.panel import Panel
 from medjury.at_a_worker import Failed, Sealed, called
 from medjury.elsewhere import (
@@ -107,7 +107,7 @@ class Calls(ThreadPoolExecutor):
         if not isinstance(found, Sealed):
             with self._lock:
                 self._admitted.discard(worker)
-            raise BrokenExecutor(f"worker {worker} was lost in mid-call")
+            raise BrokenExecutor(f"worker {worker} {LOST}")
         if isinstance(found.value, Failed):
             raise found.value.error
         outcome: T = found.value
@@ -118,7 +118,7 @@ class Calls(ThreadPoolExecutor):
         self._look_around()
         with self._lock:
             if not self._admitted:
-                raise NobodyThere(f"no worker is left at {self._on}")
+                raise NobodyThere(f"{NO_WORKER} at {self._on}")
             worker = min(sorted(self._admitted), key=lambda one: self._under_way[one])
             self._under_way[worker] += 1
             return worker

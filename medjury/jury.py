@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from jury.call import Provider
+from jury.elsewhere import left_alone
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import estimate, run_panel
 from jury.tally import Progress, RunResult
@@ -108,7 +109,7 @@ def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> 
         _lines(asked.on, panel, asked.concurrency, json_to) as lines,
         progress(f"panel {panel.name}", None) as at,
     ):
-        return run_panel(
+        result = run_panel(
             engine,
             panel,
             concurrency=asked.concurrency,
@@ -119,6 +120,7 @@ def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> 
             providers=lines,
             waiting=lambda: say("waiting: another run holds this study", json_to),
         )
+        return left_alone(result, lines or {})
 
 
 def _lines(

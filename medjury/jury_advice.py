@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from data.schema import Status
 from jury.batch.room import IN_FLIGHT
 from jury.call import NO_CONNECTION
+from jury.elsewhere import LOST, NO_WORKER
 from jury.lane import NO_SUCH_MODEL, REFUSES_TEMPERATURE
 from jury.tally import RunResult
 
@@ -22,10 +23,17 @@ BY_STATUS: dict[str, str] = {
     Status.RATE_LIMITED: "the rate was limited: set requests_per_minute or tokens_per_minute in "
     "the panel, or run again later",
 }
+WORKERS = (
+    "the workers of --on were lost: start some with `dask worker ADDRESS`, and the scheduler if it "
+    "is gone (local:N starts its own); then run the same command again: it goes on with what is "
+    "missing"
+)
 BY_REASON = {
     NO_SUCH_MODEL: "mend model or base_url in the panel; `medjury jury probe PANEL` tries it",
     REFUSES_TEMPERATURE: "delete the temperature in the panel and give the juror another name",
     NO_CONNECTION: "nobody answers there: start the server or mend base_url, then run again",
+    NO_WORKER: WORKERS,
+    LOST: WORKERS,
 }
 ANSWERED = (
     Status.INVALID_JSON,

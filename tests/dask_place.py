@@ -31,7 +31,7 @@ class Place:
     @property
     def address(self) -> str:
         """What `--on` takes."""
-        until(self._file.exists)
+        until(self._written)
         return str(json.loads(self._file.read_text())["address"])
 
     @property
@@ -48,9 +48,12 @@ class Place:
 
     def ready(self, workers: int) -> None:
         """Wait until exactly so many workers are there."""
-        until(self._file.exists)
         with Client(self.address, timeout=SECONDS, set_as_default=False) as client:
             until(lambda: len(client.nthreads()) == workers)
+
+    def _written(self) -> bool:
+        """Return whether the scheduler has said where it is: its file is empty at first."""
+        return self._file.exists() and self._file.read_text().rstrip().endswith("}")
 
     def end(self) -> None:
         """Kill what is still there."""

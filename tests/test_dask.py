@@ -1,8 +1,8 @@
 """`--on ADDRESS` for measure, calibrate and juries: the same figures, wherever they are computed."""
 
+import re
 import shutil
 import sqlite3
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from dask_place import Place, dask_place
 from small import Run
+from test_dask_tls import certified, dask_reads
 
 from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
 from medjury import at_a_worker, main
@@ -21,6 +22,7 @@ from medjury.elsewhere_tasks import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130
+SHIPPED = ("annotate", "calibration", "data", "jury", "medjury")
 
 
 @pytest.fixture(scope="module")
@@ -189,21 +191,26 @@ def test_a_worker_with_other_code_is_another_kind(tmp_path: Path, package: str) 
     assert "onnxruntime" in at_a_worker.kind()
 
 
-WITHOUT_DASK = """
-import sys
-from importlib.machinery import PathFinder
-class Without(PathFinder):
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        return None if name == "distributed" else super().find_spec(name, path, target)
-sys.meta_path[sys.meta_path.index(PathFinder)] = Without
-from medjury import main
-main(["calibrate", "--on", "tcp://127.0.0.1:1", "--db", sys.argv[1]])
-"""
-
-
-def test_without_the_extra_the_message_has_the_command_that_installs_it(filled: Path) -> None:
-    command = [sys.executable, "-c", WITHOUT_DASK, str(filled)]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_without_the_extra_the_message_has_the_command_that_installs_it(
+    study: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)  # for Python it is not installed now
+    code, _, err = study("measure", "--on", "tcp://127.0.0.1:1")
     last = "Dask is not installed; install it with `uv sync --extra dask`\n"
-    assert (ran.returncode, ran.stderr) == (2, f"medjury: --on tcp://127.0.0.1:1: {last}")
+    assert (code, err) == (2, f"medjury: --on tcp://127.0.0.1:1: {last}")
+
+
+def test_no_module_needs_dask_to_be_loaded() -> None:
+    root = Path(at_a_worker.__file__).parent.parent
+    sources = [one for name in SHIPPED for one in (root / name).rglob("*.py")]
+    needs = re.compile(r"^(from|import) (dask|distributed)\b", re.MULTILINE)
+    assert len(sources) > 400
+    assert [one for one in sources if needs.search(one.read_text())] == []
+
+
+def test_certificates_at_a_scheduler_without_any_are_one_message(
+    place: Place, study: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with dask_reads(monkeypatch, certified(tmp_path, "ward")):
+        code, _, err = study("measure", "--on", place.address.replace("tcp://", "tls://"))
+    assert (code, err.count("\n"), "what answers there does not speak TLS" in err) == (2, 1, True)

@@ -3,16 +3,8 @@
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import FIRST_COMPLETED, wait
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +12,7 @@ from dask_place import Place, dask_place
 from small import Run
 from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub
-from test_jury_run import HASTY, attempts, many, panel_at, ratings
+from test_jury_run import attempts, many, ratings
 from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel, scorer_replicates
@@ -28,9 +20,7 @@ from calibration.bootstrap import Resampling, Statistic, replicates
 from calibration.grid import Grid
 from data.errors import BadInput
 from data.schema import Status
-from jury.elsewhere import Elsewhere, NobodyThere
 from jury.panel import read_panel
-from jury.run import run_panel
 from medjury.elsewhere import checked, connected
 from medjury.elsewhere_calls import Calls
 from medjury.elsewhere_tasks import Tasks
@@ -211,34 +201,3 @@ def test_a_worker_with_another_version_is_refused(
     assert f"has numpy 0.1, here {np.__version__}; install the same versions there" in err
     with connected(place.address) as client, pytest.raises(BadInput, match=r"it has numpy 0\.1"):
         list(Tasks(client, place.address).map(len, ["x"] * 200))
-
-
-class Breaking(Executor):
-    """Makes calls here, and breaks those of its first ones that are told to."""
-
-    def __init__(self, *breaks: BrokenExecutor | None) -> None:
-        self.breaks, self.pool = list(breaks), ThreadPoolExecutor(8)
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Return a call's future, or a broken one."""
-        broken: Future[Any] = Future()
-        if not (error := self.breaks.pop(0) if self.breaks else None):
-            return self.pool.submit(fn, *args, **kwargs)
-        broken.set_exception(error)
-        return broken
-
-
-def test_a_lost_call_counts_in_full_against_the_cap(small_study: Engine, stub: Stub) -> None:
-    panel = panel_at(stub, usd_per_million_in=0.0, usd_per_million_out=1000.0, max_tokens=1000)
-    lost, absent = BrokenExecutor("worker w was lost in mid-call"), NobodyThere("no worker is left")
-    for broken, calls, rated, unknown in ((lost, 10, 9, 1), (absent, 20, 9 + 19, 0)):
-        result = run_panel(
-            small_study,
-            panel,
-            providers={"a": Elsewhere(panel.juror[0], Breaking(broken))},
-            concurrency=1,
-            max_usd=2.85,  # a call costs 0.1, and 1.0 at worst
-            replicates=10,
-            patience=HASTY,
-        )
-        assert (result.calls, result.rated, result.usd_unknown) == (calls, rated, unknown)
