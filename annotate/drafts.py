@@ -22,9 +22,13 @@ LONGEST_BODY = 512_000  # 200 marks and a comment of 20,000 characters, in UTF-8
 def routes(engine: Engine) -> list[Route]:
     """Return the route that keeps the drafts of a study.
 
-    It answers 200 with what is stored now, whether or not this message is it; 4xx or 503
-    where the page itself must be asked: without a session, or for anything but a draft.
+    A POST is answered 200 with what is stored now, whether or not this message is it; 4xx where
+    the page itself must be asked: without a session, or for anything but a draft. A GET, answered
+    204 or 401, asks only whether a page can be had now. 503 where the study cannot be reached.
     """
+
+    async def knock(request: Request) -> Response:
+        return await run_in_threadpool(_knock, engine, session_token(request.headers))
 
     async def keep(request: Request) -> Response:
         if from_elsewhere(request.headers):
@@ -34,7 +38,16 @@ def routes(engine: Engine) -> list[Route]:
             return Response(status_code=400)
         return await run_in_threadpool(_keep, engine, session_token(request.headers), payload)
 
-    return [Route(PATH, keep, methods=["POST"])]
+    return [Route(PATH, keep, methods=["POST"]), Route(PATH, knock, methods=["GET"])]
+
+
+def _knock(engine: Engine, token: str | None) -> Response:
+    """Say whether the study can be reached, and whether this is a session of a clinician's."""
+    try:
+        person = sessions.owner(engine, token)
+    except MedjuryError:
+        return Response(status_code=503)
+    return Response(status_code=401 if person is None or person.rater is None else 204)
 
 
 def _keep(engine: Engine, token: str | None, payload: dict[str, object]) -> Response:

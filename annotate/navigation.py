@@ -9,11 +9,16 @@ from sqlalchemy import Engine
 
 from annotate import panes, sessions
 from annotate.study import study
-from data.errors import MedjuryError
+from data.errors import MedjuryError, NoStudy
 from data.queries import Person
 from data.schema import Role
 
-UNREACHABLE = "The study cannot be reached just now. Reload the page in a moment."
+UNREACHABLE = (
+    "The study cannot be reached just now. Ratings that you entered are kept in this page: leave it "
+    "open, it tries again by itself."
+)
+BROKEN = "The study cannot be shown just now. Reload the page in a moment."
+AGAIN_SECONDS = 3
 NOTHING = "There is no screen for your role in this version: use the command line."
 ENDED = "Your session has ended. What you entered is kept."
 
@@ -112,9 +117,21 @@ def run() -> None:
         person = sessions.owner(engine, st.context.cookies.get(sessions.COOKIE))
         mine = pages(engine, person)
         st.navigation(mine, position="top" if len(mine) > 1 else "hidden").run()
+    except NoStudy:
+        st.html(panes.style())
+        st.html(f'<div class="mj-away">{panes.note("Not reachable", UNREACHABLE)}</div>')
+        _again([])
     except MedjuryError:
         st.html(panes.style())
-        st.html(panes.note("Not reachable", UNREACHABLE))
+        st.html(panes.note("Not reachable", BROKEN))
+
+
+@st.fragment(run_every=AGAIN_SECONDS)
+def _again(drawn: list[bool]) -> None:
+    """Draw the whole page anew after a while, as a fragment does: not at its first run."""
+    if drawn:
+        st.rerun()
+    drawn.append(True)
 
 
 def pages(engine: Engine, person: Person | None) -> list[st.Page]:

@@ -46,13 +46,13 @@ class Desk:
 
     async def login(self, request: Request) -> Response:
         """Show the form, or take in a code or a hospital account's ticket."""
-        if request.method == "POST":
-            try:
+        try:
+            if request.method == "POST":
                 return await self._take_in(request)
-            except MedjuryError:
-                return self._form(BUSY, 503)
-        token = session_token(request.headers)
-        known = await run_in_threadpool(sessions.owner, self.engine, token)
+            token = session_token(request.headers)
+            known = await run_in_threadpool(sessions.owner, self.engine, token)
+        except MedjuryError:
+            return self._form(BUSY, 503)
         return RedirectResponse("/", status_code=303) if known else self._form()
 
     async def logout(self, request: Request) -> Response:

@@ -96,8 +96,11 @@ def test_without_a_session_nothing_is_kept_or_said(
         headers = {"Cookie": headers["Cookie"][:-3] + "AAA"}
     else:
         end_access(OPERATOR, engine, "dr-a")
-    answer = client.post(PATH, json=message(mine), headers=headers)
-    assert (answer.status_code, answer.content) == (http.client.UNAUTHORIZED, b"")
+    for answer in (
+        client.post(PATH, json=message(mine), headers=headers),
+        client.get(PATH, headers=headers),
+    ):
+        assert (answer.status_code, answer.content) == (http.client.UNAUTHORIZED, b"")
     assert queries.kept(engine, 1, mine)["seq"] == 0
 
 
@@ -148,6 +151,11 @@ def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
     def unreachable(*_: object) -> None:
         raise NoStudy("study x: database is locked")
 
+    reached = client.get(PATH, headers=signed)
+    assert (reached.status_code, reached.content) == (http.client.NO_CONTENT, b"")
     monkeypatch.setattr(queries, "person_by_access", unreachable)
-    answer = client.post(PATH, json=message(mine), headers=signed)
-    assert answer.status_code == http.client.SERVICE_UNAVAILABLE
+    for answer in (
+        client.post(PATH, json=message(mine), headers=signed),
+        client.get(PATH, headers=signed),
+    ):
+        assert answer.status_code == http.client.SERVICE_UNAVAILABLE

@@ -144,6 +144,8 @@ def test_a_clinician_rates_on_when_the_server_comes_back(database: Database, stu
             draft = second | {"submit": False}
             database.kill()
             assert (await page.desk.post("/draft", json=draft)).status_code == 503
+            for path in ("/draft", "/login"):
+                assert (await page.desk.get(path)).status_code == 503
             away = await page.run(shown, second)
             assert away.code == "", "a page was drawn without a study"
             database.start()

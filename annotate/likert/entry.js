@@ -35,6 +35,7 @@ function begin(data) {
     go: "",
     reason: "",
     error: "",
+    away: false,
   };
   entry.active = firstUnrated(entry, 0);
   return entry;

@@ -44,9 +44,10 @@ class Life {
     this.waiting = null;
     this.marker.reset();
     this.root.querySelector("dialog")?.close();
-    this.entry = begin(data);
+    this.entry = takenUp(data);
     this.view = draw(this.root, this.entry);
     listen(this);
+    if (!isSaved(this.entry)) this.sendSoon();
     if (before) setTimeout(toTheTop);
     if (this.clock.isDue(data.pause ?? 0)) this.pause(data.pause);
   }
@@ -54,6 +55,7 @@ class Life {
   hear(answer) {
     const { entry } = this;
     const mine = answer?.code === entry.code && answer.seq === entry.seq;
+    if (mine) entry.away = answer.again;
     if (mine && entry.stage === "leaving" && !answer.again) entry.stage = "rating";
     if (!answer?.error || answer.again) return;
     const about = answer.code === entry.code;
@@ -206,7 +208,7 @@ class Life {
     this.sentAt = Date.now();
     const told = message(this.entry);
     if (this.entry.tools && this.entry.stage === "rating") keepDraft(this, told);
-    else this.tell("message", told);
+    else tellPage(this, told);
     this.refresh();
   }
 
@@ -231,6 +233,7 @@ class Life {
 
   end() {
     this.gone = true;
+    if (this.entry) leaveBehind(this.entry);
     clearTimeout(this.waiting);
     for (const [where, kind, does] of this.heard) where.removeEventListener(kind, does, true);
     this.clock.end();

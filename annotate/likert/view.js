@@ -110,7 +110,7 @@ function show(view, entry, late) {
   view.button.disabled = locked && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
-  set(view.alert, entry.error);
+  set(view.alert, entry.error || awayText(entry));
   set(view.status, statusText(entry, late));
 }
 
@@ -164,6 +164,14 @@ function lightUp(box, list, point) {
     line.toggleAttribute("data-lit", lit);
     if (lit) box.scrollTop = line.offsetTop - (box.clientHeight - line.offsetHeight) / 2;
   }
+}
+
+// The study cannot be reached: what was entered is in this page alone until it can.
+function awayText(entry) {
+  if (!entry.away) return "";
+  return entry.stage === "submitting"
+    ? "Not stored yet, as the study cannot be reached just now; nothing is lost: keep this page open, it submits again by itself."
+    : "The study cannot be reached just now, but nothing you entered is lost: keep this page open, it tries again by itself.";
 }
 
 function statusText(entry, late) {
