@@ -94,7 +94,9 @@ def test_what_is_submitted_while_the_study_is_away_is_told_as_not_stored_and_goe
     database.kill()
     page.keyboard.type("5")
     page.keyboard.press("Control+Enter")
-    expect(page.get_by_role("alert")).to_contain_text("Not stored yet, as the study cannot be reached")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "Not stored yet, as the study cannot be reached"
+    )
     expect(page.locator(".mj-count")).to_contain_text("0 of 2")
     assert chosen(page) == FULL
     database.start()
