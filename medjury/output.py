@@ -1,7 +1,6 @@
 """How commands speak: words and tables to the screen, figures to JSON, progress to stderr."""
 
 import json
-import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from data.errors import BadFile
+from data.store.files import part_of
 
 words = Console(highlight=False, markup=False, soft_wrap=True)
 progress_console = Console(stderr=True)
@@ -154,7 +154,7 @@ def write_files(texts: Mapping[str, tuple[Path, str]]) -> None:
         for option, (to, text) in texts.items():
             with _failing(option, to):
                 real = to.resolve()
-                part = real.with_name(f".{real.name}.{os.getpid()}.part")
+                part = part_of(real)
                 if real.is_file() or not real.exists():
                     parts[option] = part, real
                 (part if option in parts else real).write_text(text, encoding="utf-8", newline="")
