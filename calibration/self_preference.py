@@ -1,7 +1,7 @@
 """Self-preference: points that a juror adds to responses written by its own model family."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from calibration import notes
 from calibration.f_interval import UNDEFINED, Interval
+from calibration.holm import holm
 from calibration.scope import NAN, Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.severity import distances
@@ -116,8 +117,8 @@ def self_preference_rows(
         clusters=grid.clusters,
     )
     found = preferences(data)
-    adjusted = holm([one.p for one in found])
-    said = zip(found, map(str, family), adjusted, strict=True)
+    adjusted = holm(np.array([one.p for one in found]))
+    said = zip(found, map(str, family), adjusted.tolist(), strict=True)
     return [_row(scope, data, juror, *one) for juror, one in enumerate(said)]
 
 
@@ -156,17 +157,6 @@ def preferences(data: Judged) -> list[Preference]:
         warnings.simplefilter("ignore")  # it warns of coefficients that are not clear
         fitted = OLS(y, design, hasconst=True).fit("pinv", "cluster", groups, use_t=True)
         return [_preference(fitted, one, reasons[one], bool(clear[one])) for one in range(k)]
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Return p values after Holm's correction for how many are defined; NaN stays NaN."""
-    from statsmodels.stats.multitest import multipletests
-
-    given = np.array(p, dtype=np.float64)
-    defined = np.isfinite(given)
-    if defined.any():
-        given[defined] = multipletests(given[defined], method="holm")[1]
-    return [float(one) for one in given]
 
 
 def _too_few(data: Judged, juror: int) -> str:

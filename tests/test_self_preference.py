@@ -7,7 +7,7 @@ import pytest
 from plain_scope import scope_of
 from statsmodels.api import OLS
 
-from calibration.self_preference import holm, self_preference_rows
+from calibration.self_preference import self_preference_rows
 
 NAN = math.nan
 FAMILIES = {"j0": "gpt", "j1": "claude", "j2": "llama"}
@@ -91,9 +91,15 @@ def test_quality_and_severity_are_no_preference():
 
 
 def test_holm_is_over_the_jurors_whose_p_is_defined():
-    # Step-down by hand: 3 * 0.01, 2 * 0.03, and 0.04 raised to the one before.
-    assert holm([0.04, NAN, 0.01, 0.03]) == pytest.approx([0.06, NAN, 0.03, 0.06], nan_ok=True)
-    assert holm([]) == []
+    rows = rows_of(*simulate(planted=(0.2, 0.1, 0)), {"j0": "gpt", "j1": "claude"})
+
+    assert math.isnan(rows[2].p)
+    assert math.isnan(rows[2].p_holm)
+    low, high = sorted(rows[:2], key=lambda row: row.p)
+    assert 0 < low.p < high.p < 1
+    # Step-down by hand: two are defined.
+    assert low.p_holm == pytest.approx(min(1, 2 * low.p))
+    assert high.p_holm == pytest.approx(max(2 * low.p, high.p))
 
 
 def test_two_jurors_cannot_be_told_apart_when_they_wrote_everything():
