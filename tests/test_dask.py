@@ -170,6 +170,8 @@ def test_texts_that_pass_an_open_scheduler_elsewhere_are_told_of_wherever_worker
     sent = "texts are sent to 2 workers on 127.0.0.1"
     assert line == f"{sent}, through the scheduler on {far}; tcp:// is not encrypted, tls:// is"
     assert told("texts are", f"tls://{far}:8786", workers)[0].endswith(f"scheduler on {far}")
+    (line,) = told("texts are", f"tls://{far}:8786", {"tcp://10.0.0.5:4001": 1})
+    assert line.endswith("tcp:// is not encrypted, tls:// is")
     for on in ("tcp://127.0.0.1:8786", "local:2"):
         assert told("texts are", on, workers) == [sent]
 
