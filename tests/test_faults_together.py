@@ -5,8 +5,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 from urllib.request import urlopen
 
 import pytest
@@ -27,13 +29,30 @@ from medjury.demo import COORDINATOR
 def at_once(url: str, *commands: list[str]) -> list[tuple[int, str]]:
     """Start commands on a study at the same moment; return their codes and messages."""
     calls = [[sys.executable, "-m", "medjury", *one, "--db", url] for one in commands]
-    running = [
-        subprocess.Popen(one, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for one in calls
-    ]
-    ended = [(one.communicate(timeout=280)[1], one.returncode) for one in running]
-    assert not any("Traceback" in said for said, _ in ended), ended
-    return [(code, said) for said, code in ended]
+    with ExitStack() as ended:
+        said = [ended.enter_context(TemporaryFile("w+", encoding="utf-8")) for _ in calls]
+        running = [
+            ended.enter_context(started(call, file)) for call, file in zip(calls, said, strict=True)
+        ]
+        codes = [one.wait() for one in running]
+        words = [_read(file) for file in said]
+    assert not any("Traceback" in one for one in words), words
+    return list(zip(codes, words, strict=True))
+
+
+def _read(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
+
+
+@contextmanager
+def started(command: list[str], errors: IO[str]) -> Iterator["subprocess.Popen[bytes]"]:
+    """Start a command; it does not outlive a test that fails, or that has taken too long."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path: Path) -> None:
@@ -47,6 +66,7 @@ def test_two_imports_at_once_of_one_file_make_one_study_of_it(url: str, tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # they compute half a minute, and others may load the machine
 def test_two_demos_at_once_make_one_demo(url: str) -> None:
     demo = ["demo", "--no-serve"]
     ended = at_once(url, demo, demo)
