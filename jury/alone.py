@@ -105,8 +105,8 @@ class _ServersLock:
         """Raise Conflict if another run took the lock, and be it for a while, since it was lost."""
         if not _writes(connection) or self._is_held():
             return
-        self._line.close()
-        self._line = self._engine.connect()
+        self._line, lost = self._engine.connect(), self._line
+        lost.close()
         if not self._take() or connection.execute(NEWEST).one() != self._newest:
             raise Conflict(
                 f"study {shown(self._engine.url)}: while its server restarted another jury run "
