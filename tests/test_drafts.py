@@ -9,6 +9,7 @@ from rating_server import build, codes_of, message, row, rubric, scores_of
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from study_place import fill
 
 from annotate import sessions
 from annotate.drafts import LONGEST_BODY, PATH, routes
@@ -23,10 +24,17 @@ from data.store.people import end_access
 TOLD = {"code", "answer", "seq", "by", "scores", "comment", "spans", "flags"}
 
 
-@pytest.fixture
-def codes(engine: Engine) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def invited(study: Engine) -> dict[str, str]:
+    """Make the study once that each test has a copy of."""
     rows = [row(1, "No fever."), row(2, "Knee pain.")]
-    return build(engine, rows, ["dr-a", "dr-b"], rubric())
+    return build(study, rows, ["dr-a", "dr-b"], rubric())
+
+
+@pytest.fixture
+def codes(engine: Engine, study: Engine, invited: dict[str, str]) -> dict[str, str]:
+    fill(engine, study)
+    return invited
 
 
 @pytest.fixture

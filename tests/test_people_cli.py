@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Engine
+from study_place import fill
 
 from data.queries import Outcome, check_code, person_by_code
 from data.schema import Role
@@ -74,6 +75,16 @@ def test_an_email_is_given_changed_and_taken_away(run: Run) -> None:
     assert "ward.example" not in run("list")[1]
 
 
+@pytest.fixture(scope="module")
+def two_people(study: Engine) -> Engine:
+    """Make a study once that knows two people."""
+    url = study.url.render_as_string(hide_password=False)
+    for added in (["dr-a"], ["dr-taken", "--email", "taken@ward.example"]):
+        with pytest.raises(SystemExit, match="0"):
+            main(["people", "add", *added, "--db", url])
+    return study
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -94,11 +105,11 @@ def test_an_email_is_given_changed_and_taken_away(run: Run) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said_and_changes_nothing(
-    run: Run, arguments: list[str], said: str
+    run: Run, engine: Engine, two_people: Engine, arguments: list[str], said: str
 ) -> None:
-    run("add", "dr-a")
-    run("add", "dr-taken", "--email", "taken@ward.example")
+    fill(engine, two_people)
     before = run("list")[1]
+    assert "dr-taken" in before
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert said in err

@@ -14,6 +14,7 @@ import pytest
 from rating_server import build, codes_of, message, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
+from study_place import fill
 
 from annotate import panes, sessions
 from annotate.replies import take_in
@@ -29,17 +30,20 @@ from data.store.settings import set_setting
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.fixture
-def codes(engine: Engine) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def invited(study: Engine) -> Person:
+    """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever.", reference="The reference."), row(2, "Has fever.")]
-    return build(engine, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
-
-
-@pytest.fixture
-def me(engine: Engine, codes: dict[str, str]) -> Person:
-    person = queries.person_by_code(engine, codes["dr-a"])
+    codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
+    person = queries.person_by_code(study, codes["dr-a"])
     assert person is not None
     return person
+
+
+@pytest.fixture
+def me(engine: Engine, study: Engine, invited: Person) -> Person:
+    fill(engine, study)
+    return invited
 
 
 @pytest.fixture
@@ -179,8 +183,9 @@ def test_a_clinician_without_assignments_is_told_so(
     study().dispose()
 
 
+@pytest.mark.usefixtures("me")
 def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in(
-    url: str, codes: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MEDJURY_DB", url)
     app = AppTest.from_file(str(ROOT / "annotate" / "app.py")).run(timeout=30)

@@ -1,14 +1,28 @@
 """The record: every act leaves an event, and nothing can be changed behind its back."""
 
 import pytest
+from small import RESPONSES
 from sqlalchemy import Engine, text
+from study_place import fill
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Conflict, NotAllowed
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
 from data.queries import next_task
 from data.queries.record import acts, locked_since, verify
 from data.rubric import read_rubric
-from data.store import Slot, add_rubric, assign, claim, invite, recuse, save_draft, submit
+from data.store import (
+    Slot,
+    add_rubric,
+    assign,
+    claim,
+    import_responses,
+    invite,
+    recuse,
+    save_draft,
+    submit,
+)
 from data.store.masks import MaskedText, mask_responses
 from data.store.record import lock, reopen, unblind
 
@@ -16,17 +30,27 @@ SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),), flags=("flag",))
 
 
-@pytest.fixture
-def rated(small_study: Engine) -> Engine:
+@pytest.fixture(scope="module")
+def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """Make a study with two ratings, one of them revised, a span and a flag."""
-    invite(small_study, ["dr_a", "dr_b"])
-    assign(small_study, [Slot("dr_a", n, n) for n in (1, 2)], seed=0, per_response=1)
+    path = tmp_path_factory.mktemp("made") / "responses.csv"
+    path.write_text(RESPONSES, "utf-8")
+    import_responses(study, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    invite(study, ["dr_a", "dr_b"])
+    assign(study, [Slot("dr_a", n, n) for n in (1, 2)], seed=0, per_response=1)
     for number in (1, 2):
-        task = next_task(small_study, 1)
+        task = next_task(study, 1)
         assert task is not None
-        submit(small_study, 1, task.card.code, REPLY, 5, seq=number)
-        submit(small_study, 1, task.card.code, Reply({**SCORES, "clarity": 1}), 5, seq=9)
-    return small_study
+        submit(study, 1, task.card.code, REPLY, 5, seq=number)
+        submit(study, 1, task.card.code, Reply({**SCORES, "clarity": 1}), 5, seq=9)
+    return study
+
+
+@pytest.fixture
+def rated(engine: Engine, made: Engine) -> Engine:
+    """Return a copy of the rated study that a test may change."""
+    fill(engine, made)
+    return engine
 
 
 def behind(engine: Engine, change: str) -> None:

@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from small import Run
+from small import RESPONSES, Run
 from sqlalchemy import Engine
+from study_place import fill
 
 from data.importers.redcap import forms, variable
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
 from data.queries.frames import ratings_frame
 from data.rubric import read_rubric
-from data.store import Slot, assign, invite
+from data.store import Slot, assign, import_responses, invite
 
 Rows = list[dict[str, str]]
 FORM = "rate_generic"
@@ -24,12 +27,22 @@ def table(path: Path) -> Rows:
         return list(csv.DictReader(file))
 
 
-@pytest.fixture
-def folder(run: Run, small_study: Engine, tmp_path: Path) -> Path:
-    """Export four readings of two clinicians and a hidden repeat for REDCap."""
-    invite(small_study, ["dr_a", "dr_b"])
+@pytest.fixture(scope="module")
+def assigned(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """Make a study once with four readings of two clinicians and a hidden repeat."""
+    path = tmp_path_factory.mktemp("made") / "responses.csv"
+    path.write_text(RESPONSES, "utf-8")
+    import_responses(study, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    invite(study, ["dr_a", "dr_b"])
     slots = [Slot("dr_a", 1, 1), Slot("dr_a", 2, 2), Slot("dr_a", 1, 3, pass_=1)]
-    assign(small_study, [*slots, Slot("dr_b", 3, 1), Slot("dr_b", 4, 2)], seed=0, per_response=1)
+    assign(study, [*slots, Slot("dr_b", 3, 1), Slot("dr_b", 4, 2)], seed=0, per_response=1)
+    return study
+
+
+@pytest.fixture
+def folder(run: Run, engine: Engine, assigned: Engine, tmp_path: Path) -> Path:
+    """Export a copy of it for REDCap."""
+    fill(engine, assigned)
     code, _, err = run("export", "--redcap", str(tmp_path / "redcap"))
     assert code == 0, err
     return tmp_path / "redcap"
@@ -107,12 +120,12 @@ def test_records_carry_random_codes_and_no_author_or_id(folder: Path) -> None:
 
 
 def test_the_raw_export_becomes_the_clinicians_ratings(
-    run: Run, small_study: Engine, raw: Rows, exported: Callable[[Rows], str]
+    run: Run, engine: Engine, raw: Rows, exported: Callable[[Rows], str]
 ) -> None:
     code, out, err = back(run, exported(raw))
     assert code == 0, err
     assert "15 ratings imported" in out
-    found = ratings_frame(small_study)
+    found = ratings_frame(engine)
     assert sorted(set(zip(found["rater"], found["response_id"], found["pass_"], strict=True))) == [
         *(("dr_a", "r11", 0), ("dr_a", "r11", 1), ("dr_a", "r12", 0)),
         *(("dr_b", "r21", 0), ("dr_b", "r22", 0)),
@@ -180,7 +193,7 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_what_is_no_raw_export_of_this_study_is_refused_with_one_message(
-    run: Run, small_study: Engine, raw: Rows, exported: Callable[[Rows], str], what: str
+    run: Run, engine: Engine, raw: Rows, exported: Callable[[Rows], str], what: str
 ) -> None:
     change, said = WRONG[what]
     change(raw)
@@ -188,7 +201,7 @@ def test_what_is_no_raw_export_of_this_study_is_refused_with_one_message(
     assert (code, len(err.strip().splitlines())) == (2, 1)
     assert said in err
     assert "fever" not in err
-    assert ratings_frame(small_study).empty
+    assert ratings_frame(engine).empty
 
 
 def test_without_open_readings_there_is_nothing_to_rate(

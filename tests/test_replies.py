@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from rating_server import FULL, build, codes_of, message, row, rubric, scores_of
 from sqlalchemy import Engine
+from study_place import fill
 
 from annotate import replies
 from annotate.replies import Answer, form_data, take_in
@@ -19,13 +20,20 @@ from data.store.record import lock
 from data.store.settings import set_setting
 
 
-@pytest.fixture
-def me(engine: Engine) -> Person:
+@pytest.fixture(scope="module")
+def invited(study: Engine) -> Person:
+    """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever."), row(2, "Has fever.")]
-    codes = build(engine, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
-    person = queries.person_by_code(engine, codes["dr-a"])
+    codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
+    person = queries.person_by_code(study, codes["dr-a"])
     assert person is not None
     return person
+
+
+@pytest.fixture
+def me(engine: Engine, study: Engine, invited: Person) -> Person:
+    fill(engine, study)
+    return invited
 
 
 def test_an_older_message_never_overwrites_a_newer_one(engine: Engine, me: Person) -> None:

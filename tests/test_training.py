@@ -7,11 +7,13 @@ import pytest
 from rating_server import FULL, build, row, rubric, scores_of
 from sqlalchemy import Engine, text
 from sqlmodel import Session, col, select
+from study_place import StudyIn, fill
 
 from annotate import lessons
 from annotate.practice import take_in
 from data import training
 from data.card import Card, Reply
+from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
 from data.importers.experts import ExpertFile
 from data.importers.ratings import RatingFile
@@ -41,12 +43,20 @@ LONG = "response_id,criterion,score,why\n" + "".join(
 )
 
 
-@pytest.fixture
-def study(engine: Engine) -> Engine:
-    """Two training responses, and two that dr-a and dr-b are to rate."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engine:
+    """Make the study once that each test has a copy of."""
+    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
     trained = [row(n + 7, f"Practice {n}.", response_id=f"train-{n}") for n in (1, 2)]
     import_responses(engine, trained, lambda _: rubric(name="rubric_hidden"))
     build(engine, [row(1, "Real 1."), row(2, "Real 2.")], ["dr-a", "dr-b"], rubric())
+    return engine
+
+
+@pytest.fixture
+def study(engine: Engine, made: Engine) -> Engine:
+    """Two training responses, and two that dr-a and dr-b are to rate."""
+    fill(engine, made)
     return engine
 
 
