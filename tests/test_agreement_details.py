@@ -1,15 +1,21 @@
 """`medjury calibrate --details`: every section is told and written, and the ledger is kept."""
 
 import json
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small import Run
 from sqlalchemy import Engine
+from study_place import StudyIn, fill
 
+from data.database import open_study
 from data.queries.ledger import tried
-from medjury.agreement_cells import bounds, probability
-from medjury.agreement_notes import told
+from medjury import main
 from medjury.agreement_sections import SECTIONS
 
 RATERS = ("dr-a", "dr-b", "dr-c")
@@ -17,9 +23,10 @@ JURORS = ("gpt", "llama", "claude")
 CRITERIA = ("accuracy", "completeness", "clarity")
 
 
-@pytest.fixture
-def rated(run: Run, tmp_path: Path) -> None:
-    """Make a study of 30 instances with three clinicians and three jurors."""
+@pytest.fixture(scope="module")
+def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """Make a study of 30 instances with three clinicians and three jurors once."""
+    folder = tmp_path_factory.mktemp("made")
     rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
     rows += [f"i{n},visits,Pain.,Write.,Word.,r{n},m{n % 3},Word {'more ' * n}" for n in range(30)]
     scores = ["response_id,rater,kind,criterion,score"]
@@ -30,19 +37,56 @@ def rated(run: Run, tmp_path: Path) -> None:
                 score = 1 + (n * (3 + place % 2) + step + place) % 5
                 scores.append(f"r{n},{name},{kind},{criterion},{score}")
     for name, lines, command in (("r.csv", rows, "import"), ("s.csv", scores, "ratings")):
-        (tmp_path / name).write_text("\n".join(lines))
-        assert run(command, str(tmp_path / name))[0] == 0
-    assert run("measure", "rouge-l")[0] == 0
+        (folder / name).write_text("\n".join(lines))
+        ran(study, command, str(folder / name))
+    ran(study, "measure", "rouge-l")
+    return study
 
 
-@pytest.mark.usefixtures("rated")
-def test_every_section_is_printed_and_written(run: Run, tmp_path: Path) -> None:
-    to = tmp_path / "d.json"
-    code, out, _ = run("calibrate", "--details", "--reps", "50", "--json", str(to))
-    assert code == 0
+def ran(engine: Engine, *arguments: str) -> str:
+    """Run a command on a study to its good end and return what it printed."""
+    url = engine.url.render_as_string(hide_password=False)
+    with redirect_stdout(StringIO()) as out, pytest.raises(SystemExit) as ended:
+        main(["--db", url, *arguments])
+    assert not ended.value.code
+    return out.getvalue()
+
+
+@pytest.fixture
+def rated(engine: Engine, made: Engine) -> None:
+    """Make the test's study a copy of it."""
+    fill(engine, made)
+
+
+@dataclass(frozen=True)
+class Details:
+    """What `calibrate --details` printed and wrote."""
+
+    out: str
+    written: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def shown(
+    made: Engine, tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn
+) -> Iterator[Details]:
+    """Run the command once, on a copy, for all tests that only read what it says."""
+    folder = tmp_path_factory.mktemp("shown")
+    looked, to = open_study(study_in(folder), create=True), folder / "d.json"
+    fill(looked, made)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", "100")
+        patch.setenv("TERM", "xterm")
+        out = ran(looked, "calibrate", "--details", "--reps", "50", "--json", str(to))
+    yield Details(out, json.loads(to.read_text()))
+    looked.dispose()
+
+
+def test_every_section_is_printed_and_written(shown: Details) -> None:
+    out = shown.out
     assert "50 resamples, seed 0: too few resamples for an interval" in out
     assert "Terms: advantage is" in out
-    found = json.loads(to.read_text())["details"]
+    found = shown.written["details"]
     assert set(found) == set(SECTIONS)
     for name, section in SECTIONS.items():
         assert found[name], name
@@ -58,7 +102,7 @@ def test_without_the_option_nothing_of_it_is_written(run: Run, tmp_path: Path) -
 
 @pytest.mark.usefixtures("rated")
 def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
-    run: Run, tmp_path: Path
+    run: Run, shown: Details, tmp_path: Path
 ) -> None:
     """A benchmark's own figures do not depend on what else the study holds."""
     rows = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
@@ -70,8 +114,7 @@ def test_the_details_of_one_benchmark_are_those_of_a_study_of_it_alone(
             scores += [f"l{n},{name},{kind},{one},{1 + (n + place) % 5}" for one in CRITERIA]
     to = tmp_path / "d.json"
     asked = ("calibrate", "--details", "--reps", "50", "--json", str(to))
-    assert run(*asked)[0] == 0
-    alone = json.loads(to.read_text())
+    alone = shown.written
     for name, lines, command in (("r2.csv", rows, "import"), ("s2.csv", scores, "ratings")):
         (tmp_path / name).write_text("\n".join(lines))
         assert run(command, str(tmp_path / name))[0] == 0
@@ -116,10 +159,8 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_raises_the_corrected_p(
     assert run("verify")[0] == 0
 
 
-@pytest.mark.usefixtures("rated")
-def test_a_notes_raters_are_named_once(run: Run) -> None:
-    _, out, _ = run("calibrate", "--details", "--reps", "50")
-    for line in out.splitlines():
+def test_a_notes_raters_are_named_once(shown: Details) -> None:
+    for line in shown.out.splitlines():
         names = [one.strip() for one in line.partition(": ")[0].split(",")]
         assert len(names) == len(set(names)), line
 
@@ -153,70 +194,25 @@ def test_a_section_without_a_figure_is_one_line_with_the_reason(run: Run) -> Non
     assert "too few resamples" not in out
 
 
-@pytest.mark.usefixtures("rated")
-def test_scorers_that_miss_nothing_are_named_in_one_line(run: Run) -> None:
-    _, out, _ = run("calibrate", "--details", "--reps", "50")
-    (line,) = [one for one in out.splitlines() if "nothing missing" in one]
+def test_scorers_that_miss_nothing_are_named_in_one_line(shown: Details) -> None:
+    (line,) = [one for one in shown.out.splitlines() if "nothing missing" in one]
     assert line.startswith("visits: nothing missing: jury, claude, gpt, llama")
-    assert "worst to best" not in out
+    assert "worst to best" not in shown.out
 
 
-@pytest.mark.usefixtures("rated")
-def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody(run: Run) -> None:
-    _, out, _ = run("calibrate", "--details", "--reps", "50")
+def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody(
+    shown: Details,
+) -> None:
+    out = shown.out
     assert "no leave to replace one" in out
     assert "epsilon 0.2; a winning rate of 0.5 is the pass mark; a tie counts" in out
     assert "stand in for" not in out
 
 
-def test_a_p_is_never_shown_as_0() -> None:
-    shown = [probability("p")({"p": p}) for p in (None, 0.00049, 0.0009, 0.001, 0.25)]
-    assert shown == ["-", "<0.001", "<0.001", "0.001", "0.250"]
-
-
-def test_a_lower_bound_that_does_not_exist_is_told_in_its_cell() -> None:
-    shown = [
-        bounds({"icc_lowest": low, "icc_highest": high})
-        for low, high in ((None, None), (None, 0.9), (-1.0, 0.9))
-    ]
-    assert shown == ["-", "no bound to 0.90", "-1.00 to 0.90"]
-
-
-def test_a_note_on_one_criterion_says_which() -> None:
-    rows = [
-        {"scorer": name, "on": criterion, "note": note}
-        for name, criterion, note in (
-            ("j1", "accuracy", "few; own"),
-            ("j2", "accuracy", "few"),
-            ("j1", "clarity", "all"),
-            ("j2", "clarity", "all; only here"),
-        )
-    ]
-    assert told(rows) == [
-        "accuracy: few",
-        "j1 (accuracy): own",
-        "clarity: all",
-        "j2 (clarity): only here",
-    ]
-
-
-def test_what_holds_for_a_whole_table_comes_last_and_under_no_name() -> None:
-    few = "fewer than 20 instances: the interval is too narrow to trust"
-    analysed = "8 of 9 responses are analysed: the others have no complete reading by a clinician"
-    rows = [
-        {"scorer": "dr-a", "note": f"{few}; {analysed}; simulated raters: j1"},
-        {"scorer": "dr-b", "note": f"stricter; {analysed}"},
-    ]
-    assert told(rows) == [
-        "dr-b: stricter",
-        f"{few} (dr-a)",
-        analysed,
-        "simulated raters: j1",
-    ]
-
-
 @pytest.mark.usefixtures("rated")
-def test_families_of_imported_jurors_are_the_panels(run: Run, tmp_path: Path) -> None:
+def test_families_of_imported_jurors_are_the_panels(
+    run: Run, shown: Details, tmp_path: Path
+) -> None:
     panel = ['name = "imported"']
     for name, family in (("gpt", "gpt"), ("llama", "llama"), ("claude", "claude")):
         panel += ["[[juror]]", f'name = "{name}"', f'family = "{family}"', 'model = "x"']
@@ -230,7 +226,7 @@ def test_families_of_imported_jurors_are_the_panels(run: Run, tmp_path: Path) ->
         rows: list[dict[str, object]] = json.loads(to.read_text())["details"]["self_preference"]
         return rows
 
-    for row in preferences():
+    for row in shown.written["details"]["self_preference"]:
         said = "undefined: imported, no family is stored: --panel names families"
         assert str(row["note"]).startswith(said)
     named = preferences("--panel", str(tmp_path / "panel.toml"))
