@@ -1,0 +1,93 @@
+"""`medjury calibrate` with a place to write a report to: what is written, recorded and refused."""
+
+from pathlib import Path
+
+import pytest
+from report_study import AUTHOR, rated
+from small import Run
+from sqlalchemy import Engine
+from study_place import StudyIn, fill
+
+from data.database import open_study
+from data.queries.ledger import tried
+from medjury import main
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Engine:
+    """Make the study once that the tests of the command have copies of."""
+    folder = tmp_path_factory.mktemp("filled")
+    engine = open_study(study_in(folder), create=True)
+    url = engine.url.render_as_string(hide_password=False)
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as ended:
+            main(["--db", url, *arguments])
+        return int(str(ended.value.code or 0)), "", ""
+
+    rated(call, folder)
+    return engine
+
+
+@pytest.fixture
+def copied(engine: Engine, filled: Engine) -> None:
+    fill(engine, filled)
+
+
+@pytest.mark.usefixtures("copied")
+def test_all_four_reports_are_written_and_name_no_author_and_no_text(
+    run: Run, tmp_path: Path
+) -> None:
+    places = {name: tmp_path / f"report.{name}" for name in ("html", "markdown", "csv", "latex")}
+    options = [part for name, to in places.items() for part in (f"--{name}", str(to))]
+    code, out, _ = run("calibrate", "--reps", "50", *options)
+    assert code == 0
+    for name, to in places.items():
+        text = to.read_text("utf-8")
+        assert f"{name} report: {to}" in out.replace("\n", "")
+        assert AUTHOR not in text
+        assert "Secret" not in text
+        assert "gpt" in text
+    assert list(tmp_path.glob("*.part")) == []
+
+
+@pytest.mark.usefixtures("copied")
+def test_every_criterion_on_the_page_stands_in_the_ledger_before_p_is_corrected(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    assert run("calibrate", "--reps", "50", "--html", str(tmp_path / "r.html"))[0] == 0
+    entries = {one.criterion: one for one in tried(engine)}
+    assert set(entries) == {"", "accuracy", "completeness", "clarity"}
+    assert len({one.fingerprint for one in entries.values()}) == 1
+    text = (tmp_path / "r.html").read_text()
+    assert "corrected for 5 comparisons" in text  # two jurors here, three criteria
+    assert entries[""].fingerprint in text
+    assert run("verify")[0] == 0
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_report_tells_when_the_blind_was_lifted(run: Run, tmp_path: Path) -> None:
+    assert run("unblind", "--reason", "to <see>")[0] == 0
+    assert run("calibrate", "--reps", "20", "--html", str(tmp_path / "r.html"))[0] == 0
+    assert "to &lt;see&gt;" in (tmp_path / "r.html").read_text()
+
+
+@pytest.mark.usefixtures("copied")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--html", "nowhere/r.html"], "--html nowhere/r.html: not a file in a folder that exists"),
+        (["--csv", "-"], "--csv -: not a file"),
+        (["--csv", "{here}/a", "--latex", "{here}/a"], "--csv is to be written there"),
+        (["--json", "{here}/a", "--html", "{here}/a"], "--json is to be written there"),
+    ],
+)
+def test_a_place_that_cannot_be_written_to_is_refused_before_any_work(
+    run: Run, engine: Engine, tmp_path: Path, options: list[str], words: str
+) -> None:
+    before = len(tried(engine))
+    code, _, told = run("calibrate", *(one.format(here=tmp_path) for one in options))
+    assert code == 2
+    assert words in told
+    assert len(tried(engine)) == before
+    assert not (tmp_path / "a").exists()
