@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection, Engine, event, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import SQLAlchemyError
 
 from data.address import shown
 from data.database import told
@@ -100,14 +100,19 @@ class _ServersLock:
             waiting()
             self._line.execute(text("SELECT pg_advisory_lock(:key)"), KEY)
         self._newest = self._line.execute(NEWEST).one()
+        self._is_overtaken = False  # for good: what waits to be stored comes after the refusal
 
     def see(self, connection: Connection) -> None:
         """Raise Conflict if another run took the lock, and be it for a while, since it was lost."""
-        if not _writes(connection) or self._is_held():
+        if not _writes(connection):
             return
-        self._line, lost = self._engine.connect(), self._line
-        lost.close()
-        if not self._take() or connection.execute(NEWEST).one() != self._newest:
+        if not self._is_overtaken and not self._is_held():
+            self._line, lost = self._engine.connect(), self._line
+            lost.close()
+            self._is_overtaken = (
+                not self._take() or connection.execute(NEWEST).one() != self._newest
+            )
+        if self._is_overtaken:
             raise Conflict(
                 f"study {shown(self._engine.url)}: while its server restarted another jury run "
                 "began, so this one has stopped; what was stored stays. Wait until that one ends, "
@@ -121,7 +126,7 @@ class _ServersLock:
 
     def leave(self) -> None:
         """Let go of the lock; where the connection is lost so is the lock."""
-        with suppress(DBAPIError):
+        with suppress(SQLAlchemyError):  # of a line once lost it has a class of its own
             self._line.execute(text("SELECT pg_advisory_unlock(:key)"), KEY)
         self._line.close()
 
@@ -133,7 +138,7 @@ class _ServersLock:
         """Return whether the connection that holds the lock still stands."""
         try:
             self._line.execute(text("SELECT 1"))
-        except DBAPIError:
+        except SQLAlchemyError:
             return False
         return True
 

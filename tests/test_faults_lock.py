@@ -6,15 +6,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, create_engine, text
 from stub_llm import Do, Seen, Stub
 from test_faults_server import Database, killable
 from test_jury_run import attempts, many, panel_at
 from test_jury_run import run as run_jury
 
 from data.card import Reply
-from data.database import open_study
-from data.errors import Conflict
+from data.database import open_study, transaction
+from data.errors import Conflict, NoStudy
 from data.queries.record import verify
 from data.rubric import read_rubric
 from data.schema import Status
@@ -24,6 +24,9 @@ from jury.alone import KEY, alone
 from jury.panel import Panel
 
 RESPONSES = 10
+END_LOCKS = text(  # ends whoever holds a study's lock, and waits until they are gone
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +86,47 @@ def test_a_jury_run_stops_if_another_began_while_its_server_restarted(
     assert set(Counter(one.response for one in attempts(study)).values()) == {1}
 
 
+def test_an_overtaken_run_stores_nothing_of_what_waits_behind_the_first_refusal(
+    database: Database, study: Engine
+) -> None:
+    other = open_study(study.url)
+    with ExitStack() as held, alone(study):
+        database.restart()
+        held.enter_context(alone(other))
+        for _ in range(2):
+            with pytest.raises(Conflict):
+                begin_to_write(study)
+        held.close()
+        with pytest.raises(Conflict):
+            begin_to_write(study)
+        begin_to_write(other)
+    other.dispose()
+
+
+def test_a_lock_that_cannot_be_taken_again_for_want_of_connections_is_told_in_words(
+    database: Database,
+) -> None:
+    address = database.another("crowded")
+    owner = create_engine(address, isolation_level="AUTOCOMMIT")
+    with owner.connect() as line:
+        line.execute(text("CREATE ROLE ward LOGIN CONNECTION LIMIT 2"))
+        line.execute(text("ALTER DATABASE crowded OWNER TO ward"))
+    study = open_study(address.replace("postgres@", "ward@"), create=True)
+    other = create_engine(study.url)
+
+    def crowded() -> None:
+        with alone(study), owner.connect() as line:
+            begin_to_write(study)  # on a connection that stands ready from now on
+            line.execute(END_LOCKS)
+            with other.connect():
+                begin_to_write(study)
+
+    with pytest.raises(NoStudy, match="close some, or try again later"):
+        crowded()
+    for one in (study, other, owner):
+        one.dispose()
+
+
 @contextmanager
 def asked_one_by_one(
     study: Engine, folder: Path, between: Callable[[int], None]
@@ -100,6 +144,12 @@ def asked_one_by_one(
     many(study, put, RESPONSES)
     with Stub(answer) as stub:
         yield panel_at(stub)
+
+
+def begin_to_write(study: Engine) -> None:
+    """Open a transaction that writes."""
+    with transaction(study) as session:
+        session.execute(text("SELECT 1"))
 
 
 def is_free(study: Engine) -> bool:
