@@ -5,7 +5,8 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -60,11 +61,23 @@ def _for_analysis(engine: Engine) -> list[File]:
 
 def write_folder(folder: Path, files: Sequence[File]) -> Iterator[tuple[str, int]]:
     """Write the files into a folder that is there; yield each name with its number of rows."""
-    for one in files:
-        path = folder / one.name
-        path.parent.mkdir(exist_ok=True)
-        yield one.name, write_csv(path, one.columns, one.rows)
+    with _released(files):
+        for one in files:
+            path = folder / one.name
+            path.parent.mkdir(exist_ok=True)
+            yield one.name, write_csv(path, one.columns, one.rows)
     _write_text(folder / "data_dictionary.md", _page(files))
+
+
+@contextmanager
+def _released(files: Sequence[File]) -> Iterator[None]:
+    """Let go of the study in the end, also where a file was not written to its end."""
+    try:
+        yield
+    finally:
+        for one in files:
+            if isinstance(one.rows, Generator):
+                one.rows.close()
 
 
 def write_package(engine: Engine, path: Path, authors: str, files: Sequence[File]) -> int:
@@ -78,7 +91,7 @@ def write_package(engine: Engine, path: Path, authors: str, files: Sequence[File
     said = about(engine, authors, version("medjury"))
     listed: dict[str, dict[str, Any]] = {}
     try:
-        with whole_file(path) as part:
+        with _released(files), whole_file(path) as part:
             with zipfile.ZipFile(part, "x", zipfile.ZIP_DEFLATED) as archive:
                 for one in files:
                     listed[one.name] = _pack(archive, one)

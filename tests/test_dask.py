@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import sqlite3
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,8 @@ import numpy as np
 import pytest
 from dask_place import Place, dask_place
 from small import Run
+from sqlalchemy import create_engine, text
+from study_place import StudyIn, copy_study
 from test_dask_tls import certified, dask_reads
 
 from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
@@ -22,6 +23,10 @@ from medjury.elsewhere_tasks import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130
+METRICS = (
+    "select response, criterion, score, comment from rating join rater on rater.id = rating.rater "
+    "where lower(rater.kind) = 'metric' order by 1, 2, 4"
+)
 SHIPPED = ("annotate", "calibration", "data", "jury", "medjury")
 
 
@@ -35,7 +40,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
     """Make a study on two benchmarks: three clinicians, three jurors, references; one score is lost."""
     folder = tmp_path_factory.mktemp("study")
     random = np.random.default_rng(0)
@@ -51,26 +56,20 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             kind = "clinician" if rater.startswith("dr") else "juror"
             if (n, rater) != (3, "gamma"):
                 scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, text in (("import", lines), ("ratings", scores)):
+    for command, rows in (("import", lines), ("ratings", scores)):
         file = folder / f"{command}.csv"
-        file.write_text("\n".join(text))
+        file.write_text("\n".join(rows))
         with pytest.raises(SystemExit) as ended:
-            main(["--db", f"sqlite:///{folder / 'study.db'}", command, str(file)])
+            main(["--db", study_in(folder), command, str(file)])
         assert not ended.value.code
-    return folder / "study.db"
+    return study_in(folder)
 
 
 @pytest.fixture
-def study(run: Run, filled: Path, tmp_path: Path) -> Run:
+def study(run: Run, filled: str, url: str) -> Run:
     """Return what runs a command on a copy of the filled study."""
-    again(filled, tmp_path)
+    copy_study(filled, url)
     return run
-
-
-def again(filled: Path, folder: Path) -> None:
-    """Lay the filled study anew: a command leaves its comparisons in the ledger."""
-    with sqlite3.connect(filled) as source, sqlite3.connect(folder / "study.db") as copy:
-        source.backup(copy)
 
 
 def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
@@ -98,34 +97,29 @@ def test_lots_of_resamples_are_the_same_whoever_draws_them() -> None:
     ],
 )
 def test_the_json_is_that_of_this_machine_byte_for_byte(
-    place: Place, study: Run, filled: Path, tmp_path: Path, command: tuple[str, ...]
+    place: Place, study: Run, filled: str, url: str, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     place.ready(2)
     here, there = tmp_path / "here.json", tmp_path / "there.json"
     assert study(*command, "--json", str(here))[0] == 0
-    again(filled, tmp_path)
+    copy_study(filled, url)  # a command leaves its comparisons in the ledger
     code, out, err = study(*command, "--on", place.address, "--json", str(there))
     assert (code, "sent to 2 workers on 127.0.0.1" in out) == (0, True), err
     assert there.read_bytes() == here.read_bytes()
 
 
-def test_metrics_are_those_of_this_machine(
-    place: Place, study: Run, filled: Path, tmp_path: Path
-) -> None:
+def test_metrics_are_those_of_this_machine(place: Place, study: Run, filled: str, url: str) -> None:
     place.ready(2)
     kept = []
     for where in ((), ("--on", place.address)):
-        again(filled, tmp_path)
+        copy_study(filled, url)
         code, out, err = study("measure", *where)
         assert (code, out.count(f"scored {RESPONSES} of {RESPONSES}")) == (0, 2), err
         assert ("texts of the responses and references are sent to 2" in out) == bool(where)
-        with sqlite3.connect(tmp_path / "study.db") as database:
-            rows = "select response, criterion, score, comment from rating join rater"
-            kept.append(
-                database.execute(
-                    f"{rows} on rater.id = rating.rater where rater.kind = 'metric' order by 1, 4"
-                ).fetchall()
-            )
+        engine = create_engine(url)
+        with engine.connect() as connection:
+            kept.append(connection.execute(text(METRICS)).fetchall())
+        engine.dispose()
     assert len(kept[0]) == 2 * RESPONSES
     assert kept[0] == kept[1]
 

@@ -147,8 +147,9 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
 
 
 def _rows(engine: Engine, query: Select[Any]) -> Iterator[Cells]:
-    with reading(engine) as session:
-        yield from map(tuple, session.execute(query.execution_options(yield_per=PAGE)))
+    paged = query.execution_options(yield_per=PAGE)
+    with reading(engine) as session, session.execute(paged) as found:
+        yield from map(tuple, found)
 
 
 def _columns(*columns: Any) -> Select[Any]:

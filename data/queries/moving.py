@@ -41,9 +41,9 @@ class Content:
 def pages(session: Session, table: DbTable) -> Iterator[list[Row]]:
     """Yield all rows of a table that a copy has, some at a time, in the order of their keys."""
     query = select_columns(table).where(_copied(table)).order_by(*table.primary_key)
-    found = session.execute(query.execution_options(yield_per=PAGE))
-    for page in found.mappings().partitions():
-        yield [dict(one) for one in page]
+    with session.execute(query.execution_options(yield_per=PAGE)) as found:
+        for page in found.mappings().partitions():
+            yield [dict(one) for one in page]
 
 
 def content(session: Session, table: DbTable) -> Content:

@@ -104,8 +104,9 @@ def _kept_settings(engine: Engine) -> list[str]:
 def _written(engine: Engine, table: str, query: Any) -> Iterator[Cells]:
     """Yield the rows of a query as cells."""
     allowed = [missing for _, missing in columns(table).values()]
-    with reading(engine) as session:
-        for one in session.execute(query.execution_options(yield_per=PAGE)):
+    paged = query.execution_options(yield_per=PAGE)
+    with reading(engine) as session, session.execute(paged) as found:
+        for one in found:
             yield _cells(one, allowed)
 
 
