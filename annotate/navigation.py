@@ -119,7 +119,7 @@ def run() -> None:
         st.navigation(mine, position="top" if len(mine) > 1 else "hidden").run()
     except NoStudy:
         st.html(panes.style())
-        st.html(f'<div class="mj-away">{panes.note("Not reachable", UNREACHABLE)}</div>')
+        st.html(panes.note("Not reachable", UNREACHABLE))
         _again([])
     except MedjuryError:
         st.html(panes.style())

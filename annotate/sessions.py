@@ -79,6 +79,8 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     found = _read(engine, token)
     if found is None:
         return None
+    if not sightings.alive(found[1]):  # first: what a page asks while the study is away is use too
+        return None
     sightings.hear(engine)
     if not sightings.alive(found[1]):
         return None

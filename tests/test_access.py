@@ -16,7 +16,7 @@ from annotate.sessions import IDLE_SECONDS, Sightings
 from annotate.throttle import PER_ADDRESS, Throttle
 from data import queries, store
 from data.database import open_study, transaction
-from data.errors import BadInput, Conflict, NotAllowed, Unknown
+from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries import Outcome, check_code, people, person_by_code
 from data.queries.record import acts, verify
@@ -120,6 +120,27 @@ def test_a_session_ends_after_an_hour_without_use_and_when_signed_out(engine: En
     time[0] += IDLE_SECONDS + 1
     assert sessions.owner(engine, token, seen) is None
     assert sessions.owner(engine, token, seen) is None
+
+
+def test_a_page_that_asks_again_while_the_study_is_away_keeps_its_session(
+    engine: Engine, study_file: Path
+) -> None:
+    time = [0.0]
+    seen = Sightings(lambda: time[0])
+    person = entered(engine, added(engine, "dr-a"))
+    token = sessions.issue(engine, person)
+    assert sessions.owner(engine, token, seen) == person
+    engine.dispose()
+    away = study_file.rename(study_file.with_name("away.db"))
+    for _ in range(3):
+        time[0] += IDLE_SECONDS - 1
+        with pytest.raises(NoStudy):
+            sessions.owner(engine, token, seen)
+        engine.dispose()
+        study_file.unlink()  # SQLite has begun an empty one
+    away.rename(study_file)
+    time[0] += IDLE_SECONDS - 1
+    assert sessions.owner(engine, token, seen) == person
 
 
 def test_signing_out_holds_at_other_servers_and_after_a_restart(engine: Engine) -> None:

@@ -6,7 +6,7 @@
 const DRAFTS = "/draft";
 const PATIENCE_MS = 8000;
 const MOST_AFTER_LEAVING = 20_000; // a browser sends little once its page is gone
-const AWAY = ".mj-away"; // the page that says, in place of the form, that the study is away
+const NOTE = ".mj-note"; // a page that is only a message, in place of the form
 const LEFT = new Map(); // code -> what was entered and not answered when its form was taken away
 
 async function keepDraft(life, told) {
@@ -26,7 +26,7 @@ async function tellPage(life, told) {
 }
 
 function missed(life) {
-  life.entry.away = true;
+  life.entry.away = !isSaved(life.entry); // a later message may have been answered before
   life.refresh();
 }
 
@@ -79,5 +79,5 @@ function takenUp(data) {
 }
 
 window.addEventListener("beforeunload", (event) => {
-  if (LEFT.size > 0 && document.querySelector(AWAY)) event.preventDefault();
+  if (LEFT.size > 0 && document.querySelector(NOTE)) event.preventDefault();
 });
