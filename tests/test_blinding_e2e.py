@@ -127,7 +127,11 @@ def test_hostile_text_is_shown_verbatim_and_reaches_no_host(
     page.evaluate(ANOTHER_PICTURE)
     # Control characters have no glyph: their Unicode pictures stand for them.
     shown = HOSTILE.replace("\x07", "\u2407").replace("\x1b", "\u241b")
-    for name, text in (("response", shown + "\u2400end"), ("source", shown), ("task", shown)):
+    for name, text in (
+        ("response", shown + NUL.replace("\x00", "\u2400") + "end"),
+        ("source", shown),
+        ("task", shown),
+    ):
         pane = page.locator(f".mj-{name} .mj-text")
         assert pane.evaluate("pane => pane.textContent") == text
         assert pane.locator("*").count() == 0
