@@ -140,6 +140,7 @@ def test_a_click_on_a_response_leads_to_the_workbench(
     page.context.close()
 
 
+@pytest.mark.slow  # CI has 15 minutes
 def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
     browser: Browser, served: tuple[Server, str]
 ) -> None:
@@ -172,7 +173,7 @@ def test_back_and_forward_step_through_the_views_and_what_was_chosen_in_them(
     page.context.close()
 
 
-@pytest.mark.parametrize("size", [*SIZES])
+@pytest.mark.parametrize("size", ["laptop", pytest.param("tablet", marks=pytest.mark.slow)])
 def test_no_view_of_agreement_breaks_wcag_22_aa(
     size: str, browser: Browser, served: tuple[Server, str], axe: str
 ) -> None:

@@ -91,6 +91,7 @@ def stays_open(page: Page) -> None:
     expect(told).to_be_visible()
 
 
+@pytest.mark.slow  # CI has 15 minutes; test_whole_study_e2e runs a jury too
 def test_a_jury_is_chosen_tried_priced_run_watched_stopped_and_taken_up_again(
     browser: Browser, server: Server, study: Engine, codes: dict[str, str], stub: Stub, axe: str
 ) -> None:

@@ -65,6 +65,7 @@ def server(engine: Engine) -> Iterator[Server]:
 
 
 @pytest.mark.usefixtures("watched")
+@pytest.mark.slow  # CI has 15 minutes
 def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
 ) -> None:
