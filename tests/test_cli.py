@@ -70,6 +70,7 @@ def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[str, s
     assert paper != published
 
 
+@pytest.mark.slow  # CI has 15 minutes
 def test_the_demo_again_renews_the_guests_code_and_changes_nothing_else(
     run: Run, demo: tuple[str, str]
 ) -> None:

@@ -17,6 +17,7 @@ VIEWS = ("Agreement for money", "Two juries", "Ledger", "Ranking")
 axe, served = room.axe, agreement.served
 
 
+@pytest.mark.slow  # CI has 15 minutes
 def test_juries_are_ranked_sorted_compared_and_counted(
     browser: Browser, served: tuple[Server, str], study: Engine, axe: str
 ) -> None:

@@ -57,6 +57,7 @@ def scrolled_in_its_box(page: Page) -> dict[str, bool]:
 
 
 @pytest.mark.usefixtures("rated")
+@pytest.mark.slow  # CI has 15 minutes
 def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     browser: Browser, server: Server, codes: dict[Role, str], engine: Engine, axe: str
 ) -> None:
