@@ -10,15 +10,11 @@ import pytest
 import study_place
 from playwright.sync_api import Browser, BrowserContext, Page
 from rating_server import Server, chromium, new_context, serving
-from small import RESPONSES, Run
+from small import Run, import_small
 from sqlalchemy import Engine
 from study_place import StudyIn
 
 from data.database import open_study
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
-from data.rubric import read_rubric
-from data.store import import_responses
 from medjury import (
     main,
     output,  # noqa: F401 rich reads COLUMNS once: before any test sets it
@@ -107,10 +103,9 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
-def small_study(engine: Engine, write: Callable[[str, str], Path]) -> Engine:
+def small_study(engine: Engine, tmp_path: Path) -> Engine:
     """Two instances of one benchmark on the generic rubric, two responses each."""
-    rows = ResponseFile(TableFile(write("responses.csv", RESPONSES)))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    import_small(engine, tmp_path)
     return engine
 
 

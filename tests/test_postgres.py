@@ -3,13 +3,13 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import postgres
 import pytest
-from small import RESPONSES
+from small import import_small
 from sqlalchemy import Engine, create_engine, inspect, make_url, text
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import NullPool
@@ -18,13 +18,10 @@ from data import database
 from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, NoStudy
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.queries import next_task
 from data.queries.record import verify
-from data.rubric import read_rubric
 from data.schema import Setting
-from data.store import Slot, assign, claim, import_responses, invite, submit
+from data.store import Slot, assign, claim, invite, submit
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 CLINICIANS = [f"dr_{n}" for n in range(6)]
@@ -36,11 +33,10 @@ def server() -> str:
 
 
 @pytest.fixture
-def ward(server: str, write: Callable[[str, str], Path]) -> Iterator[Engine]:
+def ward(server: str, tmp_path: Path) -> Iterator[Engine]:
     """Return a study on the server: four responses, and clinicians at the door."""
     engine = open_study(server, create=True)
-    rows = ResponseFile(TableFile(write("responses.csv", RESPONSES)))
-    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    import_small(engine, tmp_path)
     invite(engine, CLINICIANS)
     yield engine
     engine.dispose()

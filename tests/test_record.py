@@ -1,14 +1,12 @@
 """The record: every act leaves an event, and nothing can be changed behind its back."""
 
 import pytest
-from small import RESPONSES
+from small import import_small
 from sqlalchemy import Engine, text
 from study_place import fill
 
 from data.card import Marked, Reply
 from data.errors import BadInput, Conflict, NotAllowed
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.queries import next_task
 from data.queries.record import acts, locked_since, verify
 from data.rubric import read_rubric
@@ -17,7 +15,6 @@ from data.store import (
     add_rubric,
     assign,
     claim,
-    import_responses,
     invite,
     recuse,
     save_draft,
@@ -33,9 +30,7 @@ REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),)
 @pytest.fixture(scope="module")
 def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """Make a study with two ratings, one of them revised, a span and a flag."""
-    path = tmp_path_factory.mktemp("made") / "responses.csv"
-    path.write_text(RESPONSES, "utf-8")
-    import_responses(study, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    import_small(study, tmp_path_factory.mktemp("made"))
     invite(study, ["dr_a", "dr_b"])
     assign(study, [Slot("dr_a", n, n) for n in (1, 2)], seed=0, per_response=1)
     for number in (1, 2):

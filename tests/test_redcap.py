@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from small import RESPONSES, Run
+from small import Run, import_small
 from sqlalchemy import Engine
 from study_place import fill
 
 from data.importers.redcap import forms, variable
-from data.importers.responses import ResponseFile
-from data.importers.table import TableFile
 from data.queries.frames import ratings_frame
 from data.rubric import read_rubric
-from data.store import Slot, assign, import_responses, invite
+from data.store import Slot, assign, invite
 
 Rows = list[dict[str, str]]
 FORM = "rate_generic"
@@ -30,9 +28,7 @@ def table(path: Path) -> Rows:
 @pytest.fixture(scope="module")
 def assigned(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     """Make a study once with four readings of two clinicians and a hidden repeat."""
-    path = tmp_path_factory.mktemp("made") / "responses.csv"
-    path.write_text(RESPONSES, "utf-8")
-    import_responses(study, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    import_small(study, tmp_path_factory.mktemp("made"))
     invite(study, ["dr_a", "dr_b"])
     slots = [Slot("dr_a", 1, 1), Slot("dr_a", 2, 2), Slot("dr_a", 1, 3, pass_=1)]
     assign(study, [*slots, Slot("dr_b", 3, 1), Slot("dr_b", 4, 2)], seed=0, per_response=1)
