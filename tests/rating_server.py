@@ -23,10 +23,8 @@ from data.schema import Assignment, Rater, Rating, Response
 from data.store import assign, import_responses, invite
 from data.store.assignments import Slot
 
-BUILDS = (
-    "chromium-headless-shell",
-    "chromium",
-)  # the first draws no window of its own round the page
+# The first draws no window of its own round the page.
+BUILDS = ("chromium-headless-shell", "chromium")
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, BUILDS)), BUILDS[-1])
 ARGUMENTS = [
     "--no-sandbox",
