@@ -127,6 +127,10 @@ class Server:
         """Start it and wait until it answers."""
         call = f"from annotate.server import serve; serve({self.db_url!r}, {self.port})"
         self.process = subprocess.Popen([sys.executable, "-c", call], stdout=subprocess.DEVNULL)
+        return self.ready()
+
+    def ready(self) -> "Server":
+        """Wait until its process answers: it names its address before it listens there."""
         until = time.monotonic() + START_SECONDS
         while time.monotonic() < until and self.process.poll() is None:
             try:

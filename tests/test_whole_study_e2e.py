@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +22,6 @@ from playwright.sync_api import Browser, Page, expect
 from rating_server import (
     LAPTOP,
     PATIENCE_MS,
-    START_SECONDS,
     Server,
     free_port,
     new_context,
@@ -67,12 +65,8 @@ def begun(tmp_path: Path) -> Iterator[Begun]:
     with said.open("w") as out:
         env = os.environ | {"MEDJURY_DB": server.db_url}
         server.process = subprocess.Popen([*call], env=env, stdout=out)
-    end = time.monotonic() + START_SECONDS
     try:
-        while "rating page at" not in said.read_text():
-            assert time.monotonic() < end
-            assert server.process.poll() is None
-            time.sleep(0.1)
+        server.ready()
         [code] = CODE.findall(said.read_text())
         yield Begun(server, code, tmp_path)
     finally:
