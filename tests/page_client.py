@@ -22,6 +22,7 @@ COOKIE = "medjury_session"
 KEY = "rating"
 REMARK = "Checked against the source."  # a low score asks for a reason
 LARGEST_FRAME = 2**24
+IDLE = httpx2.Limits(keepalive_expiry=2)  # let go of a line before the server does, after 5 s
 OLDEST_KEPT = 2  # runs since a message was shown; then the browser forgets it, and so do we
 ENDED = (ForwardMsg.FINISHED_SUCCESSFULLY, ForwardMsg.FINISHED_FRAGMENT_RUN_SUCCESSFULLY)
 GONE = (ConnectionClosed, httpx2.TransportError, OSError, EOFError)
@@ -109,7 +110,7 @@ class Page:
         """Connect as the page does; `run` then shows the first response."""
         parts = urlsplit(address)
         headers = {"Cookie": f"{COOKIE}={cookie}", "Sec-Fetch-Site": "same-origin"}
-        desk = httpx2.AsyncClient(base_url=address, headers=headers, timeout=60)
+        desk = httpx2.AsyncClient(base_url=address, headers=headers, timeout=60, limits=IDLE)
         socket = await connect(
             f"{parts.scheme.replace('http', 'ws')}://{parts.netloc}/_stcore/stream",
             origin=Origin(address),
@@ -131,6 +132,11 @@ class Page:
         answer.raise_for_status()
         form = {**shown.form, **answer.json()}
         return Shown(form, shown.widget, len(answer.content), 0)
+
+    async def submit(self, shown: Shown, message: Mapping[str, Any]) -> Shown:
+        """Submit as the form does: once the server has said that it reaches the study."""
+        (await self.desk.get("/draft")).raise_for_status()
+        return await self.run(shown, message)
 
     async def send(self, shown: Shown | None = None, message: object = None) -> None:
         """Ask for a run of the script, without waiting for it."""

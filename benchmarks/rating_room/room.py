@@ -39,7 +39,7 @@ class RoomDesk:
         self.seq += 1
         scores = dict.fromkeys(self.shown.criteria[:upto], 1 + self.seq % 5)
         message = entered(self.shown, self.page.name, self.seq, scores, submit=submit)
-        ask = self.page.run if submit else self.page.keep
+        ask = self.page.submit if submit else self.page.keep
         answered = await ask(self.shown, message)
         if not answered.acknowledges(message):
             raise RuntimeError(f"not acknowledged: {message} {answered.error}")

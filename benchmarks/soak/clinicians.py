@@ -73,22 +73,14 @@ class Clinician:
             await self._change()
         elif at < CHANGES + LEAVES:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await self._leave()
+                await self.page.desk.get("/logout")
+                await self.page.close()
             await self._back(signing_in=True)
             self.book.acts["signed out and in"] += 1
         elif at < CHANGES + LEAVES + LOSES_LINE:
             await self._lose_line()
             await self._back()
             self.book.acts["line lost"] += 1
-
-    async def _leave(self) -> None:
-        """Sign out; on a line that the server closed just then, again on a new one, as browsers do."""
-        try:
-            await self.page.desk.get("/logout")
-        except httpx2.RemoteProtocolError:
-            self.book.acts["signed out on a new line"] += 1
-            await self.page.desk.get("/logout")
-        await self.page.close()
 
     async def _back(self, *, signing_in: bool = False) -> None:
         """Come to the page, signed in anew or not, and find there what it said it keeps."""
@@ -123,7 +115,7 @@ class Clinician:
         message = self._message(scores, submit=True)
         began = time.perf_counter()
         async with asyncio.timeout(PATIENCE_SECONDS):
-            self._heard(message, await self.page.run(self.shown, message))
+            self._heard(message, await self.page.submit(self.shown, message))
         self.book.submits.append((self.book.now(), 1000 * (time.perf_counter() - began)))
 
     async def _submit_and_vanish(self, scores: dict[str, int]) -> None:
