@@ -3,11 +3,14 @@
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import postgres
 import pytest
 import study_place
+from argon2 import PasswordHasher
 from playwright.sync_api import Browser, BrowserContext, Page
 from rating_server import Server, chromium, new_context, serving
 from small import Run, import_small
@@ -53,6 +56,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("first")
     # The long files begin first, or one worker is left with them when the others have ended.
     items.sort(key=lambda item: not item.path.stem.endswith("_e2e"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def cheap_hashes() -> Iterator[None]:
+    """Hash codes at once: a fifth of a second each is for those who guess. Commands of their own do not."""
+    cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    with pytest.MonkeyPatch.context() as patch:
+        for place in ("data.store.access", "data.queries.people"):
+            patch.setattr(import_module(place), "PasswordHasher", cheap)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """`medjury people`: codes and links on paper, and nobody kept who should be out."""
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Engine
-from study_place import fill
+from study_place import all_rows, fill
 
 from data.queries import Outcome, check_code, person_by_code
 from data.schema import Role
@@ -43,6 +45,12 @@ def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
         ("dr-b", Role.COORDINATOR),
     ]
     assert CODE.search(run("list")[1]) is None
+
+
+def test_a_command_hashes_codes_as_slowly_as_owasp_asks_at_least(run: Run, engine: Engine) -> None:
+    subprocess.run([sys.executable, "-m", "medjury", "people", "add", "dr-a"], check=True)
+    [cost] = re.findall(r"\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)", str(all_rows(engine)))
+    assert [int(one) for one in cost] >= [19 * 1024, 2, 1]
 
 
 def test_a_link_carries_its_code_after_the_hash(run: Run, engine: Engine) -> None:
