@@ -39,6 +39,7 @@ NO_DISK = (
     "-c",
     "max_connections=300",
 )
+MEMORY, ROOM = Path("/dev/shm"), 2 << 30  # noqa: S108 Linux's own name for it
 _numbers = count(1)
 
 
@@ -122,7 +123,7 @@ def _server() -> str:
     programs = _programs()
     if programs is None:
         pytest.skip("no PostgreSQL: neither pgserver nor initdb is installed")
-    folder = Path(tempfile.mkdtemp(prefix="medjury-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="medjury-postgres-", dir=_fastest()))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     user = _user()
     if user:
@@ -142,6 +143,12 @@ def _server() -> str:
     url = f"postgresql+psycopg://postgres@/?host={folder}"
     _wait(url, folder / "log")
     return url
+
+
+def _fastest() -> Path | None:
+    """Return a folder in memory with room for the databases: on a disk, each takes ten times as long."""
+    room = shutil.disk_usage(MEMORY).free if MEMORY.is_dir() else 0
+    return MEMORY if room > ROOM else None
 
 
 def _programs() -> Path | None:
