@@ -13,9 +13,17 @@ from data.card import Card
 from data.database import reading
 from data.queries.cards import Columns, card, shown
 from data.rubric import Rubric
-from data.schema import Assignment, Benchmark, Instance, Response, RubricText, Setting, State
+from data.schema import (
+    Assignment,
+    Benchmark,
+    Instance,
+    Rating,
+    Response,
+    RubricText,
+    Setting,
+    State,
+)
 from data.settings import Settings, read_settings
-from data.store.said import FIRST_RATING
 
 ENDED = (State.DONE, State.UNRATED)
 LOCKED = "locked"
@@ -32,8 +40,20 @@ _PROGRESS = select(
 _KEPT = select(Assignment.draft, Assignment.draft_seq).where(
     *_MINE, Assignment.code == bindparam("code")
 )
+# When it was first rated, by the order of storing: a clock may be set back. The sum keeps a
+# database from looking for the least number through all that the rater has rated.
+_FIRST_RATING = (
+    select(func.min(col(Rating.id) + 0))
+    .where(
+        Rating.response == Assignment.response,
+        Rating.rater == Assignment.rater,
+        Rating.pass_ == Assignment.pass_,
+    )
+    .correlate(Assignment)
+    .scalar_subquery()
+)
 _RATED = (
-    select(Assignment.code, FIRST_RATING)
+    select(Assignment.code, _FIRST_RATING)
     .where(Assignment.rater == RATER, col(Assignment.state).in_(ENDED))
     .order_by(col(Assignment.position))
 )
@@ -57,9 +77,14 @@ _TASKS = (
     .where(*_MINE)
 )
 _BY_CODE = _TASKS.where(col(Assignment.code) == bindparam("code"))
-_NEXT = (
-    _TASKS.where(col(Assignment.state) == State.OPEN).order_by(col(Assignment.position)).limit(1)
+_FIRST_OPEN = (
+    select(Assignment.id)
+    .where(*_MINE, Assignment.state == State.OPEN)
+    .order_by(col(Assignment.position))
+    .limit(1)
+    .scalar_subquery()
 )
+_NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
 
 
 @dataclass(frozen=True, slots=True)

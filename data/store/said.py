@@ -2,46 +2,55 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import func
+from sqlalchemy import BindParameter, bindparam, exists
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
 from data.card import Reply
 from data.schema import Assignment, Rating, Remark, Span, State
 
-# Of an assignment: when it was first rated, by the order of storing. A clock may be set back.
-FIRST_RATING = (
-    select(func.min(col(Rating.id)))
+RATER: BindParameter[int] = bindparam("rater")
+_EARLIER = aliased(Rating)
+# A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
+# back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
+_LAST_SHOWING = (
+    select(Rating.response, Rating.rater, Rating.pass_)
     .where(
-        Rating.response == Assignment.response,
-        Rating.rater == Assignment.rater,
-        Rating.pass_ == Assignment.pass_,
+        col(Rating.rater) == RATER,
+        exists().where(
+            col(Assignment.rater) == Rating.rater,
+            col(Assignment.response) == Rating.response,
+            col(Assignment.pass_) == Rating.pass_,
+            col(Assignment.state) == State.DONE,
+        ),
+        ~exists().where(
+            col(_EARLIER.rater) == Rating.rater,
+            col(_EARLIER.response) == Rating.response,
+            col(_EARLIER.pass_) == Rating.pass_,
+            col(_EARLIER.id) + 0 < col(Rating.id),  # by the showing, not through all of the rater's
+        ),
     )
-    .correlate(Assignment)
-    .scalar_subquery()
+    .order_by(desc(Rating.id))
+    .limit(1)
 )
 
 
 def previous(session: Session, one: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    before = session.exec(
-        select(Assignment)
-        .where(Assignment.rater == one.rater, Assignment.state == State.DONE)
-        .order_by(desc(FIRST_RATING))
-        .limit(1)
-    ).first()
+    before = session.execute(_LAST_SHOWING, {"rater": one.rater}).first()
     if before is None:
         return None
-    scores = [score for score, _ in _latest(session, before).values()]
+    scores = [score for score, _ in _latest(session, *before).values()]
     return sum(scores) / len(scores) if scores else None
 
 
-def _latest(session: Session, one: Assignment) -> dict[str, tuple[float, str]]:
-    """Return what the rater's latest ratings for this assignment say."""
+def _latest(
+    session: Session, response: int, rater: int, pass_: int
+) -> dict[str, tuple[float, str]]:
+    """Return what the rater's latest ratings for a showing say."""
     rows = session.exec(
         select(Rating)
-        .where(
-            Rating.response == one.response, Rating.rater == one.rater, Rating.pass_ == one.pass_
-        )
+        .where(Rating.response == response, Rating.rater == rater, Rating.pass_ == pass_)
         .order_by(desc(Rating.id))
     )
     newest: dict[str, tuple[float, str]] = {}
@@ -58,7 +67,7 @@ def said(session: Session, one: Assignment) -> tuple[object, object, object]:
     )
     spans = session.exec(select(Span).where(Span.assignment == one.id, Span.revision == newest))
     marked = {(s.criterion, s.start, s.end, s.error, s.note) for s in spans}
-    scores = _latest(session, one) if one.state == State.DONE else {}
+    scores = _latest(session, one.response, one.rater, one.pass_) if one.state == State.DONE else {}
     return scores, set(flags), marked
 
 

@@ -1,0 +1,88 @@
+"""A clinician who has rated much waits no longer than one who begins, and is known as well."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from rating_server import build, codes_of, row, rubric
+from sqlalchemy import Engine, event
+from sqlmodel import Session, col, select
+
+from data.card import NOT_ENOUGH_CONTEXT, Reply
+from data.queries import next_task, person_by_code, rated_codes
+from data.schema import Assignment
+from data.store import submit
+
+RESPONSES, FEW, MANY = 330, 30, 300
+STEPS = 100  # of SQLite's own machine, at each of which it tells that it is at work
+
+
+@pytest.fixture
+def dr_a(engine: Engine) -> int:
+    """Return a clinician with many responses to rate."""
+    rows = [row(n, f"note {n}") for n in range(RESPONSES)]
+    codes = build(engine, rows, ["dr-a"], rubric("accuracy"))
+    found = person_by_code(engine, codes["dr-a"])
+    return found.rater or 0 if found else 0
+
+
+@contextmanager
+def counted(engine: Engine) -> Iterator[list[int]]:
+    """Count the hundreds of steps that SQLite takes, whatever the machine's speed."""
+    found = [0]
+
+    def tell() -> int:
+        found[0] += 1
+        return 0
+
+    def listen(connection: object, *_: object) -> None:
+        connection.set_progress_handler(tell, STEPS)  # type: ignore[attr-defined] # of sqlite3
+
+    event.listen(engine, "checkout", listen)
+    yield found
+    event.remove(engine, "checkout", listen)
+
+
+def rate(engine: Engine, rater: int, upto: int, score: int = 3) -> None:
+    """Rate in order until so many are rated."""
+    for code in codes_of(engine, "dr-a")[len(rated_codes(engine, rater)) : upto]:
+        submit(engine, rater, code, Reply({"accuracy": score}, comment="checked"), 1)
+
+
+def test_the_300th_rating_costs_the_database_what_the_30th_did(
+    engine: Engine, dr_a: int, study_file: Path
+) -> None:
+    cost = []
+    for rated in (FEW, MANY):
+        rate(engine, dr_a, rated)
+        with counted(engine) as steps:
+            task = next_task(engine, dr_a)
+            assert task is not None
+            submit(engine, dr_a, task.card.code, Reply({"accuracy": 4}), 1)
+            next_task(engine, dr_a)
+        cost.append(steps[0])
+    assert 0 < cost[1] < 1.5 * cost[0]
+
+
+def test_the_way_back_costs_in_proportion_to_what_was_rated(
+    engine: Engine, dr_a: int, study_file: Path
+) -> None:
+    cost = []
+    for rated in (FEW, MANY):
+        rate(engine, dr_a, rated)
+        with counted(engine) as steps:
+            assert rated_codes(engine, dr_a) == codes_of(engine, "dr-a")[:rated]
+        cost.append(steps[0])
+    assert 0 < cost[1] < 1.5 * MANY / FEW * cost[0]
+
+
+def test_what_was_rated_before_is_the_showing_first_rated_last(engine: Engine, dr_a: int) -> None:
+    first, second, third, fourth, fifth = codes_of(engine, "dr-a")[:5]
+    for code, score in ((first, 2), (second, 4), (first, 5), (third, 1)):
+        submit(engine, dr_a, code, Reply({"accuracy": score}, comment="checked"), 1)
+    submit(engine, dr_a, fourth, Reply({}, comment="too short", flags=(NOT_ENOUGH_CONTEXT,)), 1)
+    submit(engine, dr_a, fifth, Reply({"accuracy": 3}), 1)
+    with Session(engine) as session:
+        kept = session.exec(select(Assignment.previous).order_by(col(Assignment.position)).limit(5))
+        assert list(kept) == [None, 2, 4, 1, 1]
