@@ -96,8 +96,10 @@ def test_a_backup_holds_every_row_of_every_table(whole: Engine, tmp_path: Path) 
     copy.dispose()
 
 
-def test_a_backup_is_one_file_that_only_its_owner_reads(run: Run, whole: Engine) -> None:
-    to = Path(str(whole.url.database)).with_name("backup.db")
+def test_a_backup_is_one_file_that_only_its_owner_reads(
+    run: Run, whole: Engine, tmp_path: Path
+) -> None:
+    to = tmp_path / "backup.db"
     code, out, err = run("backup", str(to), "--json", "-", "--db", str(whole.url))
     assert code == 0, err
     assert json.loads(out)["head"] == verify(whole).head
