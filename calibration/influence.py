@@ -121,5 +121,7 @@ def _what_hangs(this: str, icc: float, without: float) -> str:
         return ""
     if (without < 0) != (icc < 0):
         return f"{this} decides the sign: {both}"
+    if icc == 0:
+        return f"{this} decides: {both}"
     share = change / abs(icc)
     return f"{this} decides: {both}, {share:.0%} of the ICC" if share > DECISIVE else ""

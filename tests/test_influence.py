@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from little_study import study
 
+from calibration import influence
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates
 from calibration.grid import Grid
 from calibration.influence import influence_rows
@@ -178,6 +179,11 @@ def test_the_note_says_that_one_response_decides(method):
     assert "this response decides" in first.note
     assert f"{first.icc_all:z.3f} with it, {first.icc_without:z.3f} without" in first.note
     assert "simulated raters: gpt" in first.note
+
+
+def test_an_icc_of_zero_is_told_without_a_share_of_it():
+    told = influence._what_hangs("this response", 0.0, 0.266)
+    assert told == "this response decides: 0.000 with it, 0.266 without"
 
 
 def test_what_leaves_no_icc_comes_first_and_says_so():
