@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import BindParameter, bindparam, exists
+from sqlalchemy import bindparam, exists
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
 from data.card import Reply
 from data.schema import Assignment, Rating, Remark, Span, State
 
-RATER: BindParameter[int] = bindparam("rater")
 _EARLIER = aliased(Rating)
 # A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
 # back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
 _LAST_SHOWING = (
     select(Rating.response, Rating.rater, Rating.pass_)
     .where(
-        col(Rating.rater) == RATER,
+        col(Rating.rater) == bindparam("rater"),
         exists().where(
             col(Assignment.rater) == Rating.rater,
             col(Assignment.response) == Rating.response,
