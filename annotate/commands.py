@@ -6,7 +6,7 @@ import sys
 
 from sqlalchemy import Engine
 
-from annotate.study import VARIABLE
+from data.place import VARIABLE
 
 USER_ERROR = 2
 SPOKEN = "medjury: "  # how the command line begins a message to its user

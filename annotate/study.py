@@ -5,9 +5,8 @@ from functools import lru_cache
 
 from sqlalchemy import Engine
 
-from data.database import DEFAULT_URL, open_study
-
-VARIABLE = "MEDJURY_DB"
+from data.database import open_study
+from data.place import DEFAULT_URL, VARIABLE
 
 
 def serve_study(url: str) -> Engine:

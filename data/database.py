@@ -22,8 +22,8 @@ from sqlmodel import Session
 
 from data.address import ENCODED, absent, make_room, refuse_unclear, shown
 from data.errors import BadInput, NoStudy
+from data.place import DEFAULT_URL
 
-DEFAULT_URL = "sqlite:///medjury.db"
 BUSY_SECONDS = 10
 WRITER = 6_337_590  # the lock of PostgreSQL that whoever writes to a study holds
 FORBIDDEN = ("42501", "25006")  # PostgreSQL's codes for no right to do it, and read-only

@@ -12,7 +12,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command; Ctrl-C ends it with a word, also while it is still starting."""
     try:
-        from medjury.app import run
+        from medjury.cli.app import run
 
         run(arguments)
     except KeyboardInterrupt:

@@ -18,10 +18,8 @@ from sqlalchemy import Engine
 from study_place import StudyIn
 
 from data.database import open_study
-from medjury import (
-    main,
-    output,  # noqa: F401 rich reads COLUMNS once: before any test sets it
-)
+from medjury import main
+from medjury.cli import output  # noqa: F401 rich reads COLUMNS once: before any test sets it
 
 LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 

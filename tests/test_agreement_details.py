@@ -16,7 +16,7 @@ from study_place import StudyIn, fill
 from data.database import open_study
 from data.queries.ledger import tried
 from medjury import main
-from medjury.agreement_sections import SECTIONS
+from medjury.cli.agreement_sections import SECTIONS
 
 RATERS = ("dr-a", "dr-b", "dr-c")
 JURORS = ("gpt", "llama", "claude")

@@ -1,7 +1,7 @@
 """What the agreement tables say beside their figures: cells without a number, and notes."""
 
-from medjury.agreement_cells import bounds, probability
-from medjury.agreement_notes import told
+from medjury.cli.agreement_cells import bounds, probability
+from medjury.cli.agreement_notes import told
 
 
 def test_a_p_is_never_shown_as_0() -> None:

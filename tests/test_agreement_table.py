@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from medjury import output
-from medjury.agreement_notes import told
-from medjury.agreement_table import NARROW, WIDE, fits, laid_out
-from medjury.output import progress, show, width
+from medjury.cli import output
+from medjury.cli.agreement_notes import told
+from medjury.cli.agreement_table import NARROW, WIDE, fits, laid_out
+from medjury.cli.output import progress, show, width
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"
 SEVERAL = "instances: the F interval takes them as independent"

@@ -11,7 +11,7 @@ from data.queries import next_task
 from data.queries.masks import stored_texts
 from data.queries.record import acts, verify
 from data.store import Slot, assign, invite, submit
-from medjury.blinding import masked_at
+from medjury.cli.blinding import masked_at
 
 Write = Callable[[str, str], Path]
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"

@@ -18,7 +18,9 @@ from data.card import Reply
 from data.database import open_study
 from data.queries import assigned, next_task
 from data.store import submit
+from medjury.cli.app import COMMANDS, loaded
 
+PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 Write = Callable[[str, str], Path]
 ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman", "note"]
@@ -176,13 +178,25 @@ def test_a_rubric_added_to_a_study_is_found_by_name(run: Run, tmp_path: Path, wr
 
 
 def test_every_command_is_in_the_readme_or_the_docs() -> None:
-    from medjury.app import app
-
     root = Path(__file__).parents[1]
     pages = [root / "README.md", *(root / "docs").glob("*.md")]
     said = "\n".join(page.read_text("utf-8") for page in pages)
-    for command in app.registered_commands:
-        assert f"medjury {command.name}" in said
+    for name in COMMANDS:
+        assert f"medjury {name}" in said
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_of_each_what_its_own_help_says_first(name: str) -> None:
+    assert loaded(name).get_short_help_str(1000) == COMMANDS[name].about
+
+
+def test_the_list_of_commands_loads_no_command_and_no_database() -> None:
+    listed = "import sys, medjury\ntry: medjury.main(['--help'])\nfinally: print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", listed], capture_output=True, text=True, check=True)
+    modules = ran.stdout.splitlines()[-1].split()
+    ours = [one for one in modules if one.partition(".")[0] in PACKAGES]
+    assert len(ours) < 40
+    assert not {"sqlalchemy", "pandas", "numpy", "rich", "streamlit"} & {*modules}
 
 
 def test_assigning_again_without_a_clinician_moves_only_what_is_not_begun(

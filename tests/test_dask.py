@@ -17,9 +17,10 @@ from study_place import StudyIn, copy_study
 from test_dask_tls import certified, dask_reads
 
 from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
-from medjury import at_a_worker, main
-from medjury.elsewhere import connected, told
-from medjury.elsewhere_tasks import Tasks
+from medjury import main
+from medjury.cli import at_a_worker
+from medjury.cli.elsewhere import connected, told
+from medjury.cli.elsewhere_tasks import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130

@@ -21,9 +21,9 @@ from calibration.grid import Grid
 from data.errors import BadInput
 from data.schema import Status
 from jury.panel import read_panel
-from medjury.elsewhere import checked, connected
-from medjury.elsewhere_calls import Calls
-from medjury.elsewhere_tasks import Tasks
+from medjury.cli.elsewhere import checked, connected
+from medjury.cli.elsewhere_calls import Calls
+from medjury.cli.elsewhere_tasks import Tasks
 
 HOW = Resampling(clusters=3000, rows=4096, reps=1500, seed=1)
 RESPONSES = 60

@@ -25,7 +25,7 @@ from data.database import open_study, reading
 from data.errors import NoStudy
 from data.queries.record import verify
 from data.schema import Response
-from medjury import record
+from medjury.cli import record
 
 __all__ = ["made", "whole"]
 MEGABYTES = 8

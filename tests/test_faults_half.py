@@ -20,7 +20,7 @@ from test_faults_disk import HEADER, assert_told, names, responses
 
 from data.database import open_study
 from data.queries.record import verify
-from medjury.record import write_csv
+from medjury.cli.record import write_csv
 
 __all__ = ["made", "whole"]
 ROWS = 2500

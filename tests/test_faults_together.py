@@ -23,7 +23,7 @@ from test_faults_disk import responses
 from data.database import open_study, reading
 from data.queries.record import verify
 from data.schema import Rating
-from medjury.demo import COORDINATOR
+from medjury.cli.demo import COORDINATOR
 
 
 def at_once(url: str, *commands: list[str]) -> list[tuple[int, str]]:

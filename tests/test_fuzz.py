@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from data.errors import BadFile, BadInput
-from medjury.reading import names
+from medjury.cli.reading import names
 
 TARGET = Path(__file__).parent / "fuzz" / "target.py"
 SECONDS = 5

@@ -10,9 +10,9 @@ from small import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
-from medjury.methods import page
-from medjury.methods_checklist import ITEMS, OWN
-from medjury.methods_facts import known_of
+from medjury.cli.methods import page
+from medjury.cli.methods_checklist import ITEMS, OWN
+from medjury.cli.methods_facts import known_of
 
 __all__ = ["made", "whole"]
 

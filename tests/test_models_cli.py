@@ -13,7 +13,7 @@ from data.errors import BadInput
 from data.queries.ledger import tried
 from data.queries.models import categories, lifted
 from data.queries.record import acts
-from medjury.models_costs import read_costs
+from medjury.cli.models_costs import read_costs
 
 Write = Callable[[str, str], Path]
 MODELS = {"model-one": 4, "model-two": 3, "model-three": 2}

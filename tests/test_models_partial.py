@@ -6,7 +6,7 @@ import pytest
 
 from annotate.screens import models, models_costs, models_partial
 from calibration.report.chart_models import chart_heatmap
-from medjury.models_table import print_models
+from medjury.cli.models_table import print_models
 
 WHY = "fewer than 5 instances that clinicians and jury both scored on notes"
 NOTE = f"scored 9 of 30; {WHY}: on 1 of 2 benchmarks, not comparable with models that have one"

@@ -14,8 +14,8 @@ from sqlalchemy import Engine, text
 from data.queries.ledger import tried
 from data.queries.periods import clinician_dates
 from data.queries.record import verify
-from medjury.monitor_jurors import juror_ends, notices
-from medjury.monitor_metrics import Gauge
+from medjury.cli.monitor_jurors import juror_ends, notices
+from medjury.cli.monitor_metrics import Gauge
 
 Write = Callable[[str, str], Path]
 CRITERIA = ("accuracy", "completeness", "clarity")

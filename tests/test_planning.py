@@ -16,7 +16,7 @@ from data.queries import next_task
 from data.queries.ledger import tried
 from data.schema import Rater
 from data.store import Slot, assign, invite, submit
-from medjury.planning_rows import Piloted, PlanRow, Wanted, plan_rows, power_rows
+from medjury.cli.planning_rows import Piloted, PlanRow, Wanted, plan_rows, power_rows
 
 ROW = [
     *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single", "icc_panel", "width"),

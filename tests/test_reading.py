@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from annotate.assign import Item, design
 from data.queries import check_code
 from data.schema import Role
-from medjury.reading import first_coordinator, told
+from medjury.cli.reading import first_coordinator, told
 
 
 def plan(responses: int, raters: int, per_response: int) -> dict[str, Any]:

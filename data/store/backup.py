@@ -14,8 +14,8 @@ from data.errors import BadFile, NoStudy
 from data.queries.moving import counts, has_event
 from data.queries.record import verify
 from data.store.access import SESSION_KEY
-from data.store.files import part_of, publish
 from data.store.moving import copy_into
+from data.whole_files import part_of, publish
 
 BESIDE = ("", "-wal", "-shm", "-journal")
 OWNERS = 0o600  # it holds who wrote what, and the hashes of sign-in codes

@@ -28,9 +28,9 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from jury.panel import read_panel
 from jury.parse import parse
-from medjury.bundle_verify import read_bundle
-from medjury.models_costs import read_costs
-from medjury.reading import names
+from medjury.cli.bundle_verify import read_bundle
+from medjury.cli.models_costs import read_costs
+from medjury.cli.reading import names
 
 CUT = b"\n==8<==\n"
 GENERIC = read_rubric("generic")

@@ -1,0 +1,1 @@
+"""The command line: each command parses, calls one service, shows what it answers."""

@@ -1,0 +1,113 @@
+"""`medjury demo`: the whole chain on a study of our own, every rater in it simulated."""
+
+from typing import Annotated
+
+import typer
+from sqlalchemy import Engine
+
+from annotate.assign import Item, design
+from data.address import shown
+from data.errors import Conflict
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.person import OPERATOR
+from data.queries import benchmarks, design_items, people
+from data.rubric import read_rubric
+from data.samples import CLINICIANS, RESPONSES, clinicians_ratings
+from data.samples import benchmarks as sample_benchmarks
+from data.schema import Role
+from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
+from data.store.responses import Place
+from jury.panel import read_panel
+from jury.run import run_panel
+from medjury.cli.agreement import print_agreement
+from medjury.cli.jury import print_result
+from medjury.cli.metrics import METRICS, run_metric
+from medjury.cli.options import Db, study_of, url_of
+from medjury.cli.output import say
+from medjury.cli.reading import print_codes, serve
+
+GUEST = "guest"
+COORDINATOR = "coordinator"
+GUESTS_SHARE = 12
+SEED = 0
+
+
+def demo(
+    context: typer.Context,
+    serve_page: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Serve the rating page at the end.")
+    ] = True,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    db: Db = None,
+) -> None:
+    """Make a demo study, let simulated raters rate it, print the agreement, serve the page."""
+    engine = study_of(context, db, create=True)
+    refuse_other_study(engine, url_of(context, db))
+    fill(engine)
+    print_agreement(engine)
+    codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
+    coordinators = [one.name for one in people(OPERATOR, engine) if one.name == COORDINATOR]
+    codes += (
+        [renew(engine, COORDINATOR)]
+        if coordinators
+        else add_people(OPERATOR, engine, [COORDINATOR], Role.COORDINATOR)
+    )
+    assign(engine, _guests_slots(engine), SEED)
+    say(
+        "Everything above is simulated. Sign in as a guest clinician to rate some responses yourself, "
+        "or as the coordinator to see who has rated what."
+    )
+    print_codes(codes)
+    if serve_page:
+        serve(context, port, db=db)
+
+
+def fill(engine: Engine) -> None:
+    """Bring in the demo's responses and let its simulated clinicians, jurors and metrics rate."""
+    places = {
+        one["name"]: Place(one["category"], one["subcategory"]) for one in sample_benchmarks()
+    }
+    rubrics = {one["name"]: read_rubric(one["rubric"]) for one in sample_benchmarks()}
+    import_responses(
+        engine, ResponseFile(TableFile(RESPONSES)), lambda name: rubrics[name], places=places
+    )
+    import_ratings(engine, clinicians_ratings(_readers(engine), SEED), simulated=True)
+    print_result(run_panel(engine, read_panel("simulated")))
+    for name in METRICS:
+        run_metric(engine, name)
+
+
+def refuse_other_study(engine: Engine, url: str) -> None:
+    """Refuse to mix demo data into a study of somebody's own."""
+    ours = {one["name"] for one in sample_benchmarks()}
+    others = [one.name for one in benchmarks(engine) if one.name not in ours]
+    if others:
+        raise Conflict(
+            f"{shown(url)} holds a study of your own ({others[0]}): the demo is not mixed into it; "
+            "name another database, such as --db sqlite:///demo.db"
+        )
+
+
+def _readers(engine: Engine) -> dict[str, list[str]]:
+    """Return who of the simulated clinicians reads what: two on each response."""
+    items = design_items(engine)
+    names = {one.response: one.response_id for one in items}
+    made = design(
+        [Item(one.response, one.instance, one.model, one.benchmark) for one in items],
+        list(CLINICIANS),
+        per_response=2,
+        repeats=0,
+        seed=SEED,
+    )
+    readers: dict[str, list[str]] = {handle: [] for handle in CLINICIANS}
+    for slot in made.slots:
+        readers[slot.rater].append(names[slot.response])
+    return readers
+
+
+def _guests_slots(engine: Engine) -> list[Slot]:
+    """Return a dozen responses for a guest, each of another instance."""
+    first = {one.instance: one.response for one in reversed(design_items(engine))}
+    chosen = list(first.values())[::2][:GUESTS_SHARE]
+    return [Slot(GUEST, response, position) for position, response in enumerate(chosen)]

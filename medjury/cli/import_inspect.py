@@ -1,0 +1,162 @@
+"""`medjury import LOG`: finished runs of Inspect into the study, with what their scorers said."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.importers.finished import summed
+from data.importers.inspect_logs import InspectLog, is_inspect, log_files, read_inspect
+from data.importers.inspect_logs_scores import Taken, finished
+from data.queries import benchmarks
+from data.queries.study import stored_rubric
+from data.rubric import Rubric, read_rubric, shipped
+from data.store.finished_runs import FinishedAdded, import_finished
+from medjury.cli.import_finished import (
+    NEXT,
+    added_figures,
+    added_lines,
+    mask_imported,
+    missing_lines,
+    models_of,
+    other_rubric_lines,
+    show_runs,
+    with_families,
+)
+from medjury.cli.options import rubric_named
+from medjury.cli.output import counted, say
+from medjury.cli.places import check_json, write_json
+
+COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
+RubricFor = Callable[[str], Rubric]
+
+
+def meant(paths: Sequence[Path], form: str | None) -> bool:
+    """Tell whether logs of Inspect are to be imported: by what the user says, else by the files."""
+    return form == "inspect" or (form is None and any(is_inspect(path) for path in paths))
+
+
+def bring(
+    paths: Sequence[Path],
+    benchmark: str | None,
+    rubric: str | None,
+    json_to: Path | None,
+    study: Callable[[], Engine],
+    rubric_for: RubricFor,
+) -> None:
+    """Read logs, and only when all can be read open the study and store them in one transaction."""
+    check_json(json_to)
+    logs = [read_inspect(one, benchmark) for path in paths for one in log_files(path)]
+    if benchmark and len({one.spec.task for one in logs}) > 1:
+        several = ", ".join(sorted({one.spec.task for one in logs}))
+        raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
+    engine = study()
+    chosen = rubric_named(engine, rubric)
+    taken = [_taken(log, _rubric(engine, log, chosen, rubric_for)) for log in logs]
+    added = import_finished(engine, [one.values for one in taken])
+    show_runs("Inspect logs", COLUMNS, [_cells(one) for one in taken], json_to)
+    for line in _lines(taken, added):
+        say(line, json_to)
+    mask_imported(engine, json_to)
+    write_json(_body(taken, added), json_to)
+
+
+def _rubric(
+    engine: Engine, log: InspectLog, chosen: Rubric | None, rubric_for: RubricFor
+) -> Rubric:
+    """Return the rubric of a log: the one our scorer rated on, the user's, or the benchmark's.
+
+    Raises
+    ------
+    BadInput
+        If our scorer rated on another one, or on one that is not known here.
+    """
+    own = next((one.rubric for one in benchmarks(engine) if one.name == log.benchmark), None)
+    wanted = log.rubric_sha256
+    if not wanted:
+        return chosen or own or rubric_for(log.benchmark)
+    known = [own, *(one.rubric for one in benchmarks(engine))]
+    known += [one for name in shipped() for one in (stored_rubric(engine, name), read_rubric(name))]
+    for one in [chosen] if chosen else known:
+        if one is not None and one.sha256 == wanted:
+            return one
+    why = f"{chosen.name} is another" if chosen else "it is not known here"
+    raise BadInput(
+        f"{log.name}: medjury's scorer rated on the rubric with the hash {wanted[:12]}, and {why}; "
+        "give --rubric FOLDER, the folder `rubric` of that export; nothing was imported"
+    )
+
+
+def _taken(log: InspectLog, rubric: Rubric) -> Taken:
+    one = finished(log, rubric)
+    return replace(one, values=with_families(one.values))
+
+
+def _figures(one: Taken) -> dict[str, Any]:
+    """Return the figures of one log, as `--json` writes them."""
+    return {
+        "log": one.log.name,
+        "benchmark": one.log.benchmark,
+        "status": one.log.status,
+        "rubric": one.values.rubric.name,
+        "rubric_sha256": one.values.rubric.sha256,
+        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in one.values.jurors],
+        "scorers_not_taken": list(one.not_taken),
+        "instances": len({row.instance_id for row in one.values.responses}),
+        "responses": len(one.values.responses),
+        "ratings": len(one.values.ratings),
+        "missing": len(one.values.failures),
+        "left_out": dict(one.log.left_out),
+        "notes": dict(one.log.notes),
+    }
+
+
+def _body(taken: Sequence[Taken], added: FinishedAdded) -> dict[str, Any]:
+    return {
+        "format": "inspect",
+        "logs": [_figures(one) for one in taken],
+        **added_figures(added, [one.values for one in taken]),
+    }
+
+
+def _cells(one: Taken) -> list[str]:
+    figures = _figures(one)
+    return [str(figures[name]) for name in COLUMNS]
+
+
+def _lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
+    yield from added_lines(added)
+    for one in taken:
+        if one.log.status != "success":
+            yield (
+                f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
+                "the samples that ended are in the study"
+            )
+    yield from _rubric_lines(taken, added)
+    yield from _juror_lines(taken)
+    for what, number in summed(one.log.left_out for one in taken).items():
+        yield f"left out, as nobody can rate it: {counted(number, 'sample')} {what}"
+    for what, number in summed(one.log.notes for one in taken).items():
+        yield f"not in the study: {number} {what}"
+    yield NEXT
+
+
+def _rubric_lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
+    for name, rubric in {one.log.benchmark: one.values.rubric for one in taken}.items():
+        yield f"benchmark {name} is rated on {rubric.name} ({rubric.scale})"
+        yield from other_rubric_lines(added, name)
+
+
+def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
+    models = models_of(one.values for one in taken)
+    if models:
+        told = (f"{name} ({model or 'model not named'})" for name, model in models.items())
+        yield f"jurors: {', '.join(told)}"
+    else:
+        yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
+    if names := dict.fromkeys(name for one in taken for name in one.not_taken):
+        yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"
+    yield from missing_lines(one.values for one in taken)

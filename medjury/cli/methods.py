@@ -1,0 +1,197 @@
+"""`medjury export --methods FILE.md`: a methods section and a GRRAS checklist out of the study."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from medjury.cli.methods_checklist import checklist
+from medjury.cli.methods_facts import REPS, Known, known_of
+from medjury.cli.output import counted, say
+from medjury.cli.places import write_files
+
+SIMULATED = (
+    "**Simulated: nothing here is evidence.** Nobody stands behind {names}. Figures that rest on "
+    "them show how the tool works, and no more.\n"
+)
+REFERENCES = (
+    "Shrout PE, Fleiss JL (1979). Psychological Bulletin 86:420-428. McGraw KO, Wong SP (1996). "
+    "Psychological Methods 1:30-46. Kottner J et al. (2011). Journal of Clinical Epidemiology "
+    "64:96-106 (GRRAS)."
+)
+SAID = {
+    "hidden": "never shown",
+    "on_request": "shown when a clinician asked for it, which was recorded",
+    "after_rating": "shown after the rating",
+}
+
+
+def write_methods(engine: Engine, to: Path, reps: int = REPS) -> None:
+    """Write the page; it names no author of a response and quotes no text."""
+    known = known_of(engine, reps)
+    write_files({"--methods": (to, page(known))})
+    say(f"{to}: a methods section and the 15 items of GRRAS; read both before you use them")
+
+
+def page(known: Known) -> str:
+    """Return the page as Markdown."""
+    parts = [
+        "# Methods and results, as the study has them\n",
+        *([SIMULATED.format(names=", ".join(known.simulated))] if known.simulated else []),
+        "## Methods\n",
+        *(f"{' '.join(one)}\n" for one in _methods(known)),
+        "## Results\n",
+        f"{' '.join(_counts(known))}\n",
+        _table(known),
+        "## GRRAS: reporting reliability and agreement\n",
+        checklist(known),
+        f"References. {REFERENCES}",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _methods(known: Known) -> Iterator[list[str]]:
+    yield ["**Material.**", *_material(known)]
+    yield ["**Raters.**", *_raters(known)]
+    yield ["**Rating.**", *_rating(known)]
+    yield ["**Statistics.**", *_statistics(known)]
+    yield ["**Missing ratings.**", *_missing(known)]
+
+
+def _material(known: Known) -> Iterator[str]:
+    instances = sum(one.instances for one in known.benchmarks)
+    responses = sum(one.responses for one in known.benchmarks)
+    yield (
+        f"{counted(responses, 'response')} of {counted(known.facts.models, 'model')} to "
+        f"{counted(instances, 'instance')} were the subjects."
+    )
+    for one in known.benchmarks:
+        rubric = one.rubric
+        yield (
+            f"{one.name} ({counted(one.instances, 'instance')}, {counted(one.responses, 'response')}) "
+            f"was rated on the rubric {rubric.name} {rubric.version} (SHA-256 {rubric.sha256[:12]}): "
+            f"{', '.join(rubric.criteria)}, each from {rubric.scale.min} to {rubric.scale.max}, "
+            "with the points described in words."
+        )
+
+
+def _raters(known: Known) -> Iterator[str]:
+    people, metrics = known.facts.raters["clinician"], known.facts.raters["metric"].names
+    special = ", ".join(f"{number} {name}" for name, number in people.specialties.items())
+    yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
+    if known.jury:
+        yield f"{counted(len(known.jury), 'language model')} rated as a jury: " + (
+            ", ".join(_juror(name, known.profiles.get(name, {})) for name in known.jury) + "."
+        )
+    if metrics:
+        yield f"Metrics measured against the references: {', '.join(metrics)}."
+    if known.facts.training:
+        yield (
+            f"{counted(known.facts.trained, 'clinician')} went through a training round on "
+            f"{counted(known.facts.training, 'response')} that experts had rated; none of it counts."
+        )
+
+
+def _juror(name: str, profile: Mapping[str, Any]) -> str:
+    model = str(profile.get("model", ""))
+    return f"{name} ({model})" if model and model != name else name
+
+
+def _rating(known: Known) -> Iterator[str]:
+    facts = known.facts
+    if facts.per_response:
+        seeds = f", drawn from the seed {', '.join(map(str, facts.seeds))}" if facts.seeds else ""
+        yield (
+            f"Each response was to be read by {counted(int(facts.per_response), 'clinician')}; who read "
+            f"what, and in which order, was allocated with balance{seeds}."
+        )
+        yield (
+            "In the rating page clinicians saw source, task and response under a random code; "
+            "authors and other raters' scores were hidden. A reference, where the rubric allows "
+            f"one, was {SAID[known.reference]}."
+        )
+    if facts.elsewhere:
+        yield (
+            f"{counted(facts.elsewhere, 'reading')} came from outside the rating page; how these "
+            "were made, and whether blinded, the study does not know."
+        )
+    if facts.masked:
+        yield f"In {counted(facts.masked, 'response')} words that named the author were masked."
+    if facts.median_seconds is not None:
+        yield f"A reading took {facts.median_seconds:.0f} s of active work (median)."
+    if facts.first and facts.last:
+        yield f"Clinicians rated from {facts.first:%Y-%m-%d} to {facts.last:%Y-%m-%d}."
+    yield from (f"The study was {one}." for one in known.steered)
+
+
+def _statistics(known: Known) -> Iterator[str]:
+    from calibration.report.definitions import LIKE, Z
+
+    yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
+    yield f"{Z['paper'][:1].upper()}{Z['paper'][1:]}."
+    yield (
+        "ICC(C,2) = ICC(3,2) is the consistency of two columns, the clinicians' and the scorer's "
+        "(Shrout & Fleiss 1979; McGraw & Wong 1996): a constant added to one of them changes "
+        "nothing. It has no lower bound and is not cut at 0."
+    )
+    yield (
+        f"Intervals are 95 %: by {known.reps} bootstrap resamples of instances with everything "
+        "computed anew in each (percentile), and the exact F interval, which takes responses for "
+        "independent."
+    )
+    yield LIKE
+    yield "Clinicians among each other: the mean of ICC(C,2) over all pairs who share two responses or more."
+
+
+def _missing(known: Known) -> Iterator[str]:
+    from calibration.report.definitions import MISSING
+
+    yield MISSING.strip()
+    yield (
+        "A response's jury score exists only where every juror gave one. "
+        f"{counted(known.incomplete, 'reading')} of {known.readings} by clinicians lack a criterion; "
+        f"{counted(known.unread, 'response')} had no clinician's rating."
+    )
+    for juror, how in known.failures.items():
+        each = ", ".join(f"{number} {status}" for status, number in how.items())
+        yield f"Verdicts missing of {juror}: {each}."
+
+
+def _counts(known: Known) -> Iterator[str]:
+    facts = known.facts
+    yield (
+        f"{counted(known.readings, 'reading')} by {counted(len(facts.raters['clinician'].names), 'clinician')}, "
+        f"{facts.repeats} of them second readings of the same response."
+    )
+    if facts.states:
+        each = ", ".join(f"{number} {state}" for state, number in sorted(facts.states.items()))
+        yield f"Of the readings that were assigned: {each}."
+
+
+def _table(known: Known) -> str:
+    head = (
+        "| benchmark | scorer | ICC(C,2) | bootstrap 95 % | F 95 % | responses | missing | note |\n"
+    )
+    rows = (
+        f"| {one['benchmark']} | {one['scorer']} | {figure(one['icc'])} | "
+        f"{between(one, 'boot')} | {between(one, 'f')} | {one['n_responses']} | "
+        f"{one['n_missing']} | {str(one['note'] or '').replace('|', '/')} |\n"
+        for one in known.rows
+    )
+    told = (
+        "\nlike_for_like is a difference of two ICCs; intra_rater is ICC(A,1) of first and second "
+        "readings; an interval that is not there does not apply.\n"
+    )
+    return head + "| --- " * 8 + "|\n" + "".join(rows) + told
+
+
+def figure(value: float | None) -> str:
+    """Return a statistic with three digits; what is undefined says so."""
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def between(row: Mapping[str, Any], which: str) -> str:
+    """Return the ends of an interval, "" where there is none."""
+    low, high = row[f"{which}_low"], row[f"{which}_high"]
+    return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"

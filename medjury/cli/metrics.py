@@ -1,0 +1,217 @@
+"""`medjury measure`: metrics as raters, so that they are compared like everybody else."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.importers.batches import batches
+from data.importers.rows import Origin, RatingRow
+from data.queries import Pair, pairs
+from data.schema import Kind
+from data.store import import_ratings
+from medjury.cli.elsewhere import On, computing
+from medjury.cli.options import Db, study_of
+from medjury.cli.output import counted, progress, say
+
+METRICS = ("rouge-l", "bertscore")
+BATCH = 64
+SHOWN = 5
+IN_PART = "read only in part (512 word pieces)"
+Texts = list[tuple[str, str]]
+
+
+@dataclass
+class Measured:
+    """One metric's values on a batch: F-measures, the name it goes by, and a word on it."""
+
+    name: str
+    values: Sequence[float]
+    said: str = ""
+    truncated: tuple[int, ...] = ()
+
+
+Metric = Callable[[Texts], Measured]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One metric's ratings of a study, which responses it read in part, and of how many."""
+
+    name: str
+    rows: list[RatingRow]
+    cut: list[str]
+    total: int
+
+
+def measure(
+    context: typer.Context,
+    metrics: Annotated[
+        list[str] | None, typer.Argument(metavar="[rouge-l] [bertscore]", help="By default both.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|PATH", help="BERTScore's backbone; by default the one installed."
+        ),
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", metavar="[numpy|onnx]")] = "numpy",
+    long_texts: Annotated[
+        str,
+        typer.Option(
+            metavar="[truncate|windows]",
+            help="BERTScore: read the first 512 word pieces, as HELM does, or all in windows.",
+        ),
+    ] = "truncate",
+    on: On = None,
+    db: Db = None,
+) -> None:
+    """Score every response against its reference with ROUGE-L and BERTScore."""
+    unknown = [name for name in metrics or () if name not in METRICS]
+    if unknown:
+        raise BadInput(f"metric {unknown[0]!r}: choose from {' and '.join(METRICS)}")
+    study = study_of(context, db)
+    ways = {name: way(name, model, engine, long_texts) for name in metrics or METRICS}
+    found = _with_reference(study, next(iter(ways)))
+    with computing(on, "texts of the responses and references are") as executor:
+        run_metrics(study, ways, found, executor)
+
+
+def way(
+    name: str, model: str | None = None, engine: str = "numpy", long_texts: str = "truncate"
+) -> Metric:
+    """Return what measures texts by a metric."""
+    return rouge if name == "rouge-l" else bertscore(model, engine, long_texts)
+
+
+def run_metric(study: Engine, name: str) -> None:
+    """Score what has a reference by one metric, here."""
+    run_metrics(study, {name: way(name)}, _with_reference(study, name))
+
+
+def run_metrics(
+    study: Engine,
+    ways: Mapping[str, Metric],
+    given: tuple[list[Pair], int],
+    executor: Executor | None = None,
+) -> None:
+    """Score what has a reference of so many, store it, and say what was left out and why.
+
+    All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
+    workers may be lost.
+    """
+    found = [_scored(given, name, metric, executor) for name, metric in ways.items()]
+    added = import_ratings(study, [row for one in found for row in one.rows])
+    for one in found:
+        _say(one)
+    if added.unchanged:
+        say(f"{added.unchanged} of these values were there already")
+
+
+def _scored(
+    given: tuple[list[Pair], int], name: str, metric: Metric, executor: Executor | None
+) -> Scored:
+    """Return what a metric makes of the study."""
+    found, total = given
+    told: list[Measured] = []
+    cut: list[str] = []
+    with progress(name, len(found)) as at:
+        values = _measured(found, metric, executor)
+        rows = list(_rows(found, values, (told, cut), at))
+    return Scored(told[0].name, rows, cut, total)
+
+
+def _with_reference(study: Engine, name: str) -> tuple[list[Pair], int]:
+    """Return the responses with something to compare with, and how many there are in all."""
+    found = list(pairs(study))
+    with_reference = [one for one in found if one.reference is not None]
+    if not with_reference:
+        raise BadInput(f"{name}: no response of this study has a reference to compare with")
+    return with_reference, len(found)
+
+
+def rouge(texts: Texts) -> Measured:
+    """Score one batch with ROUGE-L, Porter-stemmed as HELM has it."""
+    from calibration.baselines.rouge import rouge_l
+
+    return Measured("rouge-l", rouge_l(texts).tolist())
+
+
+def bertscore(model: str | None, engine: str, long_texts: str) -> Metric:
+    """Return BERTScore; backbone, layer and the reading in windows are part of its name."""
+    from calibration.baselines.bertscore import bert_score
+
+    if engine not in ("numpy", "onnx"):
+        raise BadInput(f"--engine {engine}: choose numpy or onnx")
+    if long_texts not in ("truncate", "windows"):
+        raise BadInput(f"--long-texts {long_texts}: choose truncate or windows")
+
+    def score(texts: Texts) -> Measured:
+        found = bert_score(
+            texts,
+            model,
+            engine="onnx" if engine == "onnx" else "numpy",
+            long_texts="windows" if long_texts == "windows" else "truncate",
+        )
+        name = f"bertscore-{found.backbone}-{found.layer}"
+        name += "-windows" if long_texts == "windows" else ""
+        cut = () if long_texts == "windows" else found.truncated
+        return Measured(name, found.f1.tolist(), f"weights {found.sha256[:12]}", cut)
+
+    return score
+
+
+def _measured(found: list[Pair], metric: Metric, executor: Executor | None) -> Iterator[Measured]:
+    """Yield what each batch came to, in order, wherever it is computed."""
+    texts = ([(one.text, one.reference or "") for one in batch] for batch in batches(found, BATCH))
+    return executor.map(metric, texts) if executor else map(metric, texts)
+
+
+def _rows(
+    found: list[Pair],
+    values: Iterator[Measured],
+    noted: tuple[list[Measured], list[str]],
+    at: Callable[[float], None],
+) -> Iterator[RatingRow]:
+    """Yield a rating for each pair, batch by batch as they are measured; note what was cut."""
+    (told, cut), done = noted, 0
+    for batch, measured in zip(batches(found, BATCH), values, strict=True):
+        _refuse_other_weights(measured, told)
+        told.append(measured)
+        done += len(batch)
+        at(done)
+        cut += [batch[row].response_id for row in measured.truncated]
+        for row, (one, value) in enumerate(zip(batch, measured.values, strict=True)):
+            in_part = f"; {IN_PART}" if row in measured.truncated else ""
+            yield RatingRow(
+                origin=Origin(measured.name, done),
+                response_id=one.response_id,
+                rater=measured.name,
+                kind=Kind.METRIC,
+                criterion="f1",
+                score=repr(value),
+                comment=measured.said + in_part,
+            )
+
+
+def _refuse_other_weights(measured: Measured, told: list[Measured]) -> None:
+    """Raise BadInput where two workers measured with weights that are not the same."""
+    if told and (measured.name, measured.said) != (told[0].name, told[0].said):
+        raise BadInput(
+            f"{measured.name}: one worker has {measured.said or measured.name}, another "
+            f"{told[0].said or told[0].name}; give all workers the same model. Nothing was stored"
+        )
+
+
+def _say(one: Scored) -> None:
+    lost, cut = one.total - len(one.rows), one.cut
+    first = ", ".join(cut[:SHOWN]) + (", ..." if len(cut) > SHOWN else "")
+    say(
+        f"{one.name}: scored {len(one.rows)} of {one.total} responses"
+        + (f", {lost} have no reference" if lost else "")
+        + (f", {counted(len(cut), 'pair')} {IN_PART}: {first}" if cut else "")
+    )

@@ -1,0 +1,96 @@
+"""`medjury move FROM TO`: a study from one database into another."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sqlalchemy import Engine
+
+from data.address import shown
+from data.database import open_study, reading
+from data.errors import BadInput
+from data.queries.moving import counts
+from data.queries.record import verify
+from data.store.moving import Copied, move_study
+from medjury.cli.options import Json, worked_on
+from medjury.cli.output import counted, progress, say, show
+from medjury.cli.places import write_json
+from medjury.cli.record import FINDINGS, KEEP
+
+From = Annotated[str, typer.Argument(metavar="FROM", help="A database URL, or a SQLite file.")]
+To = Annotated[str, typer.Argument(metavar="TO", help="The same, new or empty.")]
+BESIDE = ("", "-wal", "-shm")
+
+
+def move(source: From, target: To, json_to: Json = None) -> None:
+    """Copy a study into an empty database, SQLite or PostgreSQL; FROM stays as it is."""
+    there = open_study(_url(source))
+    with _removed_on_failure(_url(target)) as here:
+        copied = _moved(there, here)
+    findings = verify(here).findings
+    for one in (there, here):
+        one.dispose()  # a SQLite file is left without others beside it
+    worked_on[:] = [shown(here.url)]
+    print_copy("Moved", copied.rows, copied.head, findings, json_to)
+    say(
+        "every row was read again and compared; stop what still serves the old study, and name "
+        "the new one from now on (--db or MEDJURY_DB)",
+        json_to,
+    )
+    if findings:
+        raise typer.Exit(FINDINGS)
+
+
+def print_copy(
+    title: str, rows: dict[str, int], head: str, findings: tuple[str, ...], json_to: Path | None
+) -> None:
+    """Say what a copy of a study holds, and what its record has to say."""
+    held = {table: number for table, number in rows.items() if number}
+    show(title, ["table", "rows"], [[name, str(n)] for name, n in held.items()], json_to)
+    say(f"head {head}", json_to)
+    say(KEEP, json_to)
+    for finding in findings:
+        say(f"FINDING {finding}", json_to)
+    said = f"{counted(len(findings), 'finding')}, of the study itself"
+    say(said if findings else "the record is whole", json_to)
+    write_json({"rows": rows, "head": head, "findings": list(findings)}, json_to)
+
+
+def _moved(there: Engine, here: Engine) -> Copied:
+    with reading(there) as session:
+        total = sum(counts(session).values())
+    done = 0
+    with progress("moving", total) as at:
+
+        def step(rows: int) -> None:
+            nonlocal done
+            done += rows
+            at(done)
+
+        return move_study(there, here, step)
+
+
+def _url(given: str) -> str:
+    """Return the URL that is meant; a plain path is a SQLite file."""
+    if not given.strip():
+        raise BadInput("move: FROM or TO is empty; give a URL or a file")
+    return given if "://" in given else f"sqlite:///{given}"
+
+
+@contextmanager
+def _removed_on_failure(url: str) -> Iterator[Engine]:
+    """Open the target; a SQLite file that was made for a move that failed is taken away."""
+    path = Path(url.removeprefix("sqlite:///"))
+    new = url.startswith("sqlite:///") and not path.exists()
+    engine: Engine | None = None
+    try:
+        engine = open_study(url, create=True)
+        yield engine
+    except BaseException:
+        if engine is not None:
+            engine.dispose()
+        for ending in BESIDE if new else ():
+            path.with_name(path.name + ending).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,82 @@
+"""Options that several commands share, and how the study is opened."""
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from data.errors import BadInput
+from data.place import DEFAULT_URL, VARIABLE
+from medjury.cli.places import writes_to
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from data.rubric import Rubric
+
+worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
+Db = Annotated[
+    str | None,
+    typer.Option(
+        "--db",
+        metavar="URL",
+        help=f"The study's database; by default {VARIABLE}, else {DEFAULT_URL} in this folder.",
+    ),
+]
+Json = Annotated[
+    Path | None,
+    typer.Option(
+        "--json",
+        metavar="FILE",
+        help="Write the figures as JSON; - is standard output.",
+        callback=writes_to,
+    ),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+
+
+def finite(value: float | None) -> float | None:
+    """Refuse "nan" and "inf", which pass every range: the callback of each option with a number."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number")
+    return value
+
+
+RubricOption = Annotated[
+    str | None, typer.Option("--rubric", help="A rubric that ships with medjury, or a folder.")
+]
+
+
+def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":
+    """Return the study the user means; the command's last line names it, so that nobody errs."""
+    from data.address import shown
+    from data.database import open_study
+
+    url = url_of(context, db)
+    engine = open_study(url, create=create)
+    worked_on[:] = [shown(engine.url)]
+    return engine
+
+
+def url_of(context: typer.Context, db: str | None) -> str:
+    """Return the URL the user means: the command's --db, the one before it, MEDJURY_DB, default.
+
+    A plain path is taken as a SQLite file.
+    """
+    given = next((one for one in (db, context.obj) if one is not None), os.environ.get(VARIABLE))
+    if given is not None and not given.strip():
+        raise BadInput(f"--db (or {VARIABLE}) is empty: give a URL such as {DEFAULT_URL}")
+    url = given or DEFAULT_URL
+    return url if "://" in url else f"sqlite:///{url}"
+
+
+def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":
+    """Return the rubric the user names: one that ships, one the study has, or a folder."""
+    from data.queries import stored_rubric
+    from data.rubric import read_rubric, shipped
+
+    if name is None:
+        return None
+    return (None if name in shipped() else stored_rubric(engine, name)) or read_rubric(name)

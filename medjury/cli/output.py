@@ -1,0 +1,91 @@
+"""How commands speak: words and tables to the screen, progress to stderr."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from medjury.cli.places import STANDARD_OUTPUT
+
+words = Console(highlight=False, markup=False, soft_wrap=True)
+progress_console = Console(stderr=True)
+GAP = 3  # blanks between the columns of a table
+
+
+def say(text: str, json_to: Path | None = None) -> None:
+    """Print a line; to stderr where standard output is taken by JSON."""
+    if json_to == STANDARD_OUTPUT:
+        print(text, file=sys.stderr)
+    else:
+        words.print(text)
+
+
+def show(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None
+) -> None:
+    """Print a table; to stderr where standard output is taken by JSON. No column is cut."""
+    table = Table(
+        title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
+    )
+    for number, name in enumerate(columns):
+        first = number == 0
+        table.add_column(
+            name, justify="left" if first else "right", overflow="fold", no_wrap=not first
+        )
+    for row in rows:
+        table.add_row(*row)
+    _console(json_to).print(table)
+
+
+def room(json_to: Path | None = None) -> int:
+    """Return how many characters a line of the screen holds."""
+    return _console(json_to).width
+
+
+def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+    """Return how wide `show` would print a table if it had the room."""
+    cells = zip(columns, *rows, strict=True)
+    longest = [max(len(line) for cell in one for line in cell.split("\n")) for one in cells]
+    return sum(longest) + GAP * (len(columns) - 1)
+
+
+def counted(number: int, thing: str) -> str:
+    """Return a number with its noun, in the plural where it is not 1."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def _console(json_to: Path | None) -> Console:
+    return progress_console if json_to == STANDARD_OUTPUT else words
+
+
+class At(Protocol):
+    """Say how far the work is, and optionally of what total and with what words."""
+
+    def __call__(self, done: float, total: float | None = None, words: str = "") -> None:
+        """Move the bar."""
+
+
+@contextmanager
+def progress(what: str, total: float | None) -> Iterator[At]:
+    """Show a bar while the block runs if stderr is a terminal; yields what moves it."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}% {task.fields[words]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    nobody_looks = not progress_console.is_terminal
+    with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
+        task = bar.add_task(what, total=total, words="")
+
+        def at(done: float, total: float | None = total, words: str = "") -> None:
+            bar.update(task, completed=done, total=total, words=words)
+
+        yield at

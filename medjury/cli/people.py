@@ -1,0 +1,135 @@
+"""`medjury people`: who may sign in, their codes and invitations, and who may no longer."""
+
+from typing import Annotated
+
+import typer
+
+from data.errors import BadInput
+from data.person import OPERATOR
+from data.queries import people as everybody
+from data.schema import Role
+from data.store import Invitation, Way, add_people, end_access, renew_access
+from data.store.people import set_email
+from medjury.cli.options import Db, study_of
+from medjury.cli.output import say, show
+
+LINK_DAYS = 14
+people = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Who may sign in, and how.",
+)
+
+Link = Annotated[
+    bool, typer.Option("--link", help="Print an invitation that works once, not a code.")
+]
+Days = Annotated[
+    int | None,
+    typer.Option(min=1, max=3650, help="Days it can be used: 14 for a link, no end for a code."),
+]
+Url = Annotated[str, typer.Option(metavar="URL", help="Where people reach the study.")]
+LOCAL = "http://127.0.0.1:8501"
+
+
+@people.command("list")
+def list_(context: typer.Context, db: Db = None) -> None:
+    """List everybody who may sign in: role, progress, last activity, way in."""
+    rows = [
+        [
+            one.name,
+            one.role,
+            f"{one.done} of {one.total}" if one.role == Role.CLINICIAN else "-",
+            f"{one.last:%Y-%m-%d %H:%M}" if one.last else "never",
+            one.way,
+            one.email or "-",
+        ]
+        for one in everybody(OPERATOR, study_of(context, db))
+    ]
+    if rows:
+        show("People", ["name", "role", "rated", "last active (UTC)", "way in", "e-mail"], rows)
+    else:
+        say("nobody can sign in yet: `medjury people add NAME --role coordinator`")
+
+
+@people.command()
+def add(
+    context: typer.Context,
+    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
+    role: Annotated[Role, typer.Option(help="What they may do.")] = Role.CLINICIAN,
+    email: Annotated[
+        str | None, typer.Option(help="Lets this hospital account in; for one person.")
+    ] = None,
+    link: Link = False,
+    days: Days = None,
+    url: Url = LOCAL,
+    db: Db = None,
+) -> None:
+    """Add people and print a code for each, or an invitation link."""
+    _refuse_bad(url)
+    engine = study_of(context, db)
+    made = add_people(OPERATOR, engine, names, role, email, _way(link, days))
+    _print(made, url if link else None)
+
+
+@people.command()
+def renew(
+    context: typer.Context,
+    name: str,
+    link: Link = False,
+    days: Days = None,
+    url: Url = LOCAL,
+    db: Db = None,
+) -> None:
+    """Give a person a new code or link. Old ones and open sessions end; who was out is let in."""
+    _refuse_bad(url)
+    made = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
+    _print([made], url if link else None)
+
+
+@people.command()
+def end(context: typer.Context, name: str, db: Db = None) -> None:
+    """Shut a person out at once, open sessions too. What they rated stays."""
+    shut = end_access(OPERATOR, study_of(context, db), name)
+    say(f"{name} can no longer sign in" if shut else f"{name} was shut out already")
+
+
+@people.command("email")
+def email_(
+    context: typer.Context,
+    name: str,
+    address: Annotated[
+        str | None, typer.Argument(help="Of the hospital account to let in.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the address away.")] = False,
+    db: Db = None,
+) -> None:
+    """Give a person another e-mail address, or none. Sessions that the old one opened end."""
+    if none == (address is not None):
+        raise BadInput(f"e-mail of {name}: give either an address or --none")
+    changed = set_email(OPERATOR, study_of(context, db), name, address)
+    now_has = "no e-mail address" if address is None else address.strip().lower()
+    say(f"{name} {'now has' if changed else 'has already'}: {now_has}")
+
+
+def _way(link: bool, days: int | None) -> Way:
+    """Return the way in that was asked for; a link always ends."""
+    return Way(once=True, days=days or LINK_DAYS) if link else Way(days=days)
+
+
+def _print(made: list[Invitation], url: str | None) -> None:
+    """Print codes or links; this is the only time they can be seen."""
+    what = "code" if url is None else "link"
+    rows = [[one.handle, one.code if url is None else _link(url, one.code)] for one in made]
+    show(f"Hand each {what} over now: only its hash is kept", ["name", what], rows)
+
+
+def _link(url: str, code: str) -> str:
+    """Return an invitation; browsers send nothing after the # to any server, so no log has it."""
+    return f"{url.rstrip('/')}/join#{code}"
+
+
+def _refuse_bad(url: str) -> None:
+    """Raise BadInput for what is no address, before anything is stored."""
+    if not url.startswith(("http://", "https://")):
+        raise BadInput(f"--url {url}: must begin with http:// or https://")

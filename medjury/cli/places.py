@@ -1,0 +1,129 @@
+"""The files that options name: checked while options are read, written all or none."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from data.errors import BadFile
+from data.whole_files import part_of
+
+STANDARD_OUTPUT = Path("-")
+STREAMED = ("--json", "--openmetrics")  # options that take "-" for standard output
+SQLITE = b"SQLite format 3\0"  # how such a file begins
+BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+TAKEN = "medjury.cli.places.taken"  # in a context: the real path that is written to -> its option
+
+
+def writes_to(
+    context: typer.Context, parameter: typer.CallbackParam, to: Path | None
+) -> Path | None:
+    """Check the file an option names while options are read: the callback of every such option.
+
+    Raises
+    ------
+    BadFile
+        As `check_place`, and where another option of the command names the same file.
+    """
+    if to is None or context.resilient_parsing:
+        return to
+    option = parameter.opts[0]
+    check_place(option, to)
+    taken: dict[Path, str] = context.meta.setdefault(TAKEN, {})
+    real = to if to == STANDARD_OUTPUT else to.resolve()
+    if other := taken.get(real):
+        raise BadFile(f"{option} {to}: {other} is to be written there; name another file")
+    taken[real] = option
+    return to
+
+
+def check_place(option: str, to: Path) -> None:
+    """Refuse a folder, a file in a folder that is not there, and an SQLite file or its own."""
+    if to == STANDARD_OUTPUT and option in STREAMED:
+        return
+    with _failing(option, to):
+        writable = to != STANDARD_OUTPUT and not to.is_dir() and to.parent.is_dir()
+        is_database = writable and any(map(_is_sqlite, _databases(to.resolve())))
+    if not writable:
+        raise BadFile(f"{option} {to}: not a file in a folder that exists; name another file")
+    if is_database:
+        raise BadFile(
+            f"{option} {to}: is an SQLite database, such as a study, or a part of one, and is "
+            "never written over; name another file"
+        )
+
+
+def _databases(to: Path) -> Iterator[Path]:
+    """Yield the file itself, and the database that it would be a part of by its name."""
+    yield to
+    for ending in BESIDE_SQLITE:
+        if to.name.endswith(ending) and to.name != ending:
+            yield to.with_name(to.name.removesuffix(ending))
+
+
+def _is_sqlite(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+def check_json(to: Path | None) -> None:
+    """Refuse a place that JSON cannot be written to, before any work is done."""
+    if to is not None:
+        check_place("--json", to)
+
+
+def write_json(body: Mapping[str, Any], to: Path | None) -> None:
+    """Write figures as JSON to a file or, for `-`, to standard output; NaN is not JSON."""
+    if to is None:
+        return
+    text = json.dumps(body, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    if to == STANDARD_OUTPUT:
+        sys.stdout.write(text)
+        return
+    write_files({"--json": (to, text)})
+
+
+def write_files(texts: Mapping[str, tuple[Path, str]]) -> None:
+    """Write the text of each option to its file, all or none: a full disk leaves the old files.
+
+    All are written beside their places first and then moved there, each in one step. What is
+    no file, such as a pipe, is written to as it is.
+    """
+    parts: dict[str, tuple[Path, Path]] = {}
+    try:
+        for option, (to, text) in texts.items():
+            with _failing(option, to):
+                real = to.resolve()
+                part = part_of(real)
+                if real.is_file() or not real.exists():
+                    parts[option] = part, real
+                (part if option in parts else real).write_text(text, encoding="utf-8", newline="")
+        for option, (part, real) in parts.items():
+            with _failing(option, real):
+                _move(part, real)
+    finally:
+        for part, _ in parts.values():
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _failing(option: str, to: Path) -> Iterator[None]:
+    """Name the option and its file where writing fails."""
+    try:
+        yield
+    except OSError as error:
+        raise BadFile(f"{option} {to}: {error.strerror}") from error
+
+
+def _move(part: Path, to: Path) -> None:
+    """Put a file in the place of another, which keeps who may read it."""
+    if to.exists():
+        shutil.copymode(to, part)
+    part.replace(to)

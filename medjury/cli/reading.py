@@ -1,0 +1,171 @@
+"""`medjury assign` and `medjury serve`: who rates what, and the page they rate on."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import Engine
+
+from annotate.assign import Assigned, Design, Item, top_up
+from data.errors import BadFile, BadInput
+from data.person import OPERATOR
+from data.queries import assigned, design_items, has_coordinator
+from data.schema import Role
+from data.store import Invitation, add_people, invite
+from data.store import assign as store_assignments
+from medjury.cli.options import Db, Json, Seed, finite, study_of, url_of
+from medjury.cli.output import counted, say, show
+from medjury.cli.places import write_json
+
+FIRST = "coordinator"
+MOST_DIGITS = 4  # of a number of clinicians
+
+
+def assign(
+    context: typer.Context,
+    raters: Annotated[
+        str, typer.Option(metavar="FILE|N", help="A file with a name a line, or how many.")
+    ],
+    per_response: Annotated[int, typer.Option(help="Clinicians who rate a response.")] = 2,
+    repeats: Annotated[
+        float, typer.Option(help="Share shown a second time, hidden.", callback=finite)
+    ] = 0.1,
+    seed: Seed = 0,
+    plan: Annotated[bool, typer.Option("--plan", help="Show the design; store nothing.")] = False,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Give every response to its clinicians, and each new clinician a code to sign in with.
+
+    Run it again with other raters or more responses: what has been begun stays, the rest moves.
+    """
+    engine = study_of(context, db)
+    found = designed(engine, names(raters), per_response, repeats, seed)
+    _show(found, json_to)
+    if not plan:
+        invitations = invite(engine, list(found.load))
+        dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
+        new = store_assignments(engine, found.slots, seed, dropped, per_response)
+        say(f"{new} assignments stored" if new else "nothing changed", json_to)
+        if dropped:
+            say(f"{len(dropped)} unopened assignments taken back", json_to)
+        print_codes(invitations, json_to)
+    write_json(found.to_json(), json_to)
+
+
+def serve(
+    context: typer.Context,
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    host: Annotated[str, typer.Option(help="Only change it behind a TLS proxy.")] = "127.0.0.1",
+    secrets: Annotated[
+        Path, typer.Option(metavar="FILE", help="Has \\[auth] where hospital accounts sign in.")
+    ] = Path(".streamlit/secrets.toml"),
+    create: Annotated[
+        bool, typer.Option("--create", help="Make the study if there is none, and a coordinator.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Serve the pages on which clinicians rate and those who steer a study work."""
+    from annotate.server import serve as serve_page
+
+    if create:
+        print_codes(first_coordinator(study_of(context, db, create=True)))
+    serve_page(url_of(context, db), port, host, secrets)
+
+
+def first_coordinator(engine: Engine) -> list[Invitation]:
+    """Add a coordinator where a study has none, so that somebody can steer it from the page."""
+    if has_coordinator(engine):
+        return []
+    return add_people(OPERATOR, engine, [FIRST], Role.COORDINATOR)
+
+
+def designed(
+    engine: Engine, raters: list[str], per_response: int, repeats: float, seed: int
+) -> Design:
+    """Return the design for every response of the study, begun work staying where it is."""
+    items = [
+        Item(one.response, one.instance, one.model, one.benchmark) for one in design_items(engine)
+    ]
+    if not items:
+        raise BadInput("the study has no responses yet: `medjury import FILE` brings them in")
+    existing = [
+        Assigned(one.rater, one.response, one.pass_, one.begun, one.position)
+        for one in assigned(engine)
+    ]
+    return top_up(existing, items, raters, per_response, seed, repeats=repeats)
+
+
+def names(raters: str) -> list[str]:
+    """Return the clinicians' names: from a file, one a line, or made from a number."""
+    if raters.isdecimal():
+        if len(raters) > MOST_DIGITS:
+            raise BadInput(
+                f"--raters: at most {10**MOST_DIGITS - 1} clinicians are made of a number"
+            )
+        return [f"clinician-{number}" for number in range(1, int(raters) + 1)]
+    try:
+        lines = Path(raters).read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadFile(
+            f"--raters {raters}: neither a number nor a file of names ({error})"
+        ) from error
+    return [line.strip() for line in lines if line.strip()]
+
+
+def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> None:
+    """Print sign-in codes; this is the only time they can be seen."""
+    if invitations:
+        rows = [[one.handle, one.code] for one in invitations]
+        show(
+            "Sign-in codes: hand them over now, only their hashes are kept",
+            ["name", "code"],
+            rows,
+            json_to,
+        )
+
+
+def _show(found: Design, json_to: Path | None) -> None:
+    """Print each clinician's work, and what to know of the design before anyone is invited."""
+    plan = found.to_json()["plan"]
+    rows = [
+        [rater, str(load), str(found.repeats_of(rater)), f"{plan['minutes'][rater]:g}"]
+        for rater, load in found.load.items()
+    ]
+    title = f"{counted(found.per_response, 'clinician')} a response"
+    show(title, ["clinician", "responses", "hidden repeats", "minutes"], rows, json_to)
+    for line in told(plan):
+        say(line, json_to)
+
+
+def told(plan: dict[str, Any]) -> list[str]:
+    """Return a plan in sentences, without what the table of clinicians has."""
+    shared = _range(plan["overlap_min"], plan["overlap_max"])
+    linked = "; all are linked by what they share" if plan["connected"] else ""
+    said = [
+        f"{counted(plan['responses'], 'response')} to {counted(plan['instances'], 'instance')}.",
+        f"Minutes: {plan['minutes_total']:g} in all, assuming {plan['minutes_per_response']:g} "
+        "for each showing.",
+    ]
+    if plan["raters"] > 1:
+        said += [
+            f"Any two clinicians share {shared}{linked}.",
+            f"Clinicians' counts of one model's responses differ by {plan['model_spread']} at most.",
+        ]
+    return [*said, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan["notes"])]
+
+
+def _expected(plan: dict[str, Any]) -> str:
+    """Return in words what interval the agreement of two columns would have as assumed."""
+    if plan["icc_width"] is None:
+        return "Too few responses for an interval."
+    least = plan["icc_width_by_instances"]
+    dependent = "" if least is None else f" ({least:.2f} if the instances alone counted)"
+    return (
+        f"Expected 95 % interval of the agreement: {plan['icc_low']:z.2f} to "
+        f"{plan['icc_high']:z.2f}, width {plan['icc_width']:.2f}{dependent}."
+    )
+
+
+def _range(least: int, most: int) -> str:
+    return counted(most, "response") if least == most else f"{least} to {most} responses"

@@ -1,0 +1,148 @@
+"""`medjury export --redcap FOLDER` and `medjury ratings FILE --format redcap`."""
+
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.formula import guarded, guarded_name
+from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, Form, RedcapFile, forms
+from data.importers.table import TableFile
+from data.queries import benchmarks
+from data.queries.export_redcap import ToRate, readings, to_rate
+from data.queries.settings import settings
+from data.rubric import Criterion, Rubric
+from medjury.cli.output import counted, say
+from medjury.cli.record import write_csv
+
+COLUMNS = (
+    *("Variable / Field Name", "Form Name", "Section Header", "Field Type", "Field Label"),
+    *("Choices, Calculations, OR Slider Labels", "Field Note"),
+    *("Text Validation Type OR Show Slider Number", "Text Validation Min", "Text Validation Max"),
+    *("Identifier?", "Branching Logic (Show field only if...)", "Required Field?"),
+    *("Custom Alignment", "Question Number (surveys only)", "Matrix Group Name"),
+    *("Matrix Ranking?", "Field Annotation"),
+)
+MATERIAL = "material"
+HIDDEN, FIXED = "@HIDDEN @READONLY", "@READONLY"
+TEXTS = {
+    "mj_source": "Source",
+    "mj_task": "Task",
+    "mj_reference": "Reference",
+    "mj_checklist": "What an answer must contain",
+    "mj_response": "Response",
+}
+LONG_CELL = 65_535  # bytes of a REDCap value
+
+
+def open_readings(engine: Engine) -> list[ToRate]:
+    """Return what is still to be rated; refuse a study in which nothing is."""
+    found = list(to_rate(engine))
+    if not found:
+        raise BadInput("no reading is open: `medjury assign` says who is to rate what")
+    return found
+
+
+def write_redcap(engine: Engine, folder: Path, found: list[ToRate]) -> None:
+    """Write dictionary and records for REDCap into a folder that is there."""
+    own = forms(_rubrics(engine))
+    names = {form.rubric.sha256: number for number, form in enumerate(own, 1)}
+    columns = (RECORD, CODE, RATER, RUBRIC, *TEXTS)
+    open_to = settings(engine).reference != "hidden"
+    rows = (_record(number, one, names, open_to) for number, one in enumerate(found, 1))
+    write_csv(folder / "redcap_dictionary.csv", COLUMNS, dictionary(own))
+    written = write_csv(folder / "redcap_records.csv", columns, rows)
+    say(
+        f"redcap_dictionary.csv: {counted(len(own), 'rating form')}; redcap_records.csv: {counted(written, 'record')}"
+    )
+    _warn_long(found)
+    say(
+        "next: upload both in REDCap, give each clinician a data access group with their own "
+        "records (mj_rater), and bring the raw export back with `medjury ratings FILE --format redcap`"
+    )
+
+
+def redcap_file(engine: Engine, table: TableFile, incomplete: bool) -> RedcapFile:
+    """Return a raw export as rows of ratings of this study."""
+    return RedcapFile(table, forms(_rubrics(engine)), readings(engine), incomplete)
+
+
+def say_left(rows: RedcapFile) -> None:
+    """Say which forms were not imported, and why."""
+    for state, number in sorted(rows.left.items()):
+        hint = "" if state == "not begun" else "; --incomplete takes them"
+        if number:
+            say(f"{counted(number, 'form')} {state}: not imported{hint}")
+
+
+def dictionary(own: list[Form]) -> Iterator[list[str]]:
+    """Yield REDCap's data dictionary, in `COLUMNS`."""
+    yield _field(RECORD, MATERIAL, "text", "Record ID")
+    yield _field(CODE, MATERIAL, "text", "Response code", annotation=HIDDEN)
+    yield _field(RATER, MATERIAL, "text", "Clinician", annotation=HIDDEN)
+    yield _field(RUBRIC, MATERIAL, "text", "Rubric", annotation=HIDDEN)
+    for name, label in TEXTS.items():
+        yield _field(name, MATERIAL, "notes", label, annotation=FIXED)
+    for number, form in enumerate(own, 1):
+        logic = f"[{RUBRIC}] = '{number}'" if len(own) > 1 else ""
+        for criterion in form.rubric.criterion:
+            yield _field(
+                form.variables[criterion.name],
+                form.name,
+                "radio",
+                _label(f"{criterion.name}: {criterion.question}"),
+                choices=choices(criterion, form.rubric),
+                logic=logic,
+                required="y",
+            )
+        yield _field(form.comment, form.name, "notes", "Comment", logic=logic)
+
+
+def choices(criterion: Criterion, rubric: Rubric) -> str:
+    """Return the points of a criterion with their anchors, as REDCap separates them."""
+    words = {point: criterion.anchors.get(point, "") for point in rubric.scale.points}
+    return " | ".join(
+        f"{point}, {point}: {_label(said)}" if said else f"{point}, {point}"
+        for point, said in words.items()
+    )
+
+
+def _field(name: str, form: str, kind: str, label: str, **also: str) -> list[str]:
+    """Return one row of the dictionary; `also` names `choices`, `logic`, `required`, `annotation`."""
+    options, logic = also.get("choices", ""), also.get("logic", "")
+    required, annotation = also.get("required", ""), also.get("annotation", "")
+    rest = ["", "", "", "", "", logic, required, "", "", "", "", annotation]
+    return [name, form, "", kind, label, options, *rest]
+
+
+def _label(words: str) -> str:
+    """Return words as a label has them: HTML, one line, no separator of choices, no piping."""
+    plain = escape(" ".join(words.split()), quote=False)
+    return plain.replace("|", "/").replace("[", "&#91;")
+
+
+def _record(number: int, one: ToRate, names: dict[str, int], open_to: bool) -> list[object]:
+    """Return a record; a form has no moment to open a reference, so one is there always or never."""
+    card = one.card
+    reference = card.reference if open_to and one.rubric.gold == "always" else None
+    texts = (card.context, card.prompt, reference, card.checklist, card.response)
+    known = [number, card.code, guarded_name(one.rater), names[one.rubric.sha256]]
+    return [*known, *(guarded(text or "") for text in texts)]
+
+
+def _rubrics(engine: Engine) -> list[Rubric]:
+    return list({one.rubric.sha256: one.rubric for one in benchmarks(engine)}.values())
+
+
+def _warn_long(found: list[ToRate]) -> None:
+    long = sum(
+        len((text or "").encode()) > LONG_CELL
+        for one in found
+        for text in (one.card.context, one.card.prompt, one.card.reference, one.card.response)
+    )
+    if long:
+        say(
+            f"WARNING: {counted(long, 'text')} of more than {LONG_CELL} bytes: REDCap would cut them off"
+        )

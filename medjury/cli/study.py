@@ -1,0 +1,249 @@
+"""`medjury import` and `medjury ratings`: files into the study."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from sqlalchemy import Engine
+
+from data.errors import BadFile, BadInput, Conflict
+from data.importers.aci_bench import aci_bench
+from data.importers.medhelm_ratings import MedhelmFile
+from data.importers.mts_dialog import mts_dialog
+from data.importers.ratings import RatingFile
+from data.importers.redcap import RedcapFile
+from data.importers.responses import ResponseFile
+from data.importers.table import Format, TableFile
+from data.queries import benchmarks
+from data.rubric import Rubric, read_rubric
+from data.rubrics import known_as
+from data.rubrics.complaints import unasked
+from data.samples import benchmarks as sample_benchmarks
+from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
+from medjury.cli import export_restore, import_helm, import_inspect, medhelm, redcap
+from medjury.cli.blinding import mask_new
+from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
+from medjury.cli.output import counted, progress, say
+
+GENERIC = "generic"
+CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", metavar="[csv|jsonl|redcap|medhelm]", help="By default from the name."
+    ),
+]
+SourceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="[csv|jsonl|helm|inspect|package|aci-bench|mts-dialog]",
+        help="By default from names and files.",
+    ),
+]
+PathsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH...",
+        help="CSV or JSON Lines; folders of HELM runs; logs of Inspect; or a package.",
+    ),
+]
+FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
+
+
+def import_(
+    context: typer.Context,
+    paths: PathsArgument,
+    form: SourceOption = None,
+    benchmark: Annotated[str | None, typer.Option(help="For rows that name none.")] = None,
+    rubric: RubricOption = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Bring responses in, with the instances they answer; twice changes nothing.
+
+    Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
+    ratings with them; a package of `medjury export` brings a whole study.
+    """
+    if export_restore.meant(paths, form):
+        export_restore.restore(paths, lambda: study_of(context, db, create=True))
+        return
+    if import_helm.meant(paths, form):
+        import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
+        return
+    if import_inspect.meant(paths, form):
+        own = partial(_own_study, context, db)
+        import_inspect.bring(paths, benchmark, rubric, json_to, own, rubric_for)
+        return
+    if form in CORPORA and json_to is None:
+        table = CORPORA[form](paths)
+    else:
+        table = TableFile(_only(paths, json_to), _format(form))
+    rows = ResponseFile(table, benchmark)
+    engine = _own_study(context, db)
+    chosen = rubric_named(engine, rubric)
+    if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
+        typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
+    _store_responses(engine, table, rows, chosen)
+
+
+def _store_responses(
+    engine: Engine, table: TableFile, rows: ResponseFile, chosen: Rubric | None
+) -> None:
+    """Store a file's responses, tell what came of it, and look for authors' names in them."""
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
+        added = import_responses(
+            engine,
+            rows,
+            rubric_for,
+            chosen,
+            tick=lambda _: at(table.read_bytes),
+        )
+    _say_responses(table, rows, added)
+    mask_new(engine)
+
+
+def _only(paths: list[Path], json_to: Path | None) -> Path:
+    """Return the one file that is meant; several, and figures, are for runs."""
+    if len(paths) > 1:
+        raise BadInput("several files of responses: import them one after another")
+    if paths[0].is_dir():
+        raise BadFile(f"{paths[0]}: a folder without a finished run; name a file of responses")
+    if json_to is not None:
+        raise typer.BadParameter("belongs to finished runs", param_hint="--json")
+    return paths[0]
+
+
+def _own_study(context: typer.Context, db: str | None) -> Engine:
+    """Return the study to import into, made if it is not there; never the demo."""
+    engine = study_of(context, db, create=True)
+    _refuse_demo(engine)
+    return engine
+
+
+def _refuse_demo(engine: Engine) -> None:
+    """Refuse to mix somebody's own responses into the demo study."""
+    demo = {one["name"] for one in sample_benchmarks()}
+    if demo & {one.name for one in benchmarks(engine)}:
+        raise Conflict(
+            "this is the demo study, and its raters are simulated: give your own study another "
+            "place, such as --db sqlite:///study.db"
+        )
+
+
+def ratings(
+    context: typer.Context,
+    path: FileArgument,
+    rubric: RubricOption = None,
+    form: FormatOption = None,
+    incomplete: Annotated[
+        bool, typer.Option("--incomplete", help="REDCap: forms that are not complete, too.")
+    ] = False,
+    jury_mean: Annotated[
+        bool, typer.Option("--jury-mean", help="MedHELM: its llm_ columns as a juror, too.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's, MedHELM's files."""
+    from_redcap = form == "redcap"
+    if incomplete and not from_redcap:
+        raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
+    if jury_mean and form != "medhelm":
+        raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
+    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else _format(form))
+    rows: RatingFile | RedcapFile | MedhelmFile
+    if from_redcap:
+        engine = study_of(context, db)
+        rows = redcap.redcap_file(engine, table, incomplete)
+    elif form == "medhelm":
+        engine = study_of(context, db)
+        rows = medhelm.medhelm_file(engine, table, jury_mean)
+    else:
+        rows = RatingFile(table)
+        engine = study_of(context, db)
+    chosen = rubric_named(engine, rubric)
+    with progress(f"reading {path.name}", table.size_bytes) as at:
+        added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
+    _say_ratings(table, rows, added)
+    if isinstance(rows, RedcapFile):
+        redcap.say_left(rows)
+    if isinstance(rows, MedhelmFile):
+        medhelm.say_left(rows)
+
+
+def rubric_for(benchmark: str) -> Rubric:
+    """Return the shipped rubric of that benchmark, by HELM's or the paper's name, or the generic one."""
+    bare = {_bare(name): rubric for name, rubric in known_as().items()}
+    return read_rubric(bare.get(_bare(benchmark), GENERIC))
+
+
+def _bare(name: str) -> str:
+    """Return a name without what people spell differently: case, hyphens, underscores, blanks."""
+    return "".join(sign for sign in name.lower() if sign.isalnum())
+
+
+def _format(form: str | None) -> Format | None:
+    """Return the format as the reader names it."""
+    if form is None:
+        return None
+    if form not in ("csv", "jsonl"):
+        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
+    return "csv" if form == "csv" else "jsonl"
+
+
+def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) -> None:
+    say(
+        f"{table.path.name}: {counted(added.responses, 'response')} to "
+        f"{counted(added.instances, 'new instance')} imported, "
+        f"{added.unchanged} were there already ({table.encoding})"
+    )
+    if table.doubt:
+        say(table.doubt)
+    if not added.responses:
+        say("nothing changed")
+    for name, rubric in added.benchmarks.items():
+        say(f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)")
+    if added.twins:
+        repeat = "repeats" if added.twins == 1 else "repeat"
+        say(
+            f"{added.twins} of them {repeat} a text of the same model to the same instance under another "
+            "response_id: if that is one response, its ratings are now split over two"
+        )
+    if rows.ignored:
+        asked = [
+            f"{name} (did you mean {rows.meant[name]}?)" if name in rows.meant else name
+            for name in rows.ignored
+        ]
+        say("columns without meaning here, ignored: " + ", ".join(asked))
+    if not rows.contexts:
+        say(
+            "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
+            "to hold a response against. If the source is missing by mistake, begin a new study"
+        )
+
+
+def _say_ratings(
+    table: TableFile, rows: RatingFile | RedcapFile | MedhelmFile, added: RatingsAdded
+) -> None:
+    say(
+        f"{table.path.name}: {counted(added.added, 'rating')} imported, {added.revised} revised an earlier one, "
+        f"{added.unchanged} were there already, {counted(rows.missing, 'empty cell')} "
+        f"{'stays' if rows.missing == 1 else 'stay'} missing"
+    )
+    if table.doubt:
+        say(table.doubt)
+    if not (added.added or added.revised):
+        say("nothing changed")
+    if added.raters:
+        say("new raters: " + ", ".join(added.raters))
+    for name, criteria in sorted(added.lacking.items()):
+        say(
+            f"{name}: no rating of {', '.join(criteria)} in this file; without all criteria of the "
+            "rubric there is no composite"
+        )
+    for name in sorted(added.other_rubric):
+        say(
+            f"{name} already has ratings on another rubric: these are kept apart and do not count "
+            "in calibrate, which reads the benchmark's own rubric"
+        )
