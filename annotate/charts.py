@@ -12,7 +12,7 @@ import streamlit as st
 
 from annotate import drawing, tables
 from annotate.chart_colours import in_words, on_screen
-from calibration.report.numbers import fixed
+from calibration.tables.numbers import fixed
 
 Row = Mapping[str, Any]
 PICKED = "picked"

@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from calibration.report.numbers import DASH, chance, fixed, interval, whole
 from calibration.report.quiet import parted
+from calibration.tables.numbers import DASH, chance, fixed, interval, whole
 from data.formula import guarded_name
 
 Row = Mapping[str, Any]

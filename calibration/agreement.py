@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration.bootstrap import Counts
+from calibration.codes import NoteCode as Code
 from calibration.grid import Grid
 from calibration.icc import icc_consistency
 from calibration.quadratic import PairOfPanels, pair_of_panels
@@ -20,9 +21,9 @@ from calibration.resample import (
 )
 from calibration.scores import Array, Flags, Integers, Method
 from calibration.stack import Part, Stack, together
+from calibration.values import Note, note
 from calibration.zscore import FLAT, mean_of_given, without_variance, z_within_raters
 
-NO_Z = "no variance, hence no z"
 LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
 
 
@@ -98,20 +99,20 @@ def why_undefined(
     y: Array,
     least: int = LEAST_RESPONSES,
     names: tuple[str, str] = ("the clinicians", "the scorer"),
-) -> str:
-    """Return why two columns have no ICC, or "" when they have one.
+) -> Note | None:
+    """Return why two columns have no ICC, or None when they have one.
 
     Too few responses, a column without variance (the formula would answer 0 and mean
     nothing by it), or one column that mirrors the other (the formula divides by 0).
     """
     if len(x) < least:
-        return f"undefined: {_have(len(x))} the scores it takes, and {least} are needed"
+        return note(Code.TOO_FEW_RESPONSES, responses=len(x), least=least)
     for name, column in zip(names, (x, y), strict=True):
         if _flat(column):
-            return f"undefined: {name} gave all these responses the same score"
+            return note(Code.SAME_SCORE, who=name)
     if np.ptp(x + y) <= FLAT * (np.ptp(x) + np.ptp(y)):
-        return "undefined: one column is the mirror of the other"
-    return ""
+        return note(Code.MIRRORED)
+    return None
 
 
 def why_no_icc(
@@ -120,27 +121,19 @@ def why_no_icc(
     method: Method,
     pair: tuple[Array, Array],
     names: tuple[str, str] = ("the clinicians", "the scorer"),
-) -> str:
-    """Return why the columns that `columns` made, where both exist, have no ICC, or "".
+) -> Note | None:
+    """Return why the columns that `columns` made, where both exist, have no ICC, or None.
 
     Under "paper" a side whose raters all lack variance has no z, however much it scored.
     """
     if method == "paper" and len(pair[0]) < LEAST_RESPONSES:
         clinicians = tuple(grid.raters[own] for own in grid.of_kind("clinician"))
-        for name, raters, verb in zip(
-            names, (clinicians, panel.members), ("have", "has"), strict=True
-        ):
+        for name, raters in zip(names, (clinicians, panel.members), strict=True):
             table = grid.composites[:, grid.columns(raters)]
             flat = unscaled(grid, raters)
             if flat and len(flat) == (~np.isnan(table)).any(axis=0).sum():
-                return f"undefined: {name} {verb} {NO_Z}"
+                return note(Code.NO_Z, who=name, several=raters is clinicians)
     return why_undefined(*pair, names=names)
-
-
-def _have(responses: int) -> str:
-    if responses == 0:
-        return "no response has"
-    return "1 response has" if responses == 1 else f"{responses} responses have"
 
 
 def _flat(column: Array) -> bool:

@@ -6,11 +6,13 @@ import numpy as np
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Panel
+from calibration.codes import NoteCode as Code
 from calibration.grid import Grid
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import FLAT, mean_of_given
 from data.errors import BadInput
 
@@ -35,7 +37,7 @@ class HeldClinician:
 
 
 @dataclass(frozen=True)
-class AltTestRow:
+class AltTestRow(Noted):
     """The test of a jury or of one juror; `clinicians` are those tested."""
 
     benchmark: str
@@ -46,7 +48,6 @@ class AltTestRow:
     n_clinicians: int
     n_responses: int
     clinicians: tuple[HeldClinician, ...]
-    note: str
 
 
 def alt_test_rows(scope: Scope, epsilon: float = 0.2) -> list[AltTestRow]:
@@ -140,8 +141,8 @@ def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
     found = {grid.raters[one]: compare(grid, panel, one) for one in grid.of_kind("clinician")}
     tested = {name: one for name, one in found.items() if one.rows.sum() >= LEAST_RESPONSES}
     if len(tested) < LEAST_CLINICIANS:
-        reason = _why_not(scope, found)
-        return AltTestRow(scope.name, scorer, epsilon, NAN, NAN, len(tested), 0, (), reason)
+        why = (_why_not(scope, found),)
+        return AltTestRow(scope.name, scorer, epsilon, NAN, NAN, len(tested), 0, (), notes=why)
     held = _held(tested, epsilon)
     used = np.any([one.rows for one in tested.values()], axis=0)
     return AltTestRow(
@@ -153,7 +154,16 @@ def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
         n_clinicians=len(held),
         n_responses=int(used.sum()),
         clinicians=held,
-        note=_note(scope, panel, used, found, held),
+        notes=noted(
+            _outcome(held),
+            _single(scope.grid, used),
+            note(Code.FEW_CLINICIANS_TESTED, advised=ADVISED_CLINICIANS)
+            if len(held) < ADVISED_CLINICIANS
+            else None,
+            _not_tested(found, held),
+            _clustered(scope.grid, used),
+            remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
+        ),
     )
 
 
@@ -174,52 +184,37 @@ def _held(tested: dict[str, Comparison], epsilon: float) -> tuple[HeldClinician,
     )
 
 
-def _why_not(scope: Scope, found: dict[str, Comparison]) -> str:
+def _why_not(scope: Scope, found: dict[str, Comparison]) -> Note:
     if len(scope.clinicians) < LEAST_CLINICIANS:
-        return "undefined: held out, a clinician needs others to be compared with"
+        return note(Code.NO_OTHERS)
     most = max(int(one.rows.sum()) for one in found.values())
-    return (
-        f"undefined: the test needs {LEAST_CLINICIANS} clinicians with {LEAST_RESPONSES} responses "
-        f"each that another clinician and the scorer scored too, and the most that one has is {most}"
+    return note(
+        Code.TOO_FEW_TO_TEST, clinicians=LEAST_CLINICIANS, responses=LEAST_RESPONSES, most=most
     )
 
 
-def _note(
-    scope: Scope,
-    panel: Panel,
-    used: Flags,
-    found: dict[str, Comparison],
-    held: tuple[HeldClinician, ...],
-) -> str:
-    rate = float(np.mean([one.won for one in held]))
+def _outcome(held: tuple[HeldClinician, ...]) -> Note:
+    won = [one.won for one in held]
+    passed = float(np.mean(won)) >= TO_PASS
+    code = Code.NEARNESS_PASSED if passed else Code.NEARNESS_NOT_PASSED
+    return note(code, won=sum(won), clinicians=len(held))
+
+
+def _not_tested(found: dict[str, Comparison], held: tuple[HeldClinician, ...]) -> Note | None:
     names = {one.clinician for one in held}
-    left = [f"{name} ({one.rows.sum()})" for name, one in found.items() if name not in names]
-    few = len(held) < ADVISED_CLINICIANS
-    instances, responses = scope.grid.instances(used), int(used.sum())
-    clustered = instances < responses
-    won = f"{sum(one.won for one in held)} of {notes.counted(len(held), 'clinician')}"
-    return notes.joined(
-        [
-            f"{'passes' if rate >= TO_PASS else 'does not pass'} the test of nearness: as near to "
-            f"the others as {won}, less epsilon",
-            _single(scope.grid, used),
-            f"fewer than {ADVISED_CLINICIANS} clinicians tested: too few to rely on" if few else "",
-            f"not tested, fewer than {LEAST_RESPONSES} responses: {', '.join(left)}"
-            if left
-            else "",
-            f"{responses} responses from {instances} instances: the t test takes them as "
-            "independent"
-            if clustered
-            else "",
-            notes.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
-        ]
-    )
+    left = [(name, int(one.rows.sum())) for name, one in found.items() if name not in names]
+    return note(Code.NOT_TESTED, least=LEAST_RESPONSES, clinicians=left) if left else None
 
 
-def _single(grid: Grid, used: Flags) -> str:
+def _clustered(grid: Grid, used: Flags) -> Note | None:
+    instances, responses = grid.instances(used), int(used.sum())
+    if instances >= responses:
+        return None
+    return note(Code.SHARED_T, responses=responses, instances=instances)
+
+
+def _single(grid: Grid, used: Flags) -> Note | None:
     """Say on how many responses the others are one clinician, to whose noise nearness then is."""
     rated = (~np.isnan(grid.composites[np.ix_(used, grid.of_kind("clinician"))])).sum(axis=1)
-    if not (alone := int((rated == 2).sum())):
-        return ""
-    where = "" if alone == len(rated) else f" on {alone} of {len(rated)} responses"
-    return f"the others are a single clinician{where}"
+    alone = int((rated == 2).sum())
+    return note(Code.SINGLE_OTHER, alone=alone, responses=len(rated)) if alone else None

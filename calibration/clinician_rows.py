@@ -4,15 +4,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Panel
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.like_for_like import LikeForLike
 from calibration.mixed import MixedModel, clinicians_mixed_model
 from calibration.pairs import Pairs, over_pairs
-from calibration.scope import Row, Scope
+from calibration.scope import AgreementRow, LikeForLikeRow, Scope
 from calibration.scores import Array
+from calibration.values import Note, note, noted
 
 ERROR = 0.05  # of all intervals of single benchmarks together
 
@@ -22,12 +24,12 @@ def interval(drawn: Array, instances: int) -> Interval:
     return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
-def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
+def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
     """Return the row of clinicians against one another, pair by pair."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
     boot, model = interval(drawn, grid.instances(rows)), clinicians_mixed_model(grid)
-    return Row(
+    return AgreementRow(
         benchmark=scope.name,
         scorer="clinicians",
         icc=found.icc,
@@ -37,35 +39,37 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> Row:
         n_instances=grid.instances(rows),
         n_clinicians=len(found.clinicians or scope.clinicians),
         n_pairs=len(found.defined),
-        note=notes.joined(
-            [
-                *_pair_notes(scope, found, model),
-                scope.analysed_note,
-                notes.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
-                notes.few_instances(grid.instances(rows)),
-                notes.negative_pairs(found, boot.high, model),
-                notes.undefined_resamples(drawn),
-                notes.simulated(scope.simulated & set(scope.clinicians)),
-            ]
+        notes=noted(
+            *_pair_notes(scope, found, model),
+            scope.analysed,
+            remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
+            remarks.few_instances(grid.instances(rows)),
+            remarks.negative_pairs(found, boot.high, model),
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & set(scope.clinicians)),
         ),
     )
 
 
-def _pair_notes(scope: Scope, found: Pairs, model: MixedModel) -> Iterator[str]:
+def _pair_notes(scope: Scope, found: Pairs, model: MixedModel) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
-        yield notes.only_clinician(scope.clinicians[0])
+        yield remarks.only_clinician(scope.clinicians[0])
         return
     across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
-    yield from notes.pairs(found, scope.asked.min_shared, across)
-    yield notes.mixed_model(model)
+    yield from remarks.pairs(found, scope.asked.min_shared, across)
+    yield remarks.mixed_model(model)
 
 
-def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Array) -> Row:
+def like_for_like_row(
+    scope: Scope, jury: Panel, found: LikeForLike, drawn: Array
+) -> LikeForLikeRow:
     """Return the row of the jury and a held-out clinician before the other clinicians."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), found.rows)
     boot = interval(drawn, grid.instances(rows))
-    return Row(
+    ends, level = _corrected(scope, drawn, grid.instances(rows))
+    jury_icc, clinician_icc = found.means
+    return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
         icc=found.difference,
@@ -75,41 +79,40 @@ def like_for_like_row(scope: Scope, jury: Panel, found: LikeForLike, drawn: Arra
         n_instances=grid.instances(rows),
         n_clinicians=len(found.defined) or len(scope.clinicians),
         n_missing=int((~rows).sum()),
-        note=notes.joined(
-            [
-                *_held_notes(scope, found, boot),
-                _corrected(scope, drawn, grid.instances(rows)),
-                scope.analysed_note,
-                notes.few_instances(grid.instances(rows)),
-                notes.undefined_resamples(drawn),
-                notes.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
-            ]
+        jury_icc=jury_icc,
+        clinician_icc=clinician_icc,
+        corrected_low=ends.low,
+        corrected_high=ends.high,
+        undefined_resamples=int((~np.isfinite(drawn)).sum()),
+        notes=noted(
+            *_held_notes(scope, found, boot),
+            remarks.corrected(scope.looked, level, ends),
+            scope.analysed,
+            remarks.few_instances(grid.instances(rows)),
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
         ),
     )
 
 
-def _corrected(scope: Scope, drawn: Array, instances: int) -> str:
-    """Return the interval corrected for looking at several benchmarks (Bonferroni), or ""."""
-    if scope.looked == 1 or instances < LEAST_CLUSTERS:
-        return ""
+def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, float]:
+    """Return the interval corrected for looking at several benchmarks (Bonferroni), and its level."""
     level = 1 - ERROR / scope.looked
-    return notes.looked(scope.looked, level, percentile_interval(drawn, level))
+    if scope.looked == 1 or instances < LEAST_CLUSTERS:
+        return UNDEFINED, level
+    return percentile_interval(drawn, level), level
 
 
-def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[str]:
+def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
-        yield notes.only_clinician(scope.clinicians[0])
+        yield remarks.only_clinician(scope.clinicians[0])
         return
     if not found.defined:
-        yield "undefined: no clinician can be compared with the mean of others"
+        yield note(Code.NONE_HELD)
     else:
-        jury = np.mean([held.jury_icc for held in found.defined])
-        own = np.mean([held.clinician_icc for held in found.defined])
-        yield f"with the other clinicians: jury {jury:z.3f}, a clinician {own:z.3f}"
-        yield from notes.held(found, boot)
+        jury, own = found.means
+        yield note(Code.HELD_ICCS, jury=jury, clinician=own)
+        yield from remarks.held(found, boot)
     if found.undefined:
-        left = ", ".join(
-            f"{held.clinician} ({held.reason.removeprefix('undefined: ')})"
-            for held in found.undefined
-        )
-        yield f"not compared: {left}"
+        left = [(held.clinician, held.reason) for held in found.undefined]
+        yield note(Code.NOT_HELD, clinicians=left)

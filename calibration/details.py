@@ -1,10 +1,7 @@
 """All that stands behind the agreement table: every section of statistics for every scope."""
 
-import dataclasses
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from calibration.alt_test import alt_test_rows
 from calibration.differences import difference_rows
@@ -22,8 +19,9 @@ from calibration.secondary import secondary_rows
 from calibration.self_preference import self_preference_rows
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
+from calibration.values import Noted
 
-Rows = list[dict[str, Any]]
+Details = dict[str, list[Noted]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,22 +48,22 @@ def details(
     asked: Asked,
     known: Known,
     tick: Callable[[float], None] | None = None,
-) -> dict[str, Rows]:
-    """Return every section by its name, a row a plain mapping; undefined numbers are None.
+) -> Details:
+    """Return the rows of every section by its name.
 
     A scope without agreement, such as a benchmark no clinician rated, has no rows here: the
     table says why. Raises as `table.agreement_table`.
     """
-    found: dict[str, Rows] = {}
+    found: Details = {}
     for scope in scopes(scores, sitting, asked, tick):
         if why_undefined_scope(scores, scope):
             continue
         for name, rows in sections(scope, scores, known):
-            found.setdefault(name, []).extend(_plain(dataclasses.asdict(row)) for row in rows)
+            found.setdefault(name, []).extend(rows)
     return found
 
 
-def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Any]]]:
+def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope, in the order a reader asks for them."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
     yield "influence", influence_rows(scope)
@@ -80,13 +78,3 @@ def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, 
     yield "effective_jurors", effective_rows(scope)
     yield "juror_value", value_rows(scope)
     yield "test_retest", test_retest_rows(scope, scores)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON takes it: what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
-    value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import (
-    NO_Z,
     Panel,
     column_icc,
     columns,
@@ -17,11 +16,13 @@ from calibration.agreement import (
     why_no_icc,
 )
 from calibration.bootstrap import Statistic, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED
 from calibration.grid import Grid, analysed_grid
 from calibration.holm import holm
-from calibration.scope import NAN, Scope, compared_names
+from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags, Method
+from calibration.values import NAN, Note, Noted, note, noted
 
 ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
 DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
@@ -30,7 +31,7 @@ JURY = "jury"
 
 
 @dataclass(frozen=True)
-class DifferenceRow:
+class DifferenceRow(Noted):
     """The jury's ICC minus another scorer's, on the `n_responses` that both have.
 
     `a` is "jury", `b` "metric:NAME", "juror:NAME" or "jury:NAME". `difference` is of two
@@ -49,7 +50,6 @@ class DifferenceRow:
     p_holm: float = NAN
     n_tried: int = 0
     n_responses: int = 0
-    note: str = ""
 
 
 def difference_rows(
@@ -136,7 +136,7 @@ class _Comparison:
     rows: Flags
     of_each: tuple[int, int]
     iccs: tuple[float, float]
-    reason: str
+    reason: Note | None
 
     @property
     def difference(self) -> float:
@@ -172,7 +172,7 @@ def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -
         for panel, own, called in zip((jury, other), scorers, (JURY, name), strict=True)
     ]
     first, second = (column_icc(clinicians, scorer, method) for scorer in scorers)
-    reason = min(reasons, key=lambda one: (NO_Z not in one, not one))
+    reason = next(filter(_has_no_z, reasons), None) or next(filter(None, reasons), None)
     return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
 
 
@@ -217,33 +217,38 @@ def _row(scope: Scope, found: _Comparison, drawn: Array) -> DifferenceRow:
         high=ends.high,
         p=shifted_p(found.difference, drawn),
         n_responses=int(found.rows.sum()),
-        note=notes.joined([found.reason, *_notes(scope, found, drawn)]),
+        notes=noted(found.reason, *_notes(scope, found, drawn)),
     )
 
 
-def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[str]:
+def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[Note | None]:
     raters = (*found.jury.members, *found.other.members, *scope.clinicians)
     if found.key:
-        have = f"{JURY} has {found.of_each[0]}, {found.name} {found.of_each[1]}"
-        yield f"only the responses of both: {have}"
-    if scope.asked.method == "paper" and NO_Z not in found.reason:
-        yield notes.no_variance(unscaled(found.grid, raters))
+        own, other = found.of_each
+        yield note(Code.ONLY_BOTH, first=JURY, of_first=own, second=found.name, of_second=other)
+    if scope.asked.method == "paper" and not _has_no_z(found.reason):
+        yield remarks.no_variance(unscaled(found.grid, raters))
     if not found.reason:
-        yield f"{JURY} {found.iccs[0]:z.3f}, {found.name} {found.iccs[1]:z.3f}"
+        own_icc, icc = found.iccs
+        yield note(Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=found.name, of_second=icc)
         instances = found.grid.instances(found.rows)
-        if instances < notes.FEW_INSTANCES:
-            yield f"too few: {notes.counted(instances, 'instance')} for an interval and p to trust"
+        if instances < remarks.FEW_INSTANCES:
+            yield note(Code.TOO_FEW_FOR_P, instances=instances)
         yield from _doubts(found.difference, drawn)
-        yield notes.undefined_resamples(drawn)
-    yield notes.simulated(scope.simulated & set(raters))
+        yield remarks.undefined_resamples(drawn)
+    yield remarks.simulated(scope.simulated & set(raters))
 
 
-def _doubts(difference: float, drawn: Array) -> Iterator[str]:
+def _doubts(difference: float, drawn: Array) -> Iterator[Note | None]:
     """Say that interval and p disagree, and what was too small to be found."""
     finite, ends = drawn[np.isfinite(drawn)], percentile_interval(drawn)
     apart = ends.low > 0 or ends.high < 0
     if apart != (shifted_p(difference, drawn) <= LEVEL):
-        yield "interval and p are two methods, and one of them alone shows a difference"
+        yield note(Code.TWO_METHODS)
     least = DETECTABLE * float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
     if not apart and least > abs(difference):
-        yield f"smaller than what 80 % power would find here, {least:.2f}"
+        yield note(Code.NOT_DETECTABLE, least=least)
+
+
+def _has_no_z(reason: Note | None) -> bool:
+    return reason is not None and reason.code is Code.NO_Z

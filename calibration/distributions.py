@@ -6,11 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Panel
+from calibration.codes import NoteCode as Code
 from calibration.composite import required_criteria
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import COMBINED, Array, RubricShape, Scores
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import FLAT
 
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
@@ -18,7 +20,7 @@ BETWEEN = "between"
 
 
 @dataclass(frozen=True)
-class DistributionRow:
+class DistributionRow(Noted):
     """The scores of a kind of rater, or of one juror, on one criterion.
 
     `rater` is "clinicians", "jury" or "juror:NAME"; `counts` has a key for each point of the
@@ -33,7 +35,6 @@ class DistributionRow:
     sd: float
     counts: dict[str, int]
     at_top: float
-    note: str
 
 
 def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
@@ -119,9 +120,9 @@ def _row(
     scales = {(shape.low, shape.high) for shape in shapes}
     values = part["score"].to_numpy(dtype=np.float64)
     if len(scales) > 1 or not len(values):
-        reason = "no score" if len(scales) == 1 else "the benchmarks use different scales"
-        words = f"undefined: {reason}"
-        return DistributionRow(scope.name, rater, criterion, len(values), NAN, NAN, {}, NAN, words)
+        why = note(Code.NOTHING_SCORED if len(scales) == 1 else Code.DIFFERENT_SCALES)
+        who = scope.name, rater, criterion
+        return DistributionRow(*who, len(values), NAN, NAN, {}, NAN, notes=(why,))
     low, high = scales.pop()
     counts = at_points(values, low, high)
     return DistributionRow(
@@ -133,35 +134,29 @@ def _row(
         sd=float(values.std(ddof=1)) if len(values) > 1 else NAN,
         counts=counts,
         at_top=counts[str(high)] / len(values),
-        note=notes.joined(
-            [
-                _end(rater, criterion, counts[str(high)] / len(values), f"{high}: a ceiling"),
-                _end(rater, criterion, counts[str(low)] / len(values), f"{low}: a floor"),
-                _unvaried(part),
-                notes.simulated(scope.simulated & _behind(scope, rater, part)),
-            ]
+        notes=noted(
+            _end(Code.CEILING, (rater, criterion), counts[str(high)] / len(values), high),
+            _end(Code.FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
+            _unvaried(part),
+            remarks.simulated(scope.simulated & _behind(scope, rater, part)),
         ),
     )
 
 
-def _end(rater: str, criterion: str, share: float, end: str) -> str:
+def _end(code: Code, about: tuple[str, str], share: float, end: int) -> Note | None:
     if share < CEILING:
-        return ""
-    whose = {"clinicians": "the clinicians' {} scores", "jury": "the jury's {} means"}
-    own = whose.get(rater, f"{rater.removeprefix('juror:')}'s {{}} scores").format(criterion)
-    return f"{share:.0%} of {own} are exactly {end}"
+        return None
+    rater, criterion = about
+    return note(code, rater=rater, criterion=criterion, share=share, end=end)
 
 
-def _unvaried(part: pd.DataFrame) -> str:
+def _unvaried(part: pd.DataFrame) -> Note | None:
     """Name who gave the same score every time, with the score and how often."""
     by_rater = part.groupby("rater", observed=True)["score"].agg(["min", "max", "count"])
     flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
     always = by_rater[flat & (by_rater["count"] > 1)]
-    names = [
-        f"{name} (all {count} are {score:g})"
-        for name, score, count in always[["min", "count"]].itertuples()
-    ]
-    return f"no variance: {', '.join(names)}" if names else ""
+    raters = [(str(name), *own) for name, *own in always[["min", "count"]].itertuples()]
+    return note(Code.UNVARIED, raters=raters) if raters else None
 
 
 def _behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:

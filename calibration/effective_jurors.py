@@ -5,17 +5,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, Panel, columns
 from calibration.bootstrap import Counts, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import without_variance
 
 
 @dataclass(frozen=True)
-class EffectiveRow:
+class EffectiveRow(Noted):
     """The jury on one benchmark.
 
     Attributes
@@ -37,7 +39,6 @@ class EffectiveRow:
     low: float
     high: float
     n: int
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +121,7 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
         low=ends.low,
         high=ends.high,
         n=int(rows.sum()),
-        note=notes.joined([reason, *_notes(scope, together, rows, whole[0], drawn)]),
+        notes=noted(reason, *_notes(scope, together, rows, whole[0], drawn)),
     )
     return [replace(found, effective=1.0) if len(own) == 1 else found]
 
@@ -194,26 +195,27 @@ def effective_number(mean_correlation: Array, k: int) -> Array:
     return np.where(below > ROUNDING, k / np.where(below > ROUNDING, below, np.nan), np.nan)
 
 
-def _why_not(k: int, responses: int, whole: Array) -> str:
+def _why_not(k: int, responses: int, whole: Array) -> Note | None:
     if k < 2:
-        return "a jury of one" if k else "undefined: no juror has scores that vary"
+        return note(Code.JURY_OF_ONE if k else Code.NO_JUROR_VARIES)
     if responses < LEAST_RESPONSES:
-        have = notes.counted(responses, "response")
-        return f"undefined: {have} that all jurors rated, and {LEAST_RESPONSES} are needed"
+        return note(Code.FEW_RATED_BY_ALL, responses=responses, least=LEAST_RESPONSES)
     if not np.isfinite(whole[1]):
-        return "undefined: a juror's error is the same on all responses"
+        return note(Code.CONSTANT_ERROR)
     if not np.isfinite(whole[0]):
-        return "undefined: the jurors' errors cancel exactly"
-    return ""
+        return note(Code.ERRORS_CANCEL)
+    return None
 
 
-def _notes(scope: Scope, jury: Panel, rows: Flags, effective: float, drawn: Array) -> Iterator[str]:
+def _notes(
+    scope: Scope, jury: Panel, rows: Flags, effective: float, drawn: Array
+) -> Iterator[Note | None]:
     if effective > len(jury.members) and len(drawn):
-        yield "more than there are: the jurors' errors offset one another"
+        yield note(Code.MORE_THAN_THERE_ARE)
     if left := int(len(rows) - rows.sum()):
-        yield f"{notes.counted(left, 'response')} that not all jurors rated left out"
-    yield scope.analysed_note
-    yield notes.no_variance([name for name in scope.jurors if name not in jury.members])
-    yield notes.few_instances(scope.grid.instances(rows))
-    yield notes.undefined_resamples(drawn)
-    yield notes.simulated(scope.simulated & {*jury.members, *scope.clinicians})
+        yield note(Code.NOT_RATED_BY_ALL, responses=left)
+    yield scope.analysed
+    yield remarks.no_variance([name for name in scope.jurors if name not in jury.members])
+    yield remarks.few_instances(scope.grid.instances(rows))
+    yield remarks.undefined_resamples(drawn)
+    yield remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians})

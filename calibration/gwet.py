@@ -6,7 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode as Code
 from calibration.kappa import pair_kappas
 from calibration.krippendorff import (
     FirstScores,
@@ -15,8 +16,9 @@ from calibration.krippendorff import (
     count_ratings,
     first_scores,
 )
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import COMBINED, Array, Integers, Scores
+from calibration.values import NAN, Note, Noted, note, noted
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def quadratic_weights(points: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class ChanceRow:
+class ChanceRow(Noted):
     """Chance-corrected agreement on one criterion, of clinicians alone or with one juror.
 
     raters is "clinicians" or "juror:NAME"; n_responses counts the responses that two of
@@ -102,7 +104,6 @@ class ChanceRow:
     ac2: float = NAN
     ac2_se: float = NAN
     n_responses: int = 0
-    note: str = ""
 
 
 def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
@@ -139,17 +140,18 @@ def _criterion_rows(
     members = [name for name in here if criterion in scores.rubrics[name].criteria]
     read = first_scores(scores, members, criterion, scope.jurors)
     scales = {(scores.rubrics[name].low, scores.rubrics[name].high) for name in read.benchmarks}
-    reason = "" if read.clinicians else f"undefined: no clinician has scored {criterion} here"
-    reason = reason if members else f"undefined: its rubric has no criterion {criterion}"
-    reason = reason if len(scales) < 2 else "undefined: the benchmarks use different scales"
-    part = "" if len(members) == len(here) else f"{', '.join(members)} alone has the criterion"
+    reason = None if read.clinicians else note(Code.CRITERION_UNSCORED, criterion=criterion)
+    reason = reason if members else note(Code.NO_CRITERION, criterion=criterion)
+    reason = reason if len(scales) < 2 else note(Code.DIFFERENT_SCALES)
+    whole = len(members) == len(here)
+    part = None if whole else note(Code.ALONE_HAS_CRITERION, benchmarks=members)
     coded = None if reason else _Coded.of(read, *next(iter(scales)))
     for group in ("clinicians", *(f"juror:{name}" for name in scope.jurors)):
-        row = ChanceRow(scope.name, criterion, group, note=reason)
+        row = ChanceRow(scope.name, criterion, group, notes=noted(reason))
         if coded:
             own = read.columns(group)
             row = _measured(row, coded, own, scope.asked.min_shared)
-            row = replace(row, note=notes.joined([part, *_who(scope, read, own), row.note]))
+            row = replace(row, notes=noted(part, *_who(scope, read, own), *row.notes))
         yield row
 
 
@@ -183,42 +185,37 @@ def _measured(row: ChanceRow, coded: _Coded, own: list[int], min_shared: int) ->
     read, size, counts = coded.read, len(coded.read.clinicians), coded.counts(own)
     shared = int((counts.sum(axis=1) >= 2).sum())
     if reason := _why_undefined(read, own, shared):
-        return replace(row, note=reason)
+        return replace(row, notes=(reason,))
     ordinal, interval = alpha_ordinal(counts), alpha_interval(counts, coded.values)
     row = replace(row, alpha_ordinal=ordinal, alpha_interval=interval, n_responses=shared)
-    same = "" if np.isfinite(interval) else "alpha undefined: all scores are the same"
+    same = None if np.isfinite(interval) else note(Code.ALPHA_UNDEFINED)
     whole = np.isin(coded.values, coded.points)
     if between := int(counts[:, ~whole].sum()):
-        off = f"{notes.counted(between, 'score')} between the points of the scale"
-        return replace(row, note=notes.joined([same, f"kappa and AC2 undefined: {off}"]))
+        return replace(row, notes=noted(same, note(Code.OFF_POINTS, scores=between)))
     alone = len(own) == size
     pairs = combinations(own, 2) if alone else ((own[-1], one) for one in own[:size])
     kappas = pair_kappas(coded.codes, pairs, len(coded.points), min_shared)
     ac2 = gwet_ac2(counts[:, whole], quadratic_weights(coded.points))
-    note = notes.joined([*kappas.said(min_shared), same])
-    return replace(row, kappa_quadratic=kappas.mean, ac2=ac2.value, ac2_se=ac2.se, note=note)
+    told = noted(*kappas.notes(min_shared), same)
+    return replace(row, kappa_quadratic=kappas.mean, ac2=ac2.value, ac2_se=ac2.se, notes=told)
 
 
-def _why_undefined(read: FirstScores, own: list[int], shared: int) -> str:
+def _why_undefined(read: FirstScores, own: list[int], shared: int) -> Note | None:
     if len(own) == 1:
-        return notes.only_clinician(read.clinicians[0])
+        return remarks.only_clinician(read.clinicians[0])
     if len(own) > len(read.clinicians) and np.isnan(read.ratings[:, own[-1]]).all():
-        return f"undefined: no response here has a {read.raters[own[-1]]} score"
-    return "" if shared else "undefined: no response has the scores of two of these raters"
+        return note(Code.NO_SCORE, kind="juror", name=read.raters[own[-1]])
+    return None if shared else note(Code.NO_TWO_SCORES)
 
 
-def _who(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[str]:
+def _who(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
     """Say who is simulated, what was set aside, and what the standard error takes for granted."""
     given = (~np.isnan(read.ratings[:, own])).any(axis=1)
     if again := sum(read.again[column] for column in own):
-        yield f"first scores only: {notes.counted(again, 'score')} of repeats or replicates left out"
+        yield note(Code.FIRST_SCORES, scores=again)
     instances = len(np.unique(read.instances[given]))
     if instances < given.sum():
-        yield (
-            f"{int(given.sum())} responses from {instances} instances: AC2's standard error takes "
-            "them as independent"
-        )
+        yield note(Code.SHARED_AC2, responses=int(given.sum()), instances=instances)
     if alone := int(((~np.isnan(read.ratings[:, own])).sum(axis=1) == 1).sum()):
-        single = notes.counted(alone, "response")
-        yield f"{single} with a single score: in AC2's chance term, and its standard error too wide"
-    yield notes.simulated(scope.simulated & {read.raters[column] for column in own})
+        yield note(Code.SINGLE_SCORES, responses=alone)
+    yield remarks.simulated(scope.simulated & {read.raters[column] for column in own})

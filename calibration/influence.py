@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Panel, column_icc, columns, why_no_icc
+from calibration.codes import NoteCode as Code
 from calibration.left_out import Deletions, deletions, iccs_without
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Integers
+from calibration.values import NAN, Note, Noted, note, noted
 
 DECISIVE = 1 / 3  # of the ICC
 LEAST_CHANGE = (
@@ -18,7 +20,7 @@ LEAST_CHANGE = (
 
 
 @dataclass(frozen=True)
-class InfluenceRow:
+class InfluenceRow(Noted):
     """One response or instance left out; None in `left_out` where there is no ICC to change."""
 
     benchmark: str
@@ -27,7 +29,6 @@ class InfluenceRow:
     icc_all: float
     icc_without: float
     change: float
-    note: str
 
 
 def influence_rows(scope: Scope, most: int = 5) -> list[InfluenceRow]:
@@ -87,16 +88,16 @@ def _scorer_rows(
     icc = column_icc(x, y, scope.asked.method)
     if not np.isfinite(icc):
         reason = why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
-        return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, reason)]
+        return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, notes=noted(reason))]
     found = []
     for way in ways:
         without = iccs_without(way.ready, panel)
         for place in _largest(without - icc, most):
             new, size = float(without[place]), int((way.ready.groups == place).sum())
-            what = f"{way.kind} of {size} responses" if size > 1 else way.kind
-            note = _note(scope, panel, what, icc, new)
+            told = noted(_decides((way.kind, size), icc, new), _simulated(scope, panel))
             left = f"{way.kind}:{way.names[place]}"
-            found.append(InfluenceRow(scope.name, scorer, left, icc, new, new - icc, note))
+            row = InfluenceRow(scope.name, scorer, left, icc, new, new - icc, notes=told)
+            found.append(row)
     order = _largest(np.array([row.change for row in found]), len(found))
     return [found[place] for place in order]
 
@@ -107,21 +108,22 @@ def _largest(changes: Array, most: int) -> Integers:
     return np.argsort(-size, kind="stable")[:most]
 
 
-def _note(scope: Scope, panel: Panel, what: str, icc: float, without: float) -> str:
-    simulated = scope.simulated & {*panel.members, *scope.clinicians}
-    return notes.joined([_what_hangs(f"this {what}", icc, without), notes.simulated(simulated)])
+def _simulated(scope: Scope, panel: Panel) -> Note | None:
+    return remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
 
 
-def _what_hangs(this: str, icc: float, without: float) -> str:
+def _decides(left_out: tuple[str, int], icc: float, without: float) -> Note | None:
     """Say that one response, or one instance of several responses, decides, where it does."""
+    kind, size = left_out
     if not np.isfinite(without):
-        return f"without {this} the ICC is undefined"
-    change, both = abs(without - icc), f"{icc:z.3f} with it, {without:z.3f} without"
+        return note(Code.UNDEFINED_WITHOUT, kind=kind, responses=size)
+    change = abs(without - icc)
     if change < LEAST_CHANGE:
-        return ""
+        return None
+    share = change / abs(icc) if icc else np.inf
+    both = {"kind": kind, "responses": size, "icc": icc, "without": without}
     if (without < 0) != (icc < 0):
-        return f"{this} decides the sign: {both}"
-    if icc == 0:
-        return f"{this} decides: {both}"
-    share = change / abs(icc)
-    return f"{this} decides: {both}, {share:.0%} of the ICC" if share > DECISIVE else ""
+        return note(Code.DECIDES_SIGN, **both)
+    if share <= DECISIVE:
+        return None
+    return note(Code.DECIDES, **both, share=share if np.isfinite(share) else None)

@@ -5,19 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval, absolute_interval, spearman_brown
 from calibration.icc import mean_squares
 from calibration.ranks import rank_correlations
-from calibration.scope import NAN, Row, Scope
+from calibration.scope import AgreementRow, Scope
 from calibration.scores import Array, Integers
+from calibration.values import NAN, Note, note, noted
 from calibration.zscore import FLAT
 
 LEAST_REPEATS = 3
 
 
-def intra_rater_row(scope: Scope) -> Row:
+def intra_rater_row(scope: Scope) -> AgreementRow:
     """Return how far clinicians agree with themselves, pooled over all hidden repeats."""
     found = scope.repeats.composites
     pairs = found[["first", "again"]].to_numpy(dtype=np.float64)
@@ -25,7 +27,7 @@ def intra_rater_row(scope: Scope) -> Row:
     drawn = np.empty(0) if why_no_icc(pairs) else scope.resample(_replicates(scope, pairs))
     boot = percentile_interval(drawn)
     varied = not why_no_icc(pairs) and (np.ptp(pairs, axis=0) > 0).all()
-    return Row(
+    return AgreementRow(
         benchmark=scope.name,
         scorer="intra_rater",
         icc=icc,
@@ -38,24 +40,24 @@ def intra_rater_row(scope: Scope) -> Row:
         n_clinicians=found["rater"].nunique(),
         n_missing=len(scope.repeats.unpaired),
         spearman=rank_correlations(*pairs.T).spearman if varied else NAN,
-        note=notes.joined([*_notes(scope, pairs), notes.undefined_resamples(drawn)]),
+        notes=noted(*_notes(scope, pairs), remarks.undefined_resamples(drawn)),
     )
 
 
-def _notes(scope: Scope, pairs: Array) -> Iterator[str]:
+def _notes(scope: Scope, pairs: Array) -> Iterator[Note | None]:
     found, scores = scope.repeats.composites, scope.repeats.scores
     yield why_no_icc(pairs)
     if not why_no_icc(pairs):
-        yield notes.few_repeats(len(pairs))
-        yield "" if float(mean_squares(pairs).rows) else notes.NO_F
-    yield from notes.same_again(scores)
+        yield remarks.few_repeats(len(pairs))
+        yield None if float(mean_squares(pairs).rows) else note(Code.NO_F)
+    yield from remarks.same_again(scores)
     if found["rater"].nunique() > 1:
-        yield notes.own_means(intra_rater_icc(pairs - _own_means(scope)[:, None])[0])
-    yield notes.unpaired(len(scope.repeats.unpaired))
+        yield remarks.own_means(intra_rater_icc(pairs - _own_means(scope)[:, None])[0])
+    yield remarks.unpaired(len(scope.repeats.unpaired))
     instances = found["instance_id"].nunique()
-    yield notes.few_instances(instances)
-    yield notes.shared_instances(found["response_id"].nunique(), instances)
-    yield notes.simulated(scope.simulated & set(found["rater"]))
+    yield remarks.few_instances(instances)
+    yield remarks.shared_instances(found["response_id"].nunique(), instances)
+    yield remarks.simulated(scope.simulated & set(found["rater"]))
 
 
 def _own_means(scope: Scope) -> Array:
@@ -103,13 +105,13 @@ def intra_rater_icc(pairs: Array) -> tuple[float, Interval]:
     return (rows - error) / below, ends
 
 
-def why_no_icc(pairs: Array) -> str:
-    """Return why repeats have no ICC, or "" when they have one."""
+def why_no_icc(pairs: Array) -> Note | None:
+    """Return why repeats have no ICC, or None when they have one."""
     if len(pairs) < LEAST_REPEATS:
-        return f"undefined: {len(pairs)} complete repeats, and {LEAST_REPEATS} are needed"
+        return note(Code.FEW_REPEATS, repeats=len(pairs), least=LEAST_REPEATS)
     if np.ptp(pairs) <= FLAT * np.abs(pairs).max():
-        return "undefined: all first and repeated composites are the same"
-    return ""
+        return note(Code.REPEATS_ALIKE)
+    return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,12 +7,14 @@ from math import factorial
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES
 from calibration.bootstrap import percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.juries.mean import mean_pool
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import without_variance
 
 MOST_EXACT = 10  # jurors: their 1,023 subsets take as long as the bootstrap's draw
@@ -21,7 +23,7 @@ MOST_WORK = 20_000  # sets of jurors x sets that rated a response together; more
 
 
 @dataclass(frozen=True)
-class ValueRow:
+class ValueRow(Noted):
     """One juror on one benchmark.
 
     Attributes
@@ -40,7 +42,6 @@ class ValueRow:
     shapley: float
     low: float
     high: float
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +95,8 @@ def value_rows(scope: Scope) -> list[ValueRow]:
     values = np.where(n >= LEAST_RESPONSES, whole, np.nan)
     light = len(game.subsets) * pool.inside.shape[1] <= MOST_WORK
     drawn = game.shapley(scope.resample(pool.icc)) if light else np.empty((0, len(own)))
-    heavy = "" if light else "no interval: too many sets of jurors rated different responses"
-    said = notes.joined([*_notes(scope, players, values, n), heavy])
+    heavy = None if light else note(Code.TOO_MANY_SETS)
+    said = noted(*_notes(scope, players, values, n), heavy)
     return [
         _row(scope, game, (name, players.index(name)), values, drawn, said)
         if name in players
@@ -150,7 +151,12 @@ def _sampled(k: int, seed: int) -> Weights:
 
 
 def _row(
-    scope: Scope, game: Game, player: tuple[str, int], values: Array, drawn: Array, said: str
+    scope: Scope,
+    game: Game,
+    player: tuple[str, int],
+    values: Array,
+    drawn: Array,
+    notes: tuple[Note, ...],
 ) -> ValueRow:
     name, number = player
     alone = np.arange(game.subsets.shape[1]) == number
@@ -165,25 +171,25 @@ def _row(
         shapley=shapley,
         low=ends.low,
         high=ends.high,
-        note=notes.joined([said, notes.undefined_resamples(drawn)]),
+        notes=noted(*notes, remarks.undefined_resamples(drawn)),
     )
 
 
 def _absent(scope: Scope, juror: str) -> ValueRow:
-    why = "undefined: its scores do not vary, or there are none"
-    return ValueRow(scope.name, juror, NAN, NAN, NAN, NAN, NAN, why)
+    why = (note(Code.UNVARIED_OR_NONE),)
+    return ValueRow(scope.name, juror, NAN, NAN, NAN, NAN, NAN, notes=why)
 
 
-def _notes(scope: Scope, players: list[str], values: Array, n: Array) -> Iterator[str]:
+def _notes(scope: Scope, players: list[str], values: Array, n: Array) -> Iterator[Note | None]:
     k = len(players)
     if k > MOST_EXACT:
-        yield f"Shapley value from {ORDERS} orders of the {k} jurors, drawn with the seed"
+        yield note(Code.SAMPLED_ORDERS, orders=ORDERS, jurors=k)
     if lost := int(np.isnan(values).sum()):
-        yield f"undefined: {lost} of {notes.counted(len(values), 'set')} of jurors have no ICC"
+        yield note(Code.SETS_WITHOUT_ICC, lost=lost, sets=len(values))
     if n.min() < n.max():
-        yield f"sets of jurors rated {n.min():.0f} to {n.max():.0f} responses"
-    yield "a jury of one" if k == 1 else ""
-    yield notes.no_variance([name for name in scope.jurors if name not in players])
-    yield scope.analysed_note
-    yield notes.few_instances(scope.grid.n_clusters)
-    yield notes.simulated(scope.simulated & {*players, *scope.clinicians})
+        yield note(Code.SETS_RATED, least=n.min(), most=n.max())
+    yield note(Code.JURY_OF_ONE) if k == 1 else None
+    yield remarks.no_variance([name for name in scope.jurors if name not in players])
+    yield scope.analysed
+    yield remarks.few_instances(scope.grid.n_clusters)
+    yield remarks.simulated(scope.simulated & {*players, *scope.clinicians})

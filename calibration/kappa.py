@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from calibration import notes
+from calibration.codes import NoteCode as Code
 from calibration.pairs import FRAGILE
 from calibration.scores import Array, Integers
+from calibration.values import Note, note
 
 
 def quadratic_kappa(table: Array) -> float:
@@ -63,24 +64,23 @@ class PairKappas:
     undefined: int
     too_few: int
 
-    def said(self, min_shared: int) -> Iterator[str]:
+    def notes(self, min_shared: int) -> Iterator[Note]:
         """Say what the mean rests on, and what was left out."""
-        pairs = notes.counted(len(self.kappas), "pair")
-        same = "gave one and the same score"
-        if self.kappas:
-            yield f"kappa: mean of {pairs}"
+        pairs = len(self.kappas)
+        if pairs:
+            yield note(Code.KAPPA_OF, pairs=pairs)
+        elif self.undefined:
+            yield note(Code.KAPPA_ALIKE)
         else:
-            none = f"no pair shares {min_shared} responses"
-            yield f"kappa undefined: {f'every pair {same}' if self.undefined else none}"
+            yield note(Code.KAPPA_NO_PAIR, min_shared=min_shared)
         if self.fragile:
-            yield f"fragile: {self.fragile} of {pairs} with fewer than {FRAGILE} shared responses"
+            yield note(Code.KAPPA_FRAGILE, fragile=self.fragile, pairs=pairs, least=FRAGILE)
         if self.constant:
-            yield f"{self.constant} of {pairs} with kappa 0, as one of the two gave one score only"
+            yield note(Code.KAPPA_ZERO, constant=self.constant, pairs=pairs)
         if self.undefined and self.kappas:
-            yield f"{notes.counted(self.undefined, 'pair')} left out of kappa: both {same}"
+            yield note(Code.KAPPA_LEFT_ALIKE, pairs=self.undefined)
         if self.too_few:
-            left = notes.counted(self.too_few, "pair")
-            yield f"{left} left out of kappa for sharing fewer than {min_shared} responses"
+            yield note(Code.KAPPA_LEFT_FEW, pairs=self.too_few, min_shared=min_shared)
 
     @property
     def mean(self) -> float:

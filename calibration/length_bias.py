@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import FLAT, mean_of_given
 
 LEAST_INSTANCES = 5  # the SE of a slope over fewer is a guess
@@ -16,7 +18,7 @@ FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a
 
 
 @dataclass(frozen=True)
-class LengthRow:
+class LengthRow(Noted):
     """One rater on one benchmark.
 
     Attributes
@@ -37,7 +39,6 @@ class LengthRow:
     high: float
     p: float
     n: int
-    note: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Slope:
     points: float = NAN
     ends: Interval = UNDEFINED
     p: float = NAN
-    reason: str = ""
+    reason: Note | None = None
 
 
 def length_rows(scope: Scope, words: Mapping[str, int]) -> list[LengthRow]:
@@ -97,23 +98,20 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
     )
     points = float(fitted.params[1])
     if not float(fitted.bse[1]) > FLAT_RESIDUAL * max(np.abs(away).max(), 1.0):
-        return Slope(points, reason="no interval: the distances lie on a line")
+        return Slope(points, reason=note(Code.ON_A_LINE))
     low, high = map(float, fitted.conf_int()[1])
     return Slope(points, Interval(low, high), float(fitted.pvalues[1]))
 
 
-def _why_not(lengths: Array, clusters: Integers) -> str:
+def _why_not(lengths: Array, clusters: Integers) -> Note | None:
     instances = len(np.unique(clusters))
     if not instances:
-        return "undefined: no response has the scores and the number of words it takes"
+        return note(Code.NO_WORDS)
     if instances < LEAST_INSTANCES:
-        return (
-            f"undefined: responses to {notes.counted(instances, 'instance')}, and "
-            f"{LEAST_INSTANCES} are needed"
-        )
+        return note(Code.FEW_RESPONDED, instances=instances, least=LEAST_INSTANCES)
     if np.ptp(lengths) <= FLAT * max(np.abs(lengths).max(), 1.0):
-        return "undefined: all responses have the same number of words"
-    return ""
+        return note(Code.ONE_LENGTH)
+    return None
 
 
 def _distances(scope: Scope) -> Iterator[tuple[tuple[str, str], Array]]:
@@ -144,20 +142,20 @@ def _row(scope: Scope, rater: tuple[str, str], away: Array, lengths: Array) -> L
         high=found.ends.high,
         p=found.p,
         n=int(rows.sum()),
-        note=notes.joined(_notes(scope, rater, (~np.isnan(away), rows), found)),
+        notes=noted(*_notes(scope, rater, (~np.isnan(away), rows), found)),
     )
 
 
 def _notes(
     scope: Scope, rater: tuple[str, str], found: tuple[Flags, Flags], slope: Slope
-) -> Iterator[str]:
+) -> Iterator[Note | None]:
     compared, rows = found
     if rater[1] == "clinician" and len(scope.clinicians) == 1:
-        yield notes.only_clinician(rater[0])
+        yield remarks.only_clinician(rater[0])
         return
     yield slope.reason
     if wordless := int((compared & ~rows).sum()):
-        yield f"{notes.counted(wordless, 'response')} without a number of words left out"
-    yield notes.few_instances(scope.grid.instances(rows))
+        yield note(Code.WORDLESS, responses=wordless)
+    yield remarks.few_instances(scope.grid.instances(rows))
     members = scope.jury.members if scope.jury and rater[1] == "jury" else (rater[0],)
-    yield notes.simulated(scope.simulated & {*members, *scope.clinicians})
+    yield remarks.simulated(scope.simulated & {*members, *scope.clinicians})

@@ -6,10 +6,12 @@ import numpy as np
 
 from calibration.agreement import Panel, column_icc, why_undefined
 from calibration.bootstrap import Counts
+from calibration.codes import NoteCode as Code
 from calibration.grid import Grid
 from calibration.resample import Moments, Prepared, icc_of_moments, moments_of_two, prepare
 from calibration.scores import Array, Integers, Method
 from calibration.stack import Part, Stack, together
+from calibration.values import NAN, Note, note
 from calibration.zscore import mean_of_given, z_within_raters
 
 
@@ -21,7 +23,7 @@ class Held:
     rows: Integers
     jury_icc: float
     clinician_icc: float
-    reason: str = ""
+    reason: Note | None = None
 
     @property
     def difference(self) -> float:
@@ -41,6 +43,15 @@ class LikeForLike:
         """Return the mean difference, NaN if no clinician could be compared."""
         gaps = [held.difference for held in self.defined]
         return float(np.mean(gaps)) if gaps else float("nan")
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Return the mean ICC of the jury, and that of a clinician, with the others; else NaN."""
+        if not self.defined:
+            return NAN, NAN
+        pairs = [(held.jury_icc, held.clinician_icc) for held in self.defined]
+        jury, clinician = np.mean(pairs, axis=0).tolist()
+        return jury, clinician
 
     @property
     def rows(self) -> Integers:
@@ -80,7 +91,7 @@ def _others(values: Array, clinicians: Integers, own: int) -> Array:
 def _hold_out(name: str, own: Array, jury: Array, others: Array, method: Method) -> Held:
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
     rest = others[rows]
-    reason = "no variance" if np.isnan(own).all() else ""
+    reason = note(Code.FLAT) if np.isnan(own).all() else None
     reason = reason or why_undefined(jury[rows], rest, names=("the jury", "the others"))
     reason = reason or why_undefined(own[rows], rest, names=(name, "the others"))
     if reason:

@@ -4,17 +4,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Panel, column_icc, columns, why_no_icc
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.missing_bounds import icc_bounds
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Scores
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import without_variance
 
 
 @dataclass(frozen=True)
-class MissingRow:
+class MissingRow(Noted):
     """What is missing of one scorer. None in the bounds of a metric, which is on no scale."""
 
     benchmark: str
@@ -27,7 +29,6 @@ class MissingRow:
     icc: float
     icc_lowest: float | None
     icc_highest: float | None
-    note: str
 
 
 def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
@@ -103,12 +104,10 @@ def _row(
         icc=column_icc(x, y, method),
         icc_lowest=None if metric else _finite(bounds.low),
         icc_highest=None if metric else bounds.high,
-        note=notes.joined(
-            [
-                notes.coverage(int(present.sum()), len(present), 0, len(present)),
-                reason or ("" if metric else _meaning(len(open_x), bounds, scaled=bool(ends))),
-                notes.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
-            ]
+        notes=noted(
+            remarks.coverage(int(present.sum()), len(present), 0, len(present)),
+            reason or (None if metric else _meaning(len(open_x), bounds, scaled=bool(ends))),
+            remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         ),
     )
 
@@ -124,18 +123,14 @@ def _column_ends(scope: Scope, panel: Panel, ends: tuple[float, float]) -> tuple
     return low, high
 
 
-def _meaning(missing: int, bounds: Interval, *, scaled: bool) -> str:
+def _meaning(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
     """Say what the bounds are, and that they are no estimate."""
     if not missing:
-        return ""
+        return None
     if not scaled:
-        return "no bounds: the benchmarks use different scales"
-    scores = notes.counted(missing, "missing score")
-    low = f"{bounds.low:z.3f}" if np.isfinite(bounds.low) else "below any bound"
-    return (
-        f"if the {scores} were the worst or the best for agreement that the scale allows, the ICC "
-        f"would be {low} or {bounds.high:z.3f}: bounds, not an estimate, and used nowhere else"
-    )
+        return note(Code.NO_BOUNDS)
+    low = bounds.low if np.isfinite(bounds.low) else None
+    return note(Code.BOUNDS, missing=missing, low=low, high=bounds.high)
 
 
 def _finite(value: float) -> float:

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import spearman_brown
 from calibration.grid import Grid
 from calibration.scores import Array, Integers
+from calibration.values import Note, note
 from calibration.zscore import FLAT
 
 MOST_RESPONSES = 800  # time grows with their square: some 2 seconds here
 NO_RESIDUAL = 1e4  # times the residual's variance: the search ends there when nothing is left over
-ONLY_ONE = "the mixed model needs two clinicians"
 START = (1.0, 0.25)  # variance of responses and of raters, as multiples of the residual's
 RATIOS = (1e-8, 1e6)  # a variance of 0, and a residual of 0: both are answers
 NO_COVARIANCES = np.empty((0, 0))
@@ -28,14 +29,14 @@ class MixedModel:
     ----------
     response, rater, residual : float
         Variance components, by restricted maximum likelihood.
-    reason : str
+    reason : Note, optional
         Why the model is undefined, when it is; all numbers are NaN then.
     """
 
     response: float = float("nan")
     rater: float = float("nan")
     residual: float = float("nan")
-    reason: str = ""
+    reason: Note | None = None
 
     def consistency(self, k: int = 1) -> float:
         """Return ICC(C,1), or ICC(C,k) for the mean of k raters: v_i / (v_i + v_e / k)."""
@@ -65,27 +66,26 @@ def clinicians_mixed_model(grid: Grid, most_responses: int = MOST_RESPONSES) -> 
     table = grid.composites[:, grid.of_kind("clinician")]
     response, rater = np.nonzero(~np.isnan(table))
     composite = table[response, rater]
-    if reason := _unfit(composite, response, rater, most_responses):
+    if reason := _why_not(composite, response, rater, most_responses):
         return MixedModel(reason=reason)
     try:
         return _fit(composite, response, rater)
     except np.linalg.LinAlgError as error:
-        return MixedModel(reason=f"the mixed model could not be solved ({error})")
+        return MixedModel(reason=note(Code.MIXED_UNSOLVED, error=str(error)))
 
 
-def _unfit(composite: Array, response: Integers, rater: Integers, most_responses: int) -> str:
+def _why_not(
+    composite: Array, response: Integers, rater: Integers, most_responses: int
+) -> Note | None:
     if len(np.unique(rater)) == 1:
-        return ONLY_ONE
+        return note(Code.MIXED_ONE)
     if (np.bincount(response) > 1).sum() < 3:
-        return "the mixed model needs 3 responses that two clinicians rated"
+        return note(Code.MIXED_FEW)
     if np.ptp(composite) <= FLAT * np.abs(composite).max():
-        return "the mixed model needs composites that differ"
+        return note(Code.MIXED_FLAT)
     if len(np.unique(response)) > most_responses:
-        return (
-            f"the mixed model is not fitted to more than {most_responses} responses: its time "
-            "grows with their square"
-        )
-    return ""
+        return note(Code.MIXED_LARGE, most=most_responses)
+    return None
 
 
 def _fit(composite: Array, response: Integers, rater: Integers) -> MixedModel:
@@ -101,7 +101,7 @@ def _fit(composite: Array, response: Integers, rater: Integers) -> MixedModel:
         warnings.simplefilter("ignore")
         found = minimize(unlikelihood, np.array(START), method="L-BFGS-B", bounds=Bounds(*RATIOS))
         if not (found.success and found.x.max() < NO_RESIDUAL):
-            return MixedModel(reason="the mixed model did not converge")
+            return MixedModel(reason=note(Code.MIXED_UNCONVERGED))
         mean, _ = model.get_fe_params(NO_COVARIANCES, found.x)
         residual = float(model.get_scale(mean, NO_COVARIANCES, found.x))
     of_response, of_rater = map(float, residual * found.x)

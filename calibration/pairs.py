@@ -8,10 +8,12 @@ from scipy import sparse
 
 from calibration.agreement import column_icc
 from calibration.bootstrap import Counts
+from calibration.codes import NoteCode as Code
 from calibration.grid import Grid
 from calibration.resample import Moments, Prepared, icc_of_moments, prepare, scale
 from calibration.scores import Array, Flags, Integers
 from calibration.stack import Part, Stack
+from calibration.values import NAN, Note, note
 from calibration.zscore import mean_of_given, without_variance, z_within_raters
 
 FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
@@ -25,12 +27,7 @@ class Pair:
     second: str
     shared: Integers
     icc: float
-    reason: str = ""
-
-    @property
-    def name(self) -> str:
-        """Return both handles."""
-        return f"{self.first} and {self.second}"
+    reason: Note | None = None
 
     @property
     def fragile(self) -> bool:
@@ -108,11 +105,10 @@ def _pair(grid: Grid, z: Array, flat: Flags, columns: tuple[int, int], shared: I
     first, second = (grid.raters[column] for column in columns)
     constant = [grid.raters[column] for column in columns if flat[column]]
     if constant:
-        reason = f"{' and '.join(constant)} without variance"
-        return Pair(first, second, shared, float("nan"), reason)
+        return Pair(first, second, shared, NAN, note(Code.FLAT_RATERS, raters=constant))
     x, y = (z[shared, column] for column in columns)
     icc = column_icc(x, y, "paper", least=2)
-    reason = "" if np.isfinite(icc) else "no variance on the shared responses"
+    reason = None if np.isfinite(icc) else note(Code.FLAT_SHARED)
     return Pair(first, second, shared, icc, reason)
 
 

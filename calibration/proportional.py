@@ -6,10 +6,11 @@ import numpy as np
 from scipy import stats
 
 from calibration.bootstrap import Counts
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.scores import Array, Integers
+from calibration.values import NAN, Note, note
 
-NAN = float("nan")
 LEAST = 3  # differences: two always lie on a line
 FLAT = 1e-12  # variance of the means, in points^2, below which they do not vary
 ENDS = (10, 90)  # percentiles of the mean of both at which the fitted difference is told
@@ -119,12 +120,14 @@ def slope_replicates(
     return SlopeReplicates(sums)
 
 
-def uneven_note(found: Proportional, ends: Interval) -> str:
-    """Say how far off a scorer is at both ends where the slope's interval excludes 0, else ""."""
+def uneven_note(found: Proportional, ends: Interval) -> Note | None:
+    """Say how far off a scorer is at both ends where the slope's interval excludes 0."""
     if not (ends.low > 0 or ends.high < 0):
-        return ""
-    low, high = found.fitted.low, found.fitted.high
-    return (
-        f"not as far off everywhere: fitted difference {low:+.2f} points where the mean of both is "
-        f"{found.at.low:.2f} (10th percentile), {high:+.2f} where it is {found.at.high:.2f} (90th)"
+        return None
+    return note(
+        Code.UNEVEN,
+        low=found.fitted.low,
+        at_low=found.at.low,
+        high=found.fitted.high,
+        at_high=found.at.high,
     )

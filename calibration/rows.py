@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import (
-    NO_Z,
     Panel,
     column_icc,
     columns,
@@ -17,20 +16,22 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import bca_interval
 from calibration.clinician_rows import clinicians_row, interval, like_for_like_row
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, f_interval
 from calibration.intra_rater import intra_rater_row
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.pairs import Pairs, clinician_pairs, pair_replicates
 from calibration.ranks import rank_correlations
 from calibration.resample import prepare
-from calibration.scope import NAN, Row, Scope
+from calibration.scope import AgreementRow, Scope
 from calibration.scores import Array, Flags
 from calibration.stack import MOST_ROWS, LeftOut, Summed, together
+from calibration.values import NAN, Note, note, noted
 
 MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 
 
-def scope_rows(scope: Scope) -> Iterator[Row]:
+def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     """Yield the rows of a scope, in the order of the contract."""
     pairs = clinician_pairs(scope.grid, scope.asked.min_shared)
     held = like_for_like(scope.grid, scope.jury, scope.asked.method) if scope.jury else None
@@ -80,7 +81,7 @@ def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
     return _Drawn(found[:, :first], **dict(zip(alone, found[:, first:].T, strict=True)))
 
 
-def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
+def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> AgreementRow:
     pair = columns(scope.grid, panel, scope.asked.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
@@ -91,11 +92,11 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
     instances = scope.grid.instances(both)
     boot = UNDEFINED if reason else interval(drawn, instances)
     clinicians = _contributing(scope, both)
-    resamples = "" if reason else notes.undefined_resamples(drawn)
-    corrected = _jury_bca(scope, drawn) if scorer == "jury" and np.isfinite(boot.low) else ""
+    resamples = None if reason else remarks.undefined_resamples(drawn)
+    corrected = _jury_bca(scope, drawn) if scorer == "jury" and np.isfinite(boot.low) else None
     spearman = NAN if reason else rank_correlations(x, y).spearman
     high = boot.high if np.isfinite(boot.high) else exact.high
-    return Row(
+    return AgreementRow(
         benchmark=scope.name,
         scorer=scorer,
         icc=icc,
@@ -108,60 +109,58 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Row:
         n_clinicians=len(clinicians),
         n_missing=int((~panel.present(scope.grid)).sum()),
         spearman=spearman,
-        note=notes.joined(
-            [
-                *_scorer_notes(scope, panel, both, clinicians, reason),
-                *(reason, notes.negative(icc, high, spearman), resamples, corrected),
-            ]
+        notes=noted(
+            *_scorer_notes(scope, panel, both, clinicians, reason),
+            *(reason, remarks.negative(icc, high, spearman), resamples, corrected),
         ),
     )
 
 
-def _with_left_out(row: Row, left_out: Array) -> Row:
+def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
     """Return the jury's row, which says where many of its resamples are of a smaller jury."""
-    said = notes.members_left_out(int(np.nansum(left_out)), len(left_out))
-    return replace(row, note=notes.joined([row.note, said])) if np.isfinite(row.boot_low) else row
+    smaller = remarks.members_left_out(int(np.nansum(left_out)), len(left_out))
+    if smaller is None or not np.isfinite(row.boot_low):
+        return row
+    return replace(row, notes=(*row.notes, smaller))
 
 
-def _unscored(scope: Scope, scorer: str, panel: Panel) -> str:
+def _unscored(scope: Scope, scorer: str, panel: Panel) -> Note | None:
     """Say that a scorer has no score at all on the analysed responses, if so."""
     if panel.present(scope.grid).any():
-        return ""
+        return None
     if scorer == "jury":
-        return f"undefined: no response here has the scores of {panel.needed} of the jurors"
+        return note(Code.NO_JURY_SCORE, needed=panel.needed)
     kind, name = scorer.split(":", 1)
-    why = " (no reference, or not measured)" if kind == "metric" else ""
-    return f"undefined: no response here has a {name} score{why}"
+    return note(Code.NO_SCORE, kind=kind, name=name)
 
 
-def _jury_bca(scope: Scope, drawn: Array) -> str:
+def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
     clusters = scope.grid.n_clusters
     if clusters > MOST_JACKKNIFED:
-        return f"no BCa interval for more than {MOST_JACKKNIFED} instances"
+        return note(Code.NO_BCA, most=MOST_JACKKNIFED)
     statistic = scorer_replicates(scope.grid, scope.jury, (), scope.asked.method)
-    return notes.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
+    return remarks.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
 
 
 def _scorer_notes(
-    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...], reason: str
-) -> Iterator[str]:
+    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...], reason: Note | None
+) -> Iterator[Note | None]:
     yield _coverage(scope, panel)
-    yield scope.analysed_note
-    if panel.needed < len(panel.members):
-        yield f"mean of at least {panel.needed} of {len(panel.members)} jurors"
-    if scope.asked.method == "paper" and NO_Z not in reason:
-        yield notes.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
-    yield notes.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
+    yield scope.analysed
+    yield remarks.fewer_jurors(panel.needed, len(panel.members))
+    if scope.asked.method == "paper" and not (reason and reason.code is Code.NO_Z):
+        yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
+    yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
-    yield notes.few_instances(instances)
-    yield notes.shared_instances(int(both.sum()), instances)
-    yield notes.simulated(scope.simulated & {*panel.members, *clinicians})
+    yield remarks.few_instances(instances)
+    yield remarks.shared_instances(int(both.sum()), instances)
+    yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
 
 
-def _coverage(scope: Scope, panel: Panel) -> str:
+def _coverage(scope: Scope, panel: Panel) -> Note:
     own = scope.given[scope.given["rater"].isin(panel.members)]
     heard = own.groupby("response_id")["rater"].size()
-    return notes.coverage(
+    return remarks.coverage(
         int(panel.present(scope.grid).sum()),
         len(scope.grid.responses),
         int((heard >= panel.needed).sum()),

@@ -6,18 +6,17 @@ from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Panel, one
 from calibration.bootstrap import Resampling, Statistic, replicates
 from calibration.grid import Grid
 from calibration.repeats import Repeats
 from calibration.scores import Array, Method, Scores
-
-NAN = float("nan")
+from calibration.values import NAN, Note, Noted
 
 
 @dataclass(frozen=True)
-class Row:
+class AgreementRow(Noted):
     """One scorer on one benchmark: a row of `calibrate --json`. None: does not apply."""
 
     benchmark: str
@@ -33,7 +32,22 @@ class Row:
     n_pairs: int | None = None
     n_missing: int = 0
     spearman: float = NAN
-    note: str = ""
+
+
+@dataclass(frozen=True)
+class LikeForLikeRow(AgreementRow):
+    """The jury in a clinician's place: `icc` is `jury_icc` minus `clinician_icc`.
+
+    Both are means over the clinicians that could be held out, of the ICC with the mean of the
+    others. The corrected interval is the one that holds where several benchmarks are looked at
+    (Bonferroni), NaN where one alone is; `undefined_resamples` have no difference.
+    """
+
+    jury_icc: float = NAN
+    clinician_icc: float = NAN
+    corrected_low: float = NAN
+    corrected_high: float = NAN
+    undefined_resamples: int = 0
 
 
 def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
@@ -104,9 +118,9 @@ class Scope:
         return tuple(self.grid.raters[column] for column in self.grid.of_kind("clinician"))
 
     @property
-    def analysed_note(self) -> str:
+    def analysed(self) -> Note | None:
         """Return how many responses in scope are analysed, unless all are."""
-        return notes.analysed(len(self.grid.responses), self.in_study)
+        return remarks.analysed(len(self.grid.responses), self.in_study)
 
     def resample(self, statistic: Statistic, most_rows: int | None = None) -> Array:
         """Return the replicates of a statistic over the scope's instances.

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from calibration.agreement import Panel
+from calibration.codes import NoteCode as Code
 from calibration.composite import Composites, composites, required_criteria
 from calibration.grid import analysed_grid
 from calibration.repeats import Repeats, repeats
 from calibration.scope import Asked, Scope
 from calibration.scores import COMBINED, Scores
+from calibration.values import Note, note
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -52,18 +54,18 @@ def checked(scores: Scores, sitting: Sitting, asked: Asked) -> Panel | None:
     return _jury(chosen, sitting.needed)
 
 
-def why_undefined_scope(scores: Scores, scope: Scope) -> str:
-    """Return why a scope has no agreement at all, or ""."""
+def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
+    """Return why a scope has no agreement at all, or None."""
     criterion = scope.asked.criterion
     if criterion is not None and not _members(scores, scope.name, criterion):
-        return f"undefined: its rubric has no criterion {criterion}"
+        return note(Code.NO_CRITERION, criterion=criterion)
     if not scope.grid.responses:
-        return "undefined: no clinician has rated a response of this benchmark with a composite"
+        return note(Code.NOT_RATED)
     clinical = scope.given[scope.given["kind"] == "clinician"]
     shapes = [scores.rubrics[name] for name in clinical["benchmark"].unique()]
     if len({(shape.low, shape.high) for shape in shapes}) > 1:
-        return "undefined: the benchmarks use different scales"
-    return ""
+        return note(Code.DIFFERENT_SCALES)
+    return None
 
 
 def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:

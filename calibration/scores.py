@@ -2,20 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from calibration.values import COMBINED, Method
 from data.errors import BadInput, OffScale, Unknown
+
+__all__ = ["COMBINED", "Array", "Flags", "Integers", "Method", "RubricShape", "Scores"]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Integers = NDArray[np.int64]
-Method = Literal["paper", "published"]
-
-COMBINED = "combined"  # what the agreement table calls all benchmarks at once
 KINDS = ("clinician", "juror", "metric")
 RATING_KEY = ["response_id", "rater", "criterion", "pass_", "replicate"]
 RATING_COLUMNS = {*RATING_KEY, "instance_id", "benchmark", "kind", "score"}

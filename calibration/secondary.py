@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import (
     LEAST_RESPONSES,
-    NO_Z,
     Columns,
     columns,
     unscaled,
@@ -18,16 +17,17 @@ from calibration.agreement import (
 )
 from calibration.bland_altman import BlandAltman, bias_replicates, bland_altman
 from calibration.bootstrap import percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.icc import icc_table
 from calibration.proportional import Proportional, proportional, slope_replicates, uneven_note
 from calibration.ranks import UNRANKED, Ranks, rank_correlations
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scopes import why_undefined_scope
 from calibration.scores import Array, Scores
+from calibration.values import NAN, Note, Noted, note, noted
 
 ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
-NO_ICC = "ICC undefined: "
 IN_POINTS = (
     *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
     *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
@@ -36,7 +36,7 @@ IN_POINTS = (
 
 
 @dataclass(frozen=True)
-class SecondaryRow:
+class SecondaryRow(Noted):
     """One scorer against the clinicians' mean, beside its ICC. None: does not apply.
 
     icc_absolute is ICC(A,2) and icc_raw ICC(C,2), both of raw columns; bias and limits are
@@ -63,7 +63,6 @@ class SecondaryRow:
     slope_high: float | None = NAN
     sd_ratio: float | None = NAN
     n: int = 0
-    note: str = ""
 
 
 def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
@@ -92,7 +91,7 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
     reason = why_undefined_scope(scores, scope)
     if reason:
         return [
-            SecondaryRow(scope.name, scorer, **_absent(scorer), note=reason)
+            SecondaryRow(scope.name, scorer, **_absent(scorer), notes=(reason,))
             for scorer in scope.scorers
         ]
     raw = {name: columns(scope.grid, panel, "published") for name, panel in scope.scorers.items()}
@@ -135,42 +134,46 @@ def _row(
 ) -> SecondaryRow:
     n = int(raw.both.sum())
     ranks, of_ranks = _ranks(scope, scorer, n)
-    found, of_points = _absent(scorer), ["not in points of the scale: only its order is compared"]
-    if not _is_metric(scorer):
-        found, of_points = _in_points(scope, raw, ends)
-    if of_points[0].startswith(NO_ICC) and np.isnan(ranks.spearman):
+    found, of_points = (
+        (_absent(scorer), [note(Code.ONLY_ORDER)])
+        if _is_metric(scorer)
+        else _in_points(scope, raw, ends)
+    )
+    first = of_points[0]
+    if first and first.code is Code.ICC_UNDEFINED and np.isnan(ranks.spearman):
         of_ranks = []
-        of_points[0] = of_points[0].replace(NO_ICC, "ICC and rank correlations undefined: ")
+        of_points[0] = note(Code.ICC_AND_RANKS_UNDEFINED, why=first["why"])
     return SecondaryRow(
         benchmark=scope.name,
         scorer=scorer,
         kendall=ranks.kendall,
         spearman=ranks.spearman,
         n=n,
-        note=notes.joined([*_who(scope, scorer), *of_points, *of_ranks]),
+        notes=noted(*_who(scope, scorer), *of_points, *of_ranks),
         **found,
     )
 
 
-def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[str]]:
+def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]:
     """Return the rank correlations of the method's columns, and what is to be said of them."""
     panel, method = scope.scorers[scorer], scope.asked.method
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
-    said = [f"no variance, so not in the order: {', '.join(flat)}" if flat else ""]
+    said = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
     ranks = rank_correlations(x, y) if len(x) >= LEAST_RESPONSES else UNRANKED
     if np.isnan(ranks.spearman):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
-        said = [*([] if NO_Z in reason else said), f"rank correlations {reason}"]
+        lost = note(Code.RANKS_UNDEFINED, why=reason)
+        said = [lost] if reason and reason.code is Code.NO_Z else [*said, lost]
     elif len(x) < n:
-        said.append(f"rank correlations over {len(x)} responses")
+        said.append(note(Code.RANKS_OVER, responses=len(x)))
     return ranks, said
 
 
 def _in_points(
     scope: Scope, raw: Columns, drawn: tuple[Interval, Interval] | None
-) -> tuple[dict[str, Any], list[str]]:
+) -> tuple[dict[str, Any], list[Note | None]]:
     """Return what is measured in points, by field, and what is to be said of it."""
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
     points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
@@ -185,7 +188,7 @@ def _in_points(
     return dict(zip(IN_POINTS, numbers, strict=True)), said
 
 
-def raw_iccs(x: Array, y: Array) -> tuple[list[float], str]:
+def raw_iccs(x: Array, y: Array) -> tuple[list[float], Note | None]:
     """Return ICC(A,2) with its F interval and ICC(C,2) of two columns, and what is undefined.
 
     Parameters
@@ -194,8 +197,8 @@ def raw_iccs(x: Array, y: Array) -> tuple[list[float], str]:
 
     Returns
     -------
-    four numbers and a sentence
-        ICC(A,2), low, high, ICC(C,2), and "" or why some are NaN: fewer than three responses,
+    four numbers and a note
+        ICC(A,2), low, high, ICC(C,2), and None or why some are NaN: fewer than three responses,
         a constant or a mirrored column; ICC(A,2) with a denominator below 0; the interval
         where nothing is left over as error, or where its approximation fails below 0.
 
@@ -204,43 +207,38 @@ def raw_iccs(x: Array, y: Array) -> tuple[list[float], str]:
     McGraw & Wong (1996), Psychological Methods 1, 30, tables 4 and 7.
     """
     if reason := why_undefined(x, y):
-        return [NAN] * 4, f"ICC {reason}" if len(x) >= LEAST_RESPONSES else reason
+        few = len(x) < LEAST_RESPONSES
+        return [NAN] * 4, reason if few else note(Code.ICC_UNDEFINED, why=reason)
     with np.errstate(divide="ignore", invalid="ignore"):  # hardly any freedom: no interval
         table = icc_table(np.column_stack([x, y])).loc[["ICC(A,k)", "ICC(C,k)"]].to_numpy()
     (absolute, low, high), consistent = table[0].tolist(), float(table[1, 0])
     if absolute > 1 + ROUNDING:
-        return [NAN] * 3 + [consistent], "ICC(A,2) undefined: its variance would be negative"
+        return [NAN] * 3 + [consistent], note(Code.ABSOLUTE_UNDEFINED)
     if absolute > 1 - ROUNDING:
-        reason = "ICC(A,2) has no interval: nothing is left over as error"
-        return [absolute, NAN, NAN, consistent], reason
+        return [absolute, NAN, NAN, consistent], note(Code.ABSOLUTE_NO_ERROR)
     if not low <= absolute <= high:
-        reason = "ICC(A,2) has no interval: so far below 0 its approximation breaks down"
-        return [absolute, NAN, NAN, consistent], reason
-    return [absolute, low, high, consistent], ""
+        return [absolute, NAN, NAN, consistent], note(Code.ABSOLUTE_FAR_BELOW)
+    return [absolute, low, high, consistent], None
 
 
-def _who(scope: Scope, scorer: str) -> Iterator[str]:
+def _who(scope: Scope, scorer: str) -> Iterator[Note | None]:
     panel, analysed = scope.scorers[scorer], len(scope.grid.responses)
     present = int(panel.present(scope.grid).sum())
-    yield notes.coverage(present, analysed, present, analysed)
-    if panel.needed < len(panel.members):
-        yield f"mean of at least {panel.needed} of {len(panel.members)} jurors"
-    yield notes.simulated(scope.simulated & {*panel.members, *scope.clinicians})
+    yield remarks.coverage(present, analysed, present, analysed)
+    yield remarks.fewer_jurors(panel.needed, len(panel.members))
+    yield remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
 
 
-def _doubts(scope: Scope, raw: Columns, points: BlandAltman, bias: Interval) -> Iterator[str]:
+def _doubts(
+    scope: Scope, raw: Columns, points: BlandAltman, bias: Interval
+) -> Iterator[Note | None]:
     """Give the intervals of the limits, and say which intervals take responses as independent."""
-    yield (
-        f"limits of agreement, 95 % intervals: low {points.low_limit.low:z.2f} to "
-        f"{points.low_limit.high:z.2f}, high {points.high_limit.low:z.2f} to "
-        f"{points.high_limit.high:z.2f} points"
-    )
+    low, high = points.low_limit, points.high_limit
+    ends = {"low_low": low.low, "low_high": low.high, "high_low": high.low, "high_high": high.high}
+    yield note(Code.LIMITS, **ends)
     responses, instances = int(raw.both.sum()), scope.grid.instances(raw.both)
     if responses > instances:
-        yield (
-            f"{responses} responses from {instances} instances: the intervals of bias and slope resample "
-            "instances, those of the limits and of ICC(A,2) take responses as independent"
-        )
-        yield notes.few_instances(instances)
+        yield note(Code.SHARED_POINTS, responses=responses, instances=instances)
+        yield remarks.few_instances(instances)
         if not np.isfinite(bias.low):
-            yield "the bias has no interval: it takes two instances and resamples"
+            yield note(Code.NO_BIAS_INTERVAL)

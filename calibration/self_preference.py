@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.severity import distances
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import FLAT, mean_of_given
 
 LEAST_INSTANCES = 5  # on either side: the SE of a mean of fewer is a guess
-NO_FAMILY = "undefined: imported, no family is stored: --panel names families"
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
 
 
 @dataclass(frozen=True)
-class SelfPreferenceRow:
+class SelfPreferenceRow(Noted):
     """One juror on one benchmark.
 
     Attributes
@@ -48,7 +49,6 @@ class SelfPreferenceRow:
     high: float
     p: float
     p_holm: float
-    note: str
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Preference:
     points: float = NAN
     ends: Interval = UNDEFINED
     p: float = NAN
-    reason: str = ""
+    reason: Note | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,17 +159,17 @@ def preferences(data: Judged) -> list[Preference]:
         return [_preference(fitted, one, reasons[one], bool(clear[one])) for one in range(k)]
 
 
-def _too_few(data: Judged, juror: int) -> str:
+def _too_few(data: Judged, juror: int) -> Note | None:
     used, own = data.used[:, juror], data.own[:, juror]
     if not used.any():
-        return "undefined: no response by a known family that another juror and a clinician rated"
+        return note(Code.NO_KNOWN_FAMILY)
     if not (used & own).any():
-        return "undefined: no response by its family"
-    for name, rows in (("its family", used & own), ("other families", used & ~own)):
+        return note(Code.NO_OWN_RESPONSE)
+    for is_own, rows in ((True, used & own), (False, used & ~own)):
         if (instances := len(np.unique(data.clusters[rows]))) < LEAST_INSTANCES:
-            given = notes.counted(instances, "instance")
-            return f"undefined: responses by {name} to {given}, and {LEAST_INSTANCES} are needed"
-    return ""
+            figures = {"own": is_own, "instances": instances, "least": LEAST_INSTANCES}
+            return note(Code.FEW_FAMILY_INSTANCES, **figures)
+    return None
 
 
 def _own_columns(data: Judged, rows: Integers, jurors: Integers) -> Array:
@@ -198,14 +198,14 @@ def _estimable(design: Array) -> Flags:
     return clear
 
 
-def _preference(fitted: Any, juror: int, reason: str, clear: bool) -> Preference:
+def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> Preference:
     if reason:
         return Preference(reason=reason)
     if not clear:
-        return Preference(reason="undefined: the data cannot tell the jurors' preferences apart")
+        return Preference(reason=note(Code.NOT_ESTIMABLE))
     error = float(fitted.bse[juror])
     if not error > FLAT:
-        return Preference(reason="undefined: nothing varies but by juror and family")
+        return Preference(reason=note(Code.NO_RESIDUAL))
     low, high = fitted.conf_int()[juror]
     ends = Interval(float(low), float(high))
     return Preference(float(fitted.params[juror]), ends, float(fitted.pvalues[juror]))
@@ -227,14 +227,16 @@ def _row(
         high=found.ends.high,
         p=found.p,
         p_holm=p_holm,
-        note=notes.joined(_notes(scope, data, juror, found, family)),
+        notes=noted(*_notes(scope, data, juror, found, family)),
     )
 
 
-def _notes(scope: Scope, data: Judged, juror: int, found: Preference, family: str) -> Iterator[str]:
-    yield found.reason if family else NO_FAMILY
+def _notes(
+    scope: Scope, data: Judged, juror: int, found: Preference, family: str
+) -> Iterator[Note | None]:
+    yield found.reason if family else note(Code.NO_FAMILY)
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):
-        yield f"{notes.counted(unknown, 'response')} by an unknown family left out"
+        yield note(Code.UNKNOWN_FAMILY, responses=unknown)
     if not found.reason:
-        yield notes.few_instances(len(np.unique(data.clusters[data.used[:, juror]])))
-    yield notes.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
+        yield remarks.few_instances(len(np.unique(data.clusters[data.used[:, juror]])))
+    yield remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})

@@ -5,17 +5,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.grid import Grid
 from calibration.mixed import MOST_RESPONSES, MixedModel, clinicians_mixed_model
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import mean_of_given
 
 
 @dataclass(frozen=True)
-class SeverityRow:
+class SeverityRow(Noted):
     """One rater on one benchmark.
 
     Attributes
@@ -37,7 +39,6 @@ class SeverityRow:
     high: float
     shrunken: float
     n: int
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,9 +129,9 @@ def crossed_model(grid: Grid, most_responses: int = MOST_RESPONSES) -> MixedMode
     """
     given = ~np.isnan(grid.composites)
     if given.any(axis=0).sum() < 2:
-        return MixedModel(reason="the mixed model needs two raters")
+        return MixedModel(reason=note(Code.MIXED_TWO_RATERS))
     if (given.sum(axis=1) > 1).sum() < 3:
-        return MixedModel(reason="the mixed model needs 3 responses that two raters rated")
+        return MixedModel(reason=note(Code.MIXED_FEW_RATED))
     alike = replace(grid, kinds=("clinician",) * len(grid.raters))
     return clinicians_mixed_model(alike, most_responses)
 
@@ -200,30 +201,34 @@ def _row(
         high=ends.high,
         shrunken=float(shrunken),
         n=int(rated.sum()),
-        note=notes.joined(_notes(scope, grid, place, (rated, drawn), model)),
+        notes=noted(*_notes(scope, grid, place, (rated, drawn), model)),
     )
 
 
 def _notes(
     scope: Scope, grid: Grid, place: int, found: tuple[Array, Array], model: MixedModel
-) -> Iterator[str]:
+) -> Iterator[Note | None]:
     rated, drawn = found
     if not rated.any():
-        yield "undefined: no response that this rater and another one rated"
+        yield note(Code.NONE_SHARED)
         return
     yield _to_clinicians(grid, place)
-    yield f"not shrunken: {model.reason}" if model.reason else ""
-    yield scope.analysed_note
-    yield notes.few_instances(grid.instances(rated.astype(np.bool_)))
-    yield notes.undefined_resamples(drawn)
-    yield notes.simulated(scope.simulated & {grid.raters[place]})
+    yield note(Code.NOT_SHRUNKEN, why=model.reason) if model.reason else None
+    yield scope.analysed
+    yield remarks.few_instances(grid.instances(rated.astype(np.bool_)))
+    yield remarks.undefined_resamples(drawn)
+    yield remarks.simulated(scope.simulated & {grid.raters[place]})
 
 
-def _to_clinicians(grid: Grid, place: int) -> str:
+def _to_clinicians(grid: Grid, place: int) -> Note | None:
     others = [column for column in grid.of_kind("clinician") if column != place]
     away = grid.composites[:, place] - mean_of_given(grid.composites[:, others])
     shared = ~np.isnan(away)
     if not shared.any() or len(others) == len(grid.raters) - 1:
-        return ""
-    name = "the other clinicians" if grid.kinds[place] == "clinician" else "the clinicians"
-    return f"from {name} alone {away[shared].mean():+z.2f} on {shared.sum()}"
+        return None
+    return note(
+        Code.FROM_CLINICIANS,
+        is_clinician=grid.kinds[place] == "clinician",
+        points=away[shared].mean(),
+        responses=shared.sum(),
+    )

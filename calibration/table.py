@@ -1,19 +1,35 @@
 """The agreement table: every scorer against the clinicians, on each benchmark and combined."""
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 
 import pandas as pd
 
+from calibration.messages import told
 from calibration.rows import scope_rows
-from calibration.scope import Asked, Row, Scope
+from calibration.scope import AgreementRow, Asked, LikeForLikeRow, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Method, Scores
+from calibration.values import Note
 
-COLUMNS = tuple(field.name for field in dataclasses.fields(Row))
-COUNTS = [name for name in COLUMNS if name.startswith("n_")]
+FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
+COLUMNS = (*FIGURES, "note")
+COUNTS = [name for name in FIGURES if name.startswith("n_")]
+
+
+def agreement_rows(
+    scores: Scores,
+    sitting: Sitting,
+    asked: Asked,
+    tick: Callable[[float], None] | None = None,
+) -> list[AgreementRow]:
+    """Return the rows of the agreement table, as `agreement_table` describes them."""
+    rows: list[AgreementRow] = []
+    for scope in scopes(scores, sitting, asked, tick):
+        reason = why_undefined_scope(scores, scope)
+        rows += _undefined(scope, reason) if reason else scope_rows(scope)
+    return rows
 
 
 def agreement_table(
@@ -79,39 +95,18 @@ def agreement_table(
         If no clinician has rated any response with a composite.
     """
     asked = Asked(method, criterion, reps, seed, min_shared, executor)
-    rows: list[Row] = []
-    for scope in scopes(scores, Sitting(jurors, min_jurors), asked, tick):
-        rows += _rows(scores, scope)
-    return _frame(rows)
-
-
-def to_json(table: pd.DataFrame, method: Method, reps: int, seed: int) -> dict[str, object]:
-    """Return the table in the form of `calibrate --json`; what is undefined becomes None."""
-    rows = [
-        {name: _plain(value) for name, value in zip(COLUMNS, row, strict=True)}
-        for row in table[list(COLUMNS)].itertuples(index=False, name=None)
-    ]
-    return {"method": method, "k": 2, "reps": reps, "seed": seed, "rows": rows}
-
-
-def _plain(value: object) -> object:
-    if value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
-        return None
-    return value.item() if hasattr(value, "item") else value
-
-
-def _rows(scores: Scores, scope: Scope) -> list[Row]:
-    reason = why_undefined_scope(scores, scope)
-    return list(_undefined(scope, reason) if reason else scope_rows(scope))
-
-
-def _undefined(scope: Scope, reason: str) -> Iterator[Row]:
-    last = ["clinicians", *(["like_for_like"] if scope.jury else [])]
-    last += ["intra_rater"] if scope.repeats else []
-    for scorer in [*scope.scorers, *last]:
-        yield Row(scope.name, scorer, n_pairs=0 if scorer == "clinicians" else None, note=reason)
-
-
-def _frame(rows: list[Row]) -> pd.DataFrame:
-    table = pd.DataFrame([dataclasses.asdict(row) for row in rows], columns=list(COLUMNS))
+    rows = agreement_rows(scores, Sitting(jurors, min_jurors), asked, tick)
+    cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]
+    table = pd.DataFrame(cells, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
+
+
+def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
+    """Yield the rows of a benchmark without agreement, each with the reason alone."""
+    for scorer in scope.scorers:
+        yield AgreementRow(scope.name, scorer, notes=(reason,))
+    yield AgreementRow(scope.name, "clinicians", n_pairs=0, notes=(reason,))
+    if scope.jury:
+        yield LikeForLikeRow(scope.name, "like_for_like", notes=(reason,))
+    if scope.repeats:
+        yield AgreementRow(scope.name, "intra_rater", notes=(reason,))

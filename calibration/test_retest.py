@@ -6,20 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode as Code
 from calibration.composite import required_criteria
 from calibration.icc import mean_squares
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Scores
+from calibration.values import NAN, Note, Noted, note, noted
 from calibration.zscore import FLAT
 
 LEAST_RESPONSES = 3
 READING = ["response_id", "pass_", "replicate"]
-NO_REPLICATES = "undefined: no replicates; a jury run with 3 verdicts of each juror makes them"
 
 
 @dataclass(frozen=True)
-class RetestRow:
+class RetestRow(Noted):
     """One juror on one benchmark.
 
     Attributes
@@ -43,7 +44,6 @@ class RetestRow:
     exact_agreement: float
     n_responses: int
     n_replicates: int
-    note: str
 
 
 def test_retest_rows(scope: Scope, scores: Scores) -> list[RetestRow]:
@@ -163,31 +163,30 @@ def _row(scope: Scope, juror: str, read: pd.DataFrame) -> RetestRow:
         exact_agreement=same_pairs(single.to_numpy(dtype=np.float64)),
         n_responses=repeated,
         n_replicates=int(number.max(initial=0)),
-        note=notes.joined(_notes(scope, juror, table, incomplete)),
+        notes=noted(*_notes(scope, juror, table, incomplete)),
     )
 
 
-def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[str]:
+def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[Note | None]:
     number = (~np.isnan(table)).sum(axis=1)
     repeated, whole = number > 1, number == table.shape[1]
     if not repeated.any():
-        yield NO_REPLICATES
-        yield notes.incomplete(incomplete)
+        yield note(Code.NO_REPLICATES)
+        yield remarks.incomplete(incomplete)
         return
     yield _icc_note(table, whole)
     if once := int((~repeated).sum()):
-        yield f"{notes.counted(once, 'response')} with a single replicate left out"
+        yield note(Code.SINGLE_REPLICATES, responses=once)
     if short := int((repeated & ~whole).sum()):
-        yield f"{notes.counted(short, 'response')} without all replicates left out of the ICC"
-    yield notes.incomplete(incomplete)
-    yield notes.simulated(scope.simulated & {juror})
+        yield note(Code.WITHOUT_ALL_REPLICATES, responses=short)
+    yield remarks.incomplete(incomplete)
+    yield remarks.simulated(scope.simulated & {juror})
 
 
-def _icc_note(table: Array, whole: Array) -> str:
+def _icc_note(table: Array, whole: Array) -> Note | None:
     n, m = int(whole.sum()), table.shape[1]
     if n < LEAST_RESPONSES:
-        have = notes.counted(n, "response")
-        return f"no ICC: {have} with all {m} replicates, and {LEAST_RESPONSES} are needed"
+        return note(Code.FEW_REPLICATED, responses=n, replicates=m, least=LEAST_RESPONSES)
     if not np.isfinite(icc_one(table[whole])):
-        return "no ICC: all composites are the same"
-    return "" if sd_within(table) > 0 else "replicates are identical"
+        return note(Code.REPLICATES_ALIKE)
+    return None if sd_within(table) > 0 else note(Code.IDENTICAL_REPLICATES)

@@ -8,9 +8,9 @@ from little_study import study
 from report_study import table_rows
 
 from calibration.report.agreement_tables import AGREEMENT
-from calibration.report.numbers import chance, fixed, interval, marked, money, whole
 from calibration.report.table_formats import CSV_COLUMNS, latex, markdown, table_csv
 from calibration.report.tables import Said, told
+from calibration.tables.numbers import chance, fixed, interval, marked, money, whole
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
 NAN = float("nan")

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import streamlit as st
 
 from annotate import charts, tables
-from calibration.report.numbers import fixed
+from calibration.tables.numbers import fixed
 
 MOST_FAR, MOST_PICKED = 15, 50
 NEAR = 1e-5

@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from annotate import charts, drawing, tables
 from annotate.screens import agreement_controls, frame, juries_compare, juries_ledger, tabs
 from annotate.worker import Figures
-from calibration.report.numbers import DASH, SIMULATED, fixed, interval
 from calibration.report.ways import tried
+from calibration.tables.numbers import DASH, SIMULATED, fixed, interval
 from data import queries
 from data.person import Person
 

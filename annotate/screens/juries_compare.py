@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from annotate import tables
 from annotate.screens import frame
 from annotate.worker import Figures
-from calibration.report.numbers import chance, fixed, interval
+from calibration.tables.numbers import chance, fixed, interval
 from data.person import Person
 
 ABOUT = (

@@ -12,7 +12,7 @@ from annotate import charts, tables
 from annotate.screens import frame, monitoring_controls, monitoring_reports, monitoring_verdict
 from annotate.screens.monitoring_verdict import sentence
 from annotate.worker import Figures
-from calibration.report.numbers import fixed, interval
+from calibration.tables.numbers import fixed, interval
 from data import queries
 from data.person import Person
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from annotate import tables
 from annotate.screens import frame
 from annotate.screens.monitoring_controls import ALL, WHOLE
-from calibration.report.numbers import DASH, fixed, interval
+from calibration.tables.numbers import DASH, fixed, interval
 from data import queries
 from data.person import Person, only
 from data.queries.reports import FrozenReport

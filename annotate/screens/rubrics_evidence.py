@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import tables
 from annotate.screens import frame
-from calibration.report.numbers import DASH, fixed, interval
+from calibration.tables.numbers import DASH, fixed, interval
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person

@@ -111,7 +111,7 @@ def load(url: str) -> None:
     import pandas as pd
 
     from calibration.scores import Scores  # both loaded beforehand: they are not the study's
-    from medjury.cli.scores import scores_of
+    from medjury.services.scores import scores_of
 
     assert all((pd, Scores))
     engine = open_study(url)

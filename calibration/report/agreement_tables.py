@@ -1,7 +1,7 @@
 """The tables of a report that compare the jury with clinicians, metrics and itself."""
 
-from calibration.report.numbers import whole
 from calibration.report.tables import Shape, between, count, number, probability, scored
+from calibration.tables.numbers import whole
 
 AGREEMENT = Shape(
     "scorer",

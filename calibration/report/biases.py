@@ -2,7 +2,7 @@
 
 from calibration.report.content import Content, Row
 from calibration.report.definitions import Fact
-from calibration.report.numbers import known
+from calibration.tables.numbers import known
 
 NO_FAMILY = "no family is stored"
 UNTESTED = (

@@ -1,7 +1,7 @@
 """What the jury's ratings have cost, in words."""
 
 from calibration.report.content import Costs
-from calibration.report.numbers import money, whole
+from calibration.tables.numbers import money, whole
 
 
 def cost_words(costs: Costs) -> str:

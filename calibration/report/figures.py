@@ -10,9 +10,9 @@ from calibration.report import charts
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
 from calibration.report.content import Content, Row
-from calibration.report.numbers import fixed, interval, is_simulated, known, marked, scorer, whole
 from calibration.report.svg import svg
 from calibration.report.uneven import uneven
+from calibration.tables.numbers import fixed, interval, is_simulated, known, marked, scorer, whole
 
 MOST_INFLUENTIAL = 8
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from calibration.report.content import Content
-from calibration.report.numbers import fixed, known
+from calibration.tables.numbers import fixed, known
 
 WORTH_SAYING = 0.02  # of ICC that a jury gains without one of its jurors
 

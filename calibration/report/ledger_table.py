@@ -1,9 +1,9 @@
 """The ledger on a page: how many juries were ever held against the clinicians."""
 
 from calibration.report.content import Study, Tried
-from calibration.report.numbers import fixed, whole
 from calibration.report.tables import Group, Table, place
 from calibration.report.ways import different, ever_tried
+from calibration.tables.numbers import fixed, whole
 
 MOST = 25
 

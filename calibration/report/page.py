@@ -13,12 +13,12 @@ from calibration.report.content import Content
 from calibration.report.figures import Figure
 from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
-from calibration.report.numbers import fixed, interval, known, simulated_raters
 from calibration.report.sections import sections
 from calibration.report.tables import Table
 from calibration.report.uneven import uneven
 from calibration.report.verdict import Verdict, verdict
 from calibration.scores import COMBINED
+from calibration.tables.numbers import fixed, interval, known, simulated_raters
 
 HERE = "calibration.report"
 LEAST_BIAS = 0.005  # points: below it two decimals show none

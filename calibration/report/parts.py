@@ -11,12 +11,12 @@ from calibration.report.definitions import Fact
 from calibration.report.evidence import Paired
 from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
-from calibration.report.numbers import simulated_raters
 from calibration.report.page import in_points, verdicts
 from calibration.report.part_charts import Drawn, drawn
 from calibration.report.sections import sections
 from calibration.report.tables import Table
 from calibration.report.verdict import Verdict
+from calibration.tables.numbers import simulated_raters
 
 
 @dataclass(frozen=True)

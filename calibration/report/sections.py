@@ -15,10 +15,10 @@ from calibration.report.cost import cost_words
 from calibration.report.definitions import PLACES, Fact, definitions
 from calibration.report.figures import Figure
 from calibration.report.ledger_table import ledger_words, tried_table
-from calibration.report.numbers import SIMULATED, known, whole
 from calibration.report.tables import Shape, Table, place
 from calibration.report.uneven import uneven_facts
 from calibration.scores import COMBINED
+from calibration.tables.numbers import SIMULATED, known, whole
 
 PREFERENCE = "Self-preference: points for responses by the juror's own model family"
 LENGTH = "Length: points added when a response has twice the words"

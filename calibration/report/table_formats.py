@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from calibration.report.agreement_tables import AGREEMENT
-from calibration.report.numbers import MINUS, is_simulated, known, simulated_raters
 from calibration.report.tables import EMPTY, Table
+from calibration.tables.numbers import MINUS, is_simulated, known, simulated_raters
 from data.formula import guarded_name
 
 Row = Mapping[str, Any]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from calibration.report.numbers import (
+from calibration.scores import COMBINED
+from calibration.tables.numbers import (
     SIMULATED,
     chance,
     fixed,
@@ -17,7 +18,6 @@ from calibration.report.numbers import (
     scorer,
     whole,
 )
-from calibration.scores import COMBINED
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]

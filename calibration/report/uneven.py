@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from calibration.report.content import Content, Row
-from calibration.report.numbers import fixed, interval, known
 from calibration.report.tables import place
+from calibration.tables.numbers import fixed, interval, known
 
 Fact = tuple[str, str]
 FITTED = re.compile(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from calibration.notes import FEW_INSTANCES, counted
-from calibration.report.numbers import fixed, interval, is_simulated, known
+from calibration.tables.numbers import fixed, interval, is_simulated, known
 
 Row = Mapping[str, Any]
 Kind = Literal["simulated", "undefined", "too_few", "shown", "worse", "not_shown"]

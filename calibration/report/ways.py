@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from calibration.report.numbers import whole
+from calibration.tables.numbers import whole
 
 WAY = "benchmark, criterion, method, responses, jurors needed"
 

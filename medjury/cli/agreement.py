@@ -9,16 +9,13 @@ import typer
 from sqlalchemy import Engine
 
 from medjury.cli.agreement_details import print_details
-from medjury.cli.agreement_ledger import Looked, known_of
 from medjury.cli.agreement_pairs import Pairs, pairs_of
-from medjury.cli.agreement_references import REFERENCES, Kept, all_instances, sound_only
 from medjury.cli.agreement_table import print_table
 from medjury.cli.elsewhere import SCORES, On, computing
 from medjury.cli.freezing import Freeze, Name, freeze_calibration, named
 from medjury.cli.options import Db, Json, Seed, study_of
 from medjury.cli.output import At, progress, say
 from medjury.cli.places import write_json
-from medjury.cli.record import steered
 from medjury.cli.reporting import (
     NOWHERE,
     Beyond,
@@ -31,7 +28,11 @@ from medjury.cli.reporting import (
     look_beyond,
     write_reports,
 )
-from medjury.cli.scores import all_jurors, named_jurors, panel_families, scores_of, silent_jurors
+from medjury.cli.scores import named_jurors, panel_families
+from medjury.services.ledger import Looked, known_of
+from medjury.services.record import steered
+from medjury.services.references import REFERENCES, Kept, all_instances, sound_only
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,10 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.periods import clinician_dates
 from data.queries.reports import report
-from medjury.cli.agreement_ledger import Looked
 from medjury.cli.monitor_reports import jury_row
 from medjury.cli.output import progress
-from medjury.cli.scores import silent_jurors
+from medjury.services.ledger import Looked
+from medjury.services.scores import silent_jurors
 
 if TYPE_CHECKING:
     import pandas as pd

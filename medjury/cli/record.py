@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
 from data.person import OPERATOR
-from data.queries.record import Verified, acts, locked_since
+from data.queries.record import Verified, locked_since
 from data.queries.record import verify as verify_record
 from data.queries.settings import settings as stored_settings
 from data.queries.validation import PREFIX, needed
@@ -147,14 +147,6 @@ def _state_validity(engine: Engine, name: str, value: str) -> None:
     except ValueError:
         raise BadInput(f"settings {PREFIX}{name} {value!r}: must be a number") from None
     state_valid(OPERATOR, engine, wanted)
-
-
-def steered(engine: Engine) -> list[str]:
-    """Return, for every report, when and why the blind was lifted or the study reopened."""
-    return [
-        f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
-        for act in acts(engine, "unblinded", "reopened")
-    ]
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:

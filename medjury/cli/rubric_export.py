@@ -22,10 +22,10 @@ from data.rubric import Rubric, read_rubric
 from jury.exports.bundle import digest, figure, reasons
 from jury.exports.export import Export, ExportRow, refuse_full, write_folder
 from jury.panel import Panel, read_panel, shipped
-from medjury.cli.agreement_ledger import Looked
 from medjury.cli.options import Db, Seed, rubric_named, study_of
 from medjury.cli.output import progress, say
-from medjury.cli.scores import scores_of
+from medjury.services.ledger import Looked
+from medjury.services.scores import scores_of
 
 if TYPE_CHECKING:
     from calibration.scores import Scores

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
+from calibration.messages.form import counted
 from data.errors import BadInput
 from data.queries.references import References, references
-from medjury.cli.output import counted
 
 if TYPE_CHECKING:
     from calibration.scores import Scores

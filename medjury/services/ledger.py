@@ -1,9 +1,8 @@
 """What a calibration remembers of the juries it looked at, and what else its statistics need."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.details import Known
-    from calibration.scope import Scope
-
-Row = Mapping[str, Any]
+    from calibration.scope import AgreementRow, Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +53,31 @@ class Looked:
     def remember(
         self,
         engine: Engine,
-        rows: Sequence[Row],
+        rows: Sequence["AgreementRow"],
         compared: Sequence[str],
         ratings: "pd.DataFrame",
-    ) -> None:
-        """Note in the study that this jury was held against the clinicians; say if it cannot be."""
+    ) -> str:
+        """Note in the study that this jury was compared with the clinicians.
+
+        Returns why it could not be noted, or "".
+        """
         data = fingerprint(ratings)
         entries = [
             replace(
-                self.entry(row["benchmark"]),
+                self.entry(row.benchmark),
                 fingerprint=data,
-                n_responses=row["n_responses"],
-                icc=float("nan") if row["icc"] is None else row["icc"],
+                n_responses=row.n_responses,
+                icc=row.icc,
                 compared=compared,
             )
             for row in rows
-            if row["scorer"] == "jury"
+            if row.scorer == "jury"
         ]
         try:
             remember(engine, entries)
         except NoStudy as error:
-            print(f"medjury: not noted in the ledger of juries tried: {error}", file=sys.stderr)
+            return f"not noted in the ledger of juries tried: {error}"
+        return ""
 
 
 def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "Known":

@@ -1,0 +1,123 @@
+"""The answer before the figures: one decision, what it follows from, and what to do next.
+
+A decision is made from fields only. Its headline and reasons are worded in
+`calibration.messages`; a headline that claims something is claimed by `kind` alone, and `claims`
+says which kinds do, so that a test can hold each against its interval and p value.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from calibration.messages import headlines, words
+from calibration.plain import plain
+from calibration.values import NAN, Note
+
+
+class Kind(StrEnum):
+    """What may be said. Each subject has its own of these; the first four any subject may have."""
+
+    SIMULATED = "simulated"
+    UNDEFINED = "undefined"
+    TOO_FEW = "too_few"
+    INCONCLUSIVE = "inconclusive"
+
+    # The jury in a clinician's place, at a margin
+    NON_INFERIOR = "non_inferior"
+    INFERIOR = "inferior"
+
+    # Two juries
+    FIRST_BETTER = "first_better"
+    SECOND_BETTER = "second_better"
+
+    # Which jury to take
+    RECOMMENDED = "recommended"
+
+    # Over time
+    STEADY = "steady"
+    FALLEN = "fallen"
+    NO_BASELINE = "no_baseline"
+
+    # The models of a study
+    TOLD_APART = "told_apart"
+
+
+CLAIMS = (
+    Kind.NON_INFERIOR,
+    Kind.INFERIOR,
+    Kind.FIRST_BETTER,
+    Kind.SECOND_BETTER,
+    Kind.FALLEN,
+    Kind.TOLD_APART,
+)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the figures allow to be said, and never more.
+
+    Attributes
+    ----------
+    subject : "agreement", "comparison", "juries", "monitoring" or "models"
+    kind : what is decided
+    estimate, low, high : the figure that it rests on with its 95 % interval, NaN where undefined
+    p : two-sided p value that counts (corrected where several are looked at), NaN where none is
+    reasons : notes, the most important first
+    basis : how much data it rests on
+    next : the next useful action, None where there is nothing to do
+    names : whom the headline names, such as a jury's jurors or a model
+    """
+
+    subject: str
+    kind: Kind
+    estimate: float = NAN
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    reasons: tuple[Note, ...] = ()
+    basis: tuple[Note, ...] = ()
+    next: Note | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """Return the decision as one sentence."""
+        return headlines.headline(self.subject, self.kind.value, self.names)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return its reasons as sentences."""
+        return tuple(_sentence(words(one)) for one in self.reasons)
+
+    @property
+    def action(self) -> str:
+        """Return the next useful action as a sentence, "" where there is none."""
+        return _sentence(words(self.next)) if self.next else ""
+
+    @property
+    def on(self) -> str:
+        """Return on how much data it rests."""
+        return _sentence("; ".join(map(words, self.basis)))
+
+
+def to_json(decision: Decision) -> dict[str, Any]:
+    """Return a decision as `--json` has it; each note with its words."""
+    return {
+        "kind": decision.kind.value,
+        "headline": decision.headline,
+        "estimate": plain(decision.estimate),
+        "low": plain(decision.low),
+        "high": plain(decision.high),
+        "p": plain(decision.p),
+        "reasons": [_worded(one) for one in decision.reasons],
+        "basis": [_worded(one) for one in decision.basis],
+        "next": _worded(decision.next) if decision.next else None,
+    }
+
+
+def _worded(note: Note) -> dict[str, Any]:
+    return dict(plain(note)) | {"words": words(note)}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""

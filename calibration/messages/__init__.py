@@ -1,0 +1,53 @@
+"""The words of every note: made here, once, where somebody reads them.
+
+Nothing takes a fact out of these words: whoever decides looks at a note's code and figures.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from calibration.codes import NoteCode
+from calibration.messages import agreement, jurors, sections
+from calibration.messages.form import Message, filled
+from calibration.values import Note
+
+# Why a figure is undefined: told after "undefined: " where it is a note of its own.
+PARTS = (agreement, sections, jurors)
+REASONS: Mapping[NoteCode, Message] = {
+    code: one for part in PARTS for code, one in part.REASONS.items()
+}
+MESSAGES: Mapping[NoteCode, Message] = {
+    code: one for part in PARTS for code, one in part.MESSAGES.items()
+}
+
+GENERAL: Mapping[NoteCode, str] = {
+    code: one for part in PARTS for code, one in getattr(part, "GENERAL", {}).items()
+}
+
+
+def words(note: Note) -> str:
+    """Return one note as a sentence without its full stop."""
+    return f"undefined: {reason(note)}" if note.code in REASONS else reason(note)
+
+
+def reason(note: Note) -> str:
+    """Return a note as it stands within another sentence: why something is undefined, alone."""
+    message = REASONS.get(note.code) or MESSAGES[note.code]
+    return filled(message, {name: _worded(one) for name, one in note.figures})
+
+
+def general(note: Note) -> str:
+    """Return a note without the numbers of one row, as it is told of several rows at once."""
+    return GENERAL.get(note.code) or words(note)
+
+
+def told(notes: Iterable[Note]) -> str:
+    """Return notes as the text of the key `note` and of a cell: sentences joined by "; "."""
+    return "; ".join(words(one) for one in notes)
+
+
+def _worded(value: Any) -> Any:
+    """Return a figure with the notes in it as words."""
+    if isinstance(value, Note):
+        return reason(value)
+    return tuple(map(_worded, value)) if isinstance(value, tuple) else value

@@ -1,0 +1,187 @@
+"""What is said of agreement: of the table, its intervals, clinicians and paired differences."""
+
+from collections.abc import Mapping
+
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import Figures, Message, filled
+
+
+def _verb(number: int, verb: str) -> str:
+    return f"{verb}s" if number == 1 else verb
+
+
+def _have(responses: int) -> str:
+    if responses == 0:
+        return "no response has"
+    return "1 response has" if responses == 1 else f"{responses} responses have"
+
+
+def _coverage(figures: Figures) -> str:
+    note = filled("scored {scored} of {analysed}", figures)
+    if figures["in_study"] == figures["analysed"]:
+        return note
+    rest = " responses that clinicians rated, {scored_in_study} of all {in_study}"
+    return note + filled(rest, figures)
+
+
+def _incomplete(figures: Figures) -> str:
+    if figures["readings"] == 1:
+        return "1 reading lacks a criterion and has no composite"
+    return filled("{readings} readings lack a criterion and have no composite", figures)
+
+
+def _below_zero(figures: Figures) -> str:
+    said = "below 0, but a few pairs that share few responses carry this mean"
+    if figures["mixed"] is None:
+        return said
+    return filled(said + ", rather read the mixed model's {mixed:z.3f}", figures)
+
+
+def _fragile_pairs(figures: Figures) -> str:
+    share = _verb(figures["fragile"], "share")
+    return filled(
+        f"fragile: {{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures
+    )
+
+
+def _fragile_held(figures: Figures) -> str:
+    rest = _verb(figures["fragile"], "rest")
+    said = f"fragile: {{fragile}} of {{comparisons:comparison}} {rest} on fewer than {{least}} responses"
+    return filled(said, figures)
+
+
+def _pairs_undefined(figures: Figures) -> str:
+    pairs = (f"{' and '.join(pair)} ({why})" for pair, why in figures["pairs"])
+    return f"pairs left out as undefined: {', '.join(pairs)}"
+
+
+def _not_held(figures: Figures) -> str:
+    left = (f"{name} ({why})" for name, why in figures["clinicians"])
+    return f"not compared: {', '.join(left)}"
+
+
+def _corrected(figures: Figures) -> str:
+    share = f"{100 * figures['level']:.2f}".rstrip("0").rstrip(".")
+    said = (
+        "% interval, for looking at {benchmarks} benchmarks (Bonferroni): {low:z.3f} to {high:z.3f}"
+    )
+    return f"{share} {filled(said, figures)}"
+
+
+def _each_again(figures: Figures) -> str:
+    own = (f"{name} {exact:.0%} of {scores}" for name, exact, scores in figures["clinicians"])
+    return f"the same by clinician: {', '.join(own)}"
+
+
+def _no_score(figures: Figures) -> str:
+    why = " (no reference, or not measured)" if figures["kind"] == "metric" else ""
+    return filled("no response here has a {name} score", figures) + why
+
+
+def _too_few_responses(figures: Figures) -> str:
+    have = _have(figures["responses"])
+    return filled(f"{have} the scores it takes, and {{least}} are needed", figures)
+
+
+def _mixed(figures: Figures) -> str:
+    said = "crossed mixed model of all readings: ICC(C,1) {consistency:z.3f}, "
+    return filled(said + "ICC(C,2) {consistency_of_two:z.3f}, ICC(A,1) {agreement:z.3f}", figures)
+
+
+def _no_z(figures: Figures) -> str:
+    have = "have" if figures["several"] else "has"
+    return filled(f"{{who}} {have} no variance, hence no z", figures)
+
+
+REASONS: Mapping[Code, Message] = {
+    Code.ONLY_CLINICIAN: (
+        "{clinician} is the only clinician here, and there is no other to compare with"
+    ),
+    Code.TOO_FEW_RESPONSES: _too_few_responses,
+    Code.SAME_SCORE: "{who} gave all these responses the same score",
+    Code.MIRRORED: "one column is the mirror of the other",
+    Code.NO_Z: _no_z,
+    Code.NO_CRITERION: "its rubric has no criterion {criterion}",
+    Code.NOT_RATED: ("no clinician has rated a response of this benchmark with a composite"),
+    Code.DIFFERENT_SCALES: "the benchmarks use different scales",
+    Code.NO_JURY_SCORE: "no response here has the scores of {needed} of the jurors",
+    Code.NO_SCORE: _no_score,
+    Code.NO_PAIR: "no pair of clinicians has an ICC",
+    Code.NO_SHARED: "no two clinicians share {min_shared} responses",
+    Code.FLAT_RATERS: lambda figures: f"{' and '.join(figures['raters'])} without variance",
+    Code.FLAT_SHARED: "no variance on the shared responses",
+    Code.FLAT: "no variance",
+    Code.NONE_HELD: "no clinician can be compared with the mean of others",
+    Code.FEW_REPEATS: "{repeats} complete repeats, and {least} are needed",
+    Code.REPEATS_ALIKE: "all first and repeated composites are the same",
+}
+MESSAGES: Mapping[Code, Message] = {
+    Code.SIMULATED: "simulated raters: {raters}",
+    Code.ANALYSED: (
+        "{analysed} of {in_study:response} are analysed: the others have no complete reading by a "
+        "clinician"
+    ),
+    Code.COVERAGE: _coverage,
+    Code.FEWER_JURORS: "mean of at least {needed} of {jurors} jurors",
+    Code.INCOMPLETE: _incomplete,
+    Code.NO_VARIANCE: "left out, no variance: {raters}",
+    Code.ONE_INSTANCE: "1 instance: an interval over instances is undefined",
+    Code.FEW_INSTANCES: "fewer than {least} instances: the interval is too narrow to trust",
+    Code.SHARED_INSTANCES: (
+        "{responses} responses from {instances:instance}: the F interval takes them as "
+        "independent, the bootstrap does not"
+    ),
+    Code.UNDEFINED_RESAMPLES: "{lost} of {resamples} resamples undefined and left out",
+    Code.FEW_RESAMPLES: "too few resamples for an interval",
+    Code.RANKS_AGAINST: "below 0 with its whole interval: it ranks against the clinicians",
+    Code.NO_AGREEMENT: "below 0: no agreement beyond chance",
+    Code.CLINICIANS_AGAINST: (
+        "below 0 with its whole interval: clinicians rank against one another"
+    ),
+    Code.FRAGILE_BELOW_ZERO: _below_zero,
+    Code.SMALLER_JURY: "in {resamples} of {reps} resamples a juror without variance is left out",
+    Code.BCA: "BCa bootstrap {low:z.3f} to {high:z.3f}",
+    Code.NO_BCA: "no BCa interval for more than {most} instances",
+    Code.FRAGILE_PAIRS: _fragile_pairs,
+    Code.PAIRS_UNDEFINED: _pairs_undefined,
+    Code.PAIRS_TOO_FEW: "{pairs:pair} left out for sharing fewer than {min_shared} responses",
+    Code.PAIRS_INTERVAL: "bootstrap over pairs {low:z.3f} to {high:z.3f}",
+    Code.MIXED_MODEL: _mixed,
+    Code.MIXED_FEW: "the mixed model needs 3 responses that two clinicians rated",
+    Code.MIXED_FLAT: "the mixed model needs composites that differ",
+    Code.MIXED_LARGE: (
+        "the mixed model is not fitted to more than {most} responses: its time grows with their "
+        "square"
+    ),
+    Code.MIXED_ONE: "the mixed model needs two clinicians",
+    Code.MIXED_TWO_RATERS: "the mixed model needs two raters",
+    Code.MIXED_FEW_RATED: "the mixed model needs 3 responses that two raters rated",
+    Code.MIXED_UNSOLVED: "the mixed model could not be solved ({error})",
+    Code.MIXED_UNCONVERGED: "the mixed model did not converge",
+    Code.HELD_ICCS: "with the other clinicians: jury {jury:z.3f}, a clinician {clinician:z.3f}",
+    Code.HELD_ON: "{clinicians:clinician} compared, each on {least} responses or more",
+    Code.FRAGILE_HELD: _fragile_held,
+    Code.INCLUDES_ZERO: "the interval includes 0: neither is shown to agree better",
+    Code.CORRECTED: _corrected,
+    Code.NOT_HELD: _not_held,
+    Code.FRAGILE_REPEATS: "fragile: {repeats} repeats, fewer than {least}",
+    Code.NO_F: "no F interval: the mean square between responses is 0, all pairs have the same mean",
+    Code.GIVEN_AGAIN: (
+        "given again: {exact:.0%} of {scores:single score} the same, {within_one:.0%} within one "
+        "point"
+    ),
+    Code.GIVEN_AGAIN_EACH: _each_again,
+    Code.OWN_MEANS: "with each clinician's own mean taken out, ICC(A,1) {icc:z.3f}",
+    Code.UNPAIRED: "{repeats:repeat} without a composite both times left out",
+    Code.ONLY_BOTH: "only the responses of both: {first} has {of_first}, {second:scorer} {of_second}",
+    Code.BOTH_ICCS: "{first} {of_first:z.3f}, {second:scorer} {of_second:z.3f}",
+    Code.TOO_FEW_FOR_P: "too few: {instances:instance} for an interval and p to trust",
+    Code.TWO_METHODS: "interval and p are two methods, and one of them alone shows a difference",
+    Code.NOT_DETECTABLE: "smaller than what 80 % power would find here, {least:.2f}",
+}
+GENERAL: Mapping[Code, str] = {
+    Code.SHARED_INSTANCES: (
+        "several responses of an instance: the F interval takes them as independent, the bootstrap "
+        "does not"
+    ),
+}

@@ -1,0 +1,22 @@
+"""The headline of every decision: one sentence for each subject and kind."""
+
+from collections.abc import Mapping, Sequence
+
+# subject -> kind of decision -> headline; `{0}` is the first name that it is about.
+HEADLINES: Mapping[str, Mapping[str, str]] = {
+    "agreement": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "Not known whether the jury agrees as well as a clinician does.",
+        "too_few": "Too few data to say whether the jury agrees as well as a clinician does.",
+        "inconclusive": (
+            "Not shown that the jury agrees with the clinicians as well as a clinician does."
+        ),
+        "non_inferior": "The jury agrees with the clinicians as well as a clinician does.",
+        "inferior": "The jury agrees with the clinicians less well than a clinician does.",
+    },
+}
+
+
+def headline(subject: str, kind: str, names: Sequence[str] = ()) -> str:
+    """Return the headline of a decision; KeyError where its subject has no such kind."""
+    return HEADLINES[subject][kind].format(*names)

@@ -1,0 +1,155 @@
+"""What is said in the sections behind the agreement table: of points, of chance, of nearness."""
+
+from collections.abc import Mapping
+
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import Figures, Message, filled
+
+
+def _bounds(figures: Figures) -> str:
+    low = "below any bound" if figures["low"] is None else f"{figures['low']:z.3f}"
+    said = (
+        "if the {missing:missing score} were the worst or the best for agreement that the scale "
+        f"allows, the ICC would be {low} or {{high:z.3f}}: bounds, not an estimate, and used nowhere "
+        "else"
+    )
+    return filled(said, figures)
+
+
+def _left_out(figures: Figures) -> str:
+    kind, size = figures["kind"], figures["responses"]
+    return f"this {kind} of {size} responses" if size > 1 else f"this {kind}"
+
+
+def _undefined_without(figures: Figures) -> str:
+    return f"without {_left_out(figures)} the ICC is undefined"
+
+
+def _decides_sign(figures: Figures) -> str:
+    both = filled("{icc:z.3f} with it, {without:z.3f} without", figures)
+    return f"{_left_out(figures)} decides the sign: {both}"
+
+
+def _decides(figures: Figures) -> str:
+    both = filled("{icc:z.3f} with it, {without:z.3f} without", figures)
+    share = "" if figures["share"] is None else f", {figures['share']:.0%} of the ICC"
+    return f"{_left_out(figures)} decides: {both}{share}"
+
+
+def _at_end(figures: Figures) -> str:
+    whose = {"clinicians": "the clinicians' {} scores", "jury": "the jury's {} means"}
+    rater = figures["rater"]
+    own = whose.get(rater, f"{rater.removeprefix('juror:')}'s {{}} scores")
+    return (
+        f"{figures['share']:.0%} of {own.format(figures['criterion'])} are exactly {figures['end']}"
+    )
+
+
+def _unvaried(figures: Figures) -> str:
+    raters = (f"{name} (all {count} are {score:g})" for name, score, count in figures["raters"])
+    return f"no variance: {', '.join(raters)}"
+
+
+def _nearness(outcome: str) -> Message:
+    said = f"{outcome} the test of nearness: as near to the others as {{won}} of "
+    return said + "{clinicians:clinician}, less epsilon"
+
+
+def _not_tested(figures: Figures) -> str:
+    left = (f"{name} ({responses})" for name, responses in figures["clinicians"])
+    return f"not tested, fewer than {figures['least']} responses: {', '.join(left)}"
+
+
+def _single_other(figures: Figures) -> str:
+    alone, responses = figures["alone"], figures["responses"]
+    where = "" if alone == responses else f" on {alone} of {responses} responses"
+    return f"the others are a single clinician{where}"
+
+
+REASONS: Mapping[Code, Message] = {
+    Code.NOTHING_SCORED: "no score",
+    Code.CRITERION_UNSCORED: "no clinician has scored {criterion} here",
+    Code.NO_TWO_SCORES: "no response has the scores of two of these raters",
+    Code.NO_OTHERS: "held out, a clinician needs others to be compared with",
+    Code.TOO_FEW_TO_TEST: (
+        "the test needs {clinicians} clinicians with {responses} responses each that another "
+        "clinician and the scorer scored too, and the most that one has is {most}"
+    ),
+}
+MESSAGES: Mapping[Code, Message] = {
+    Code.ONLY_ORDER: "not in points of the scale: only its order is compared",
+    Code.ICC_UNDEFINED: "ICC undefined: {why}",
+    Code.ICC_AND_RANKS_UNDEFINED: "ICC and rank correlations undefined: {why}",
+    Code.NOT_IN_ORDER: "no variance, so not in the order: {raters}",
+    Code.RANKS_UNDEFINED: "rank correlations undefined: {why}",
+    Code.RANKS_OVER: "rank correlations over {responses} responses",
+    Code.ABSOLUTE_UNDEFINED: "ICC(A,2) undefined: its variance would be negative",
+    Code.ABSOLUTE_NO_ERROR: "ICC(A,2) has no interval: nothing is left over as error",
+    Code.ABSOLUTE_FAR_BELOW: (
+        "ICC(A,2) has no interval: so far below 0 its approximation breaks down"
+    ),
+    Code.LIMITS: (
+        "limits of agreement, 95 % intervals: low {low_low:z.2f} to {low_high:z.2f}, high "
+        "{high_low:z.2f} to {high_high:z.2f} points"
+    ),
+    Code.SHARED_POINTS: (
+        "{responses} responses from {instances} instances: the intervals of bias and slope resample "
+        "instances, those of the limits and of ICC(A,2) take responses as independent"
+    ),
+    Code.NO_BIAS_INTERVAL: "the bias has no interval: it takes two instances and resamples",
+    Code.UNEVEN: (
+        "not as far off everywhere: fitted difference {low:+.2f} points where the mean of both is "
+        "{at_low:.2f} (10th percentile), {high:+.2f} where it is {at_high:.2f} (90th)"
+    ),
+    Code.NO_BOUNDS: "no bounds: the benchmarks use different scales",
+    Code.BOUNDS: _bounds,
+    Code.UNDEFINED_WITHOUT: _undefined_without,
+    Code.DECIDES_SIGN: _decides_sign,
+    Code.DECIDES: _decides,
+    Code.CEILING: lambda figures: f"{_at_end(figures)}: a ceiling",
+    Code.FLOOR: lambda figures: f"{_at_end(figures)}: a floor",
+    Code.UNVARIED: _unvaried,
+    Code.ALONE_HAS_CRITERION: "{benchmarks} alone has the criterion",
+    Code.ALPHA_UNDEFINED: "alpha undefined: all scores are the same",
+    Code.OFF_POINTS: ("kappa and AC2 undefined: {scores:score} between the points of the scale"),
+    Code.FIRST_SCORES: "first scores only: {scores:score} of repeats or replicates left out",
+    Code.SHARED_AC2: (
+        "{responses} responses from {instances} instances: AC2's standard error takes them as "
+        "independent"
+    ),
+    Code.SINGLE_SCORES: (
+        "{responses:response} with a single score: in AC2's chance term, and its standard error too "
+        "wide"
+    ),
+    Code.KAPPA_OF: "kappa: mean of {pairs:pair}",
+    Code.KAPPA_ALIKE: "kappa undefined: every pair gave one and the same score",
+    Code.KAPPA_NO_PAIR: "kappa undefined: no pair shares {min_shared} responses",
+    Code.KAPPA_FRAGILE: (
+        "fragile: {fragile} of {pairs:pair} with fewer than {least} shared responses"
+    ),
+    Code.KAPPA_ZERO: (
+        "{constant} of {pairs:pair} with kappa 0, as one of the two gave one score only"
+    ),
+    Code.KAPPA_LEFT_ALIKE: "{pairs:pair} left out of kappa: both gave one and the same score",
+    Code.KAPPA_LEFT_FEW: (
+        "{pairs:pair} left out of kappa for sharing fewer than {min_shared} responses"
+    ),
+    Code.NEARNESS_PASSED: _nearness("passes"),
+    Code.NEARNESS_NOT_PASSED: _nearness("does not pass"),
+    Code.FEW_CLINICIANS_TESTED: "fewer than {advised} clinicians tested: too few to rely on",
+    Code.NOT_TESTED: _not_tested,
+    Code.SHARED_T: (
+        "{responses} responses from {instances} instances: the t test takes them as independent"
+    ),
+    Code.SINGLE_OTHER: _single_other,
+}
+GENERAL: Mapping[Code, str] = {
+    Code.SHARED_POINTS: (
+        "several responses of an instance: the intervals of bias and slope resample instances, those "
+        "of the limits and of ICC(A,2) take responses as independent"
+    ),
+    Code.SHARED_AC2: (
+        "several responses of an instance: AC2's standard error takes them as independent"
+    ),
+    Code.SHARED_T: "several responses of an instance: the t test takes them as independent",
+}

@@ -1,0 +1,103 @@
+"""The values that all statistics share: a note on a figure, and rows that carry notes.
+
+A fact is a field with a type. A note is a code with the figures and names it is about; its words
+are made in `calibration.messages`, where somebody reads them, and nothing reads them back.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from calibration.codes import NoteCode
+
+NAN = float("nan")
+COMBINED = "combined"  # what the agreement table calls all benchmarks at once
+
+Figure = object  # a number, a text, a tuple of texts, another note, or None
+
+
+Method = Literal["paper", "published"]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisOptions:
+    """What is asked of an analysis of a study's ratings.
+
+    Attributes
+    ----------
+    jurors : who sits on the jury; None is every juror that is not simulated
+    min_jurors : jurors that must have scored a response; None is all of them
+    benchmark, criterion : one of them alone; None is all, and the composite
+    method : "paper" or "published", see `calibration.table.agreement_table`
+    references : "all", or "sound": without the instances whose references jurors have marked
+    min_shared : responses that two clinicians must share to be compared
+    reps, seed : resamples of the bootstrap, and where its random numbers begin
+    """
+
+    jurors: tuple[str, ...] | None = None
+    min_jurors: int | None = None
+    benchmark: str | None = None
+    criterion: str | None = None
+    method: Method = "paper"
+    references: Literal["all", "sound"] = "all"
+    min_shared: int = 2
+    reps: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark on a figure: what is said, as a code, and of what, as figures and names.
+
+    Attributes
+    ----------
+    code : NoteCode
+    figures : pairs of a name and a value, in the order they were given
+    """
+
+    code: NoteCode
+    figures: tuple[tuple[str, Figure], ...] = ()
+
+    def __getitem__(self, name: str) -> Any:
+        """Return one of its figures; KeyError where it has none of that name."""
+        return dict(self.figures)[name]
+
+
+def note(code: NoteCode, **figures: Figure) -> Note:
+    """Return a note; lists of names become tuples, numpy's numbers Python's."""
+    return Note(code, tuple((name, _frozen(value)) for name, value in figures.items()))
+
+
+def noted(*notes: Note | None) -> tuple[Note, ...]:
+    """Return the notes that are there."""
+    return tuple(one for one in notes if one is not None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noted:
+    """A row of figures with the notes on them, in the order in which they are told."""
+
+    notes: tuple[Note, ...] = ()
+
+    def told(self, code: NoteCode) -> Note | None:
+        """Return its first note of a code, or None."""
+        return next((one for one in self.notes if one.code is code), None)
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """Return the raters behind its figures that are not real."""
+        return simulated_in([self])
+
+
+def simulated_in(rows: Iterable[Noted]) -> tuple[str, ...]:
+    """Return the raters behind some rows that are not real, each once, in alphabetical order."""
+    notes = (one for row in rows for one in row.notes if one.code is NoteCode.SIMULATED)
+    return tuple(sorted({name for one in notes for name in one["raters"]}))
+
+
+def _frozen(value: Figure) -> Figure:
+    if isinstance(value, str | Note):
+        return value
+    if isinstance(value, Iterable):
+        return tuple(_frozen(one) for one in value)
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,43 @@
+"""The study's ratings as the statistics take them, and who sits on a jury."""
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.queries import benchmarks, simulated_raters
+from data.queries.attempts import missing_verdicts
+from data.queries.frames import ratings_frame, responses_frame
+
+if TYPE_CHECKING:
+    from calibration.scores import Scores
+
+
+def scores_of(engine: Engine) -> "Scores":
+    """Return the study's ratings as the statistics take them."""
+    from calibration.scores import RubricShape, Scores
+
+    shapes = {
+        one.name: RubricShape(one.rubric.criteria, one.rubric.scale.min, one.rubric.scale.max)
+        for one in benchmarks(engine)
+    }
+    ratings, responses = ratings_frame(engine), responses_frame(engine)
+    if not (ratings["kind"] == "clinician").any():
+        raise BadInput(
+            "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
+            "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
+        )
+    return Scores(ratings, responses, shapes, simulated_raters(engine))
+
+
+def all_jurors(scores: "Scores") -> list[str]:
+    """Return the jurors who sit where none are named: real ones never sit with simulated ones."""
+    everybody = scores.raters("juror")
+    real = [name for name in everybody if name not in scores.simulated]
+    return real or list(everybody)
+
+
+def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
+    """Return the jurors who were asked and have no rating at all, simulated ones left out."""
+    asked = {one.juror for one in missing_verdicts(engine)}
+    return sorted(asked - {*scores.raters("juror"), *scores.simulated})
