@@ -9,8 +9,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from calibration.report.quiet import parted
+from calibration.decision import Decision
+from calibration.tables.notes import TableNote, parted
 from calibration.tables.numbers import DASH, chance, fixed, interval, whole
+from calibration.tables.spec import Table
 from data.formula import guarded_name
 
 Row = Mapping[str, Any]
@@ -87,6 +89,24 @@ def of_report(told: Mapping[str, Any]) -> str:
     )
 
 
+def of_table(table: Table) -> str:
+    """Return a table that is laid out, with its notes, for `st.html`."""
+    groups = [{"heading": one.heading, "rows": one.rows} for one in table.groups]
+    shown = {"caption": table.caption, "columns": table.columns, "groups": groups}
+    return of_report(shown | {"notes": table.notes, "words": table.words})
+
+
+def of_decision(decision: Decision) -> str:
+    """Return the answer for `st.html`: the decision, why, on how much it rests, what to do next."""
+    lines = "".join(f"<p>{escaped(one)}</p>" for one in decision.sentences)
+    rests = f'<p class="mj-caption">Rests on: {escaped(decision.on)}</p>' if decision.basis else ""
+    action = f"<p><b>Next:</b> {escaped(decision.action)}</p>" if decision.next else ""
+    return (
+        f'{style()}<section class="mj-decision mj-{decision.kind.value}" role="status">'
+        f"<h2>{escaped(decision.headline)}</h2>{lines}{rests}{action}</section>"
+    )
+
+
 def sortable(key: str, rows: Sequence[Row], columns: Sequence[Column], caption: str) -> None:
     """Show a table whose headings sort it, in the browser: by number where a column has numbers."""
     shown = table(rows, columns, caption)
@@ -104,9 +124,10 @@ def _mount() -> Callable[..., object]:
     return found
 
 
-def noted(notes: Sequence[str]) -> str:
+def noted(notes: Sequence[TableNote | str]) -> str:
     """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
-    loud, quiet = parted(notes)
+    every = [one if isinstance(one, TableNote) else TableNote(one) for one in notes]
+    loud, quiet = ([one.text for one in part] for part in parted(every))
     more = f"{len(quiet)} more notes: further intervals, and what they rest on"
     folded = (
         f'<details class="mj-folded"><summary class="mj-caption">{more}</summary>'

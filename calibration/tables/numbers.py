@@ -14,6 +14,8 @@ NAMES = {
     "like_for_like": "Like for like",
     "intra_rater": "Same clinician again",
 }
+ABSURD = 2.0  # an ICC is at most 1; an interval that reaches so far off says nothing
+TOO_WIDE = "too wide to tell"
 COMPARISONS = ("clinicians", "like_for_like", "intra_rater")  # each may rest on a handful
 
 
@@ -45,6 +47,13 @@ def interval(low: Any, high: Any, digits: int = 2, face: Typeface = PAGE) -> str
     if not (known(low) and known(high)):
         return ""
     return f"{fixed(low, digits, face)} to {fixed(high, digits, face)}"
+
+
+def icc_interval(low: Any, high: Any, digits: int = 2, face: Typeface = PAGE) -> str:
+    """Return an interval of an ICC or a difference of two; in words where it is too wide to say much."""
+    if known(low) and known(high) and (low < -ABSURD or high > ABSURD):
+        return TOO_WIDE
+    return interval(low, high, digits, face)
 
 
 def chance(p: Any, face: Typeface = PAGE) -> str:

@@ -18,6 +18,7 @@ from calibration.tables.numbers import (
     all_simulated,
     chance,
     fixed,
+    icc_interval,
     interval,
     known,
     marked,
@@ -171,6 +172,18 @@ def between(heading: str, low: str, high: str, digits: int = 2, *, wide: bool = 
     return Column(
         heading,
         lambda row, face: interval(getattr(row, low), getattr(row, high), digits, face),
+        (low, high),
+        wide=wide,
+    )
+
+
+def icc_between(
+    heading: str, low: str, high: str, digits: int = 2, *, wide: bool = False
+) -> Column:
+    """Return a column of intervals of ICCs, or of differences of two; absurd ones in words."""
+    return Column(
+        heading,
+        lambda row, face: icc_interval(getattr(row, low), getattr(row, high), digits, face),
         (low, high),
         wide=wide,
     )

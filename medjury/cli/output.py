@@ -1,10 +1,10 @@
 """How commands speak: words and tables to the screen, progress to stderr."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich import box
 from rich.console import Console
@@ -13,7 +13,11 @@ from rich.table import Table
 
 from medjury.cli.places import STANDARD_OUTPUT
 
-words = Console(highlight=False, markup=False, soft_wrap=True)
+if TYPE_CHECKING:
+    from calibration.decision import Decision
+    from calibration.tables.spec import Table as Laid
+
+console = Console(highlight=False, markup=False, soft_wrap=True)
 progress_console = Console(stderr=True)
 GAP = 3  # blanks between the columns of a table
 
@@ -23,24 +27,55 @@ def say(text: str, json_to: Path | None = None) -> None:
     if json_to == STANDARD_OUTPUT:
         print(text, file=sys.stderr)
     else:
-        words.print(text)
+        console.print(text)
 
 
 def show(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], json_to: Path | None = None
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    json_to: Path | None = None,
+    *,
+    words: Collection[str] = (),
 ) -> None:
-    """Print a table; to stderr where standard output is taken by JSON. No column is cut."""
+    """Print a table; to stderr where standard output is taken by JSON. No column is cut.
+
+    The first column and those of `words` stand left, figures right.
+    """
     table = Table(
         title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False
     )
     for number, name in enumerate(columns):
         first = number == 0
         table.add_column(
-            name, justify="left" if first else "right", overflow="fold", no_wrap=not first
+            name,
+            justify="left" if first or name in words else "right",
+            overflow="fold",
+            no_wrap=not first,
         )
     for row in rows:
         table.add_row(*row)
     _console(json_to).print(table)
+
+
+def show_table(table: "Laid", json_to: Path | None = None, *, notes: bool = True) -> None:
+    """Print a table that is laid out, group by group, and its notes below it."""
+    for group in table.groups:
+        title = f"{group.heading}: {table.caption}" if group.heading else table.caption
+        show(title, table.columns, group.rows, json_to, words=table.words)
+    for note in table.notes if notes else ():
+        say(f"  {note.text}", json_to)
+
+
+def show_decision(decision: "Decision", json_to: Path | None = None) -> None:
+    """Print the answer: the decision, why, on how much it rests, and what to do next."""
+    say(decision.headline, json_to)
+    for line in decision.sentences:
+        say(f"  {line}", json_to)
+    if decision.basis:
+        say(f"  Rests on: {decision.on}", json_to)
+    if decision.next:
+        say(f"  Next: {decision.action}", json_to)
 
 
 def room(json_to: Path | None = None) -> int:
@@ -61,7 +96,7 @@ def counted(number: int, thing: str) -> str:
 
 
 def _console(json_to: Path | None) -> Console:
-    return progress_console if json_to == STANDARD_OUTPUT else words
+    return progress_console if json_to == STANDARD_OUTPUT else console
 
 
 class At(Protocol):
