@@ -4,19 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
-from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
+from calibration.decision import Decision
+from calibration.report.content import Content
 from calibration.report.definitions import Fact
-from calibration.report.evidence import Paired
 from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
-from calibration.report.page import in_points, verdicts
+from calibration.report.page import in_points
 from calibration.report.part_charts import Drawn, drawn
 from calibration.report.sections import sections
-from calibration.report.tables import Table
-from calibration.report.verdict import Verdict
-from calibration.tables.numbers import simulated_raters
+from calibration.tables.spec import Table
+from calibration.values import simulated_in
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class Parts:
     `hangs` is a line on what the verdict's figure hangs on, with commands in backquotes.
     """
 
-    verdicts: Sequence[Verdict]
+    decisions: Mapping[str, Decision]
     points: str
     simulated: Sequence[str]
     tried: int
@@ -47,54 +44,18 @@ class Parts:
     hangs: str = ""
 
 
-def parts(told: Mapping[str, Any]) -> Parts:
-    """Return the parts of a report.
-
-    Parameters
-    ----------
-    told
-        What `calibrate --details --pairs --json` says.
-    """
-    content = content_of(told)
-    found = verdicts(content)
+def parts(content: Content) -> Parts:
+    """Return the parts of a report."""
+    last = content.benchmarks[-1]
     return Parts(
-        found,
-        in_points(content, found[-1].benchmark),
-        simulated_raters([*content.rows]),
+        content.decisions,
+        in_points(content, last),
+        simulated_in(content.rows),
         juries_tried(content.study),
         [*content.study.told],
         [_part(one) for one in sections(content)],
         [*drawn(content)],
-        hangs_on(content, found[-1].benchmark),
-    )
-
-
-def content_of(told: Mapping[str, Any]) -> Content:
-    """Return a report's content from its JSON."""
-    study = dict(told["study"])
-    study |= {
-        "jurors": [Juror(**one) for one in study["jurors"]],
-        "rubrics": [
-            UsedRubric(**one | {"criteria": tuple(one["criteria"])}) for one in study["rubrics"]
-        ],
-        "tried": [Tried(**one | {"jurors": tuple(one["jurors"])}) for one in study["tried"]],
-        "costs": Costs(**study["costs"]),
-    }
-    paired = [
-        Paired(
-            one["benchmark"],
-            tuple(one["responses"]),
-            np.array(one["clinicians"], dtype=np.float64),
-            np.array(one["jury"], dtype=np.float64),
-        )
-        for one in told["pairs"]
-    ]
-    return Content(
-        told["rows"],
-        told["details"],
-        told["criteria"],
-        {one.benchmark: one for one in paired},
-        Study(**study),
+        hangs_on(content, last),
     )
 
 
