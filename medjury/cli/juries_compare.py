@@ -11,10 +11,11 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
+from medjury.cli.options import named_jurors
 from medjury.cli.output import say, show
 from medjury.cli.places import write_json
 from medjury.cli.record import steered
-from medjury.cli.scores import named_jurors, scores_of
+from medjury.services.scores import scores_of
 
 if TYPE_CHECKING:
     from calibration.differences import DifferenceRow

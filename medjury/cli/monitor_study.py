@@ -21,7 +21,7 @@ from medjury.cli.monitor_parts import (
     scope_of,
 )
 from medjury.cli.monitor_reports import reported
-from medjury.cli.scores import all_jurors, scores_of
+from medjury.services.scores import all_jurors, scores_of
 
 if TYPE_CHECKING:
     from calibration.monitoring.anchor import AnchorRow

@@ -11,14 +11,14 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Unknown
 from medjury.cli.agreement import Names
-from medjury.cli.agreement_ledger import Looked
 from medjury.cli.export_cells import cells
-from medjury.cli.options import Db, Json, Seed, finite, study_of
-from medjury.cli.output import progress, say
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
+from medjury.cli.output import progress, say, say_unnoted
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.predict_table import print_predicted
 from medjury.cli.record import steered, write_csv
-from medjury.cli.scores import all_jurors, named_jurors, scores_of, silent_jurors
+from medjury.services.ledger import Looked
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.predicting.predicted import Predicted
@@ -101,7 +101,9 @@ def predicted(engine: Engine, asked: Asked, json_to: Path | None = None) -> "Pre
         found = predictions(scores, sitting, options, asked.level, at)
     needed = asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", options.method, "")
-    looked.remember(engine, [_evaluated(row) for row in found.rows], [], everything.ratings)
+    say_unnoted(
+        looked.remember(engine, [_evaluated(row) for row in found.rows], [], everything.ratings)
+    )
     return found
 
 

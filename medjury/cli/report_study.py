@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from calibration.report.content import Costs, Juror, Study, Tried, UsedRubric
     from calibration.scope import Asked as Options
     from calibration.scores import Scores
-    from medjury.cli.agreement_ledger import Looked
+    from medjury.services.ledger import Looked
 
 
 def study_of_report(

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from calibration.scope import Asked as Options
     from calibration.scopes import Sitting
     from calibration.scores import Scores
-    from medjury.cli.agreement_ledger import Looked
+    from medjury.services.ledger import Looked
 
 Row = Mapping[str, Any]
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")

@@ -1,6 +1,5 @@
 """What a calibration remembers of the juries it looked at, and what else its statistics need."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -59,8 +58,11 @@ class Looked:
         rows: Sequence[Row],
         compared: Sequence[str],
         ratings: "pd.DataFrame",
-    ) -> None:
-        """Note in the study that this jury was held against the clinicians; say if it cannot be."""
+    ) -> str:
+        """Note in the study that this jury was held against the clinicians.
+
+        Return why that was not possible, or "".
+        """
         data = fingerprint(ratings)
         entries = [
             replace(
@@ -76,7 +78,8 @@ class Looked:
         try:
             remember(engine, entries)
         except NoStudy as error:
-            print(f"medjury: not noted in the ledger of juries tried: {error}", file=sys.stderr)
+            return str(error)
+        return ""
 
 
 def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "Known":
