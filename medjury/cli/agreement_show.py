@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibration.codes import NoteCode as Code
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import SECTIONS
-from calibration.tables.numbers import TERMINAL
+from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.spec import Table, TableSpec, laid_out
 from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
 from medjury.services.calibrate import Calibration
