@@ -56,7 +56,7 @@ def of_juries(engine: Engine, person: Person) -> Ranked:
     places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
     own = places[0], places[0], places[1]
     benchmark, criterion = benchmark_and_criterion(engine, person, own)
-    about = (f"--benchmark={benchmark}",) if benchmark else ()
+    about: Asked = (f"--benchmark={benchmark}",) if benchmark else ()
     about += (f"--criterion={criterion}",) if criterion else ()
     method = chosen(places[2], "Method", METHODS, "method")
     sizes = chosen(places[3], "Jurors in a jury", SIZES, "sizes")
