@@ -95,8 +95,8 @@ def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price(
     steady = read_panel("simulated").juror[1]
     found = price(steady, Usage(1000, 100), AT)
     assert (found.usd, found.source) == (0.0, "simulated")
-    # 1000 at 3 and 100 at 15 dollars a million: 0.003 + 0.0015.
-    assert panel_usd(steady, 1000, 100) == pytest.approx(0.0045)
+    # 1000 at 2 and 100 at 10 dollars a million: 0.002 + 0.001.
+    assert panel_usd(steady, 1000, 100) == pytest.approx(0.003)
     assert panel_usd(juror(), 1000, 100) is None
 
 
