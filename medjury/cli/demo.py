@@ -33,7 +33,7 @@ GUEST = "guest"
 COORDINATOR = "coordinator"
 GUESTS_SHARE = 12
 SEED = 0
-DRAW = 10  # of a dozen draws of the clinicians' scores, one near the agreement of published studies
+DRAW = 10  # chosen of 16 draws: agreement and spread like those of published studies
 REPEATS = 0.1
 # Benchmarks of few responses are read by one pair each, so that the pair shares them all.
 PAIRS = {
