@@ -62,7 +62,7 @@ def spearman(x: Array, y: Array) -> float:
     if not a.any() or not b.any():
         return NAN
     ranks = np.column_stack([_mean_ranks(a), _mean_ranks(b)])
-    return float(np.corrcoef(ranks, rowvar=False)[1, 0])
+    return float(np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0])
 
 
 def _mean_ranks(dense: Integers) -> Array:
