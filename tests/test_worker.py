@@ -226,7 +226,7 @@ def test_who_waits_for_a_process_that_is_killed_is_told_and_the_next_gets_an_ans
         waiting = person.submit(answered, own, "time:sleep", WAIT_SECONDS)
         time.sleep(0.2)
         os.kill(killed, 9)
-        with pytest.raises(MedjuryError, match="has ended before it was done; ask again"):
+        with pytest.raises(MedjuryError, match="interrupted because its process ended; try again"):
             waiting.result(WAIT_SECONDS)
 
     assert answered(own, "os:getpid") == pid_of(own) != killed
