@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calibration.report.parts import parts
 from report_study import rated
 from small import Run
 
 from annotate import charts, drawing
-from calibration.report.parts import parts
 from data.rubric import read_rubric
 
 

@@ -4,11 +4,11 @@ import io
 from typing import Any
 
 import pytest
+from medjury.cli.agreement_notes import told
+from medjury.cli.agreement_table import NARROW, WIDE, fits, laid_out
 from rich.console import Console
 
 from medjury.cli import output
-from medjury.cli.agreement_notes import told
-from medjury.cli.agreement_table import NARROW, WIDE, fits, laid_out
 from medjury.cli.output import progress, show, width
 
 BERT = "bertscore-all-MiniLM-L6-v2-5"

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from calibration.report.quiet import parted
 
 from annotate import tables
 from calibration import notes
 from calibration.f_interval import Interval
-from calibration.report.quiet import parted
 
 ENDS = Interval(0.1, 0.6)
 LOUD = (
