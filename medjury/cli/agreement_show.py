@@ -11,6 +11,7 @@ from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.spec import Table, TableSpec, laid_out
+from calibration.values import simulated_in
 from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
 from medjury.services.calibrate import Calibration
 
@@ -58,17 +59,18 @@ def show_calibration(found: Calibration, shown: Shown, json_to: Path | None = No
     for name in names if shown.by_benchmark else names[-1:]:
         _show_benchmark(found, name, shown, json_to)
     if shown.notes or shown.details:
+        if made_up := simulated_in(found.rows):
+            say(f"simulated raters: {listed(made_up)}", json_to)
         say(_about(found), json_to)
     elif hint := _hint(found, shown):
         say(hint, json_to)
 
 
 def show_details(found: Calibration, json_to: Path | None = None) -> None:
-    """Print every section that has rows: of all benchmarks combined, or of the only one."""
-    last = [*found.decisions][-1]
+    """Print every section that has rows: of all benchmarks combined, or of the last one."""
     for name, spec in SECTIONS.items():
         every: Sequence[Any] = found.details.get(name, ())
-        rows = [row for row in every if row.benchmark == last]
+        rows = [row for row in every if row.benchmark == every[-1].benchmark]
         if rows:
             _show_section(spec, rows, json_to)
             say("", json_to)
@@ -82,7 +84,7 @@ def _show_section(spec: TableSpec, rows: Sequence[Any], json_to: Path | None) ->
     shown, rest = spec.shown(rows), spec.rest(rows)
     of, about = place(rows[0].benchmark), spec.caption
     if spec.says(shown):
-        show_table(_fitted(spec, shown, f"{of}: {about}", json_to), json_to)
+        show_table(fitted(spec, shown, f"{of}: {about}", json_to), json_to)
         if rest:
             say(f"  {rest}", json_to)
     else:
@@ -93,7 +95,7 @@ def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path |
     rows = [row for row in found.rows if row.benchmark == name]
     method = found.question.options.method
     title = f"{place(name)}: agreement with the clinicians (method {method})"
-    table = _fitted(AGREEMENT, rows, title, json_to)
+    table = fitted(AGREEMENT, rows, title, json_to)
     show_table(table, json_to, notes=shown.notes or shown.details)
     if not (shown.notes or shown.details):
         telling = [one for one in table.notes if not one.is_quiet and one.code not in ELSEWHERE]
@@ -105,7 +107,7 @@ def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path |
         say("", json_to)
 
 
-def _fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | None) -> Table:
+def fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | None) -> Table:
     """Return a table with all its columns, or without the wide ones where they have no room."""
     whole = laid_out(spec, rows, TERMINAL, caption=caption)
     if table_width(whole) <= room(json_to):
