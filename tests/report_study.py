@@ -42,12 +42,14 @@ def content_of(scores, reps=20, **facts):
     )
 
 
-def rated(run: Run, folder: Path, jurors=("gpt", "llama"), benchmark="visits", n=30) -> None:
-    """Import a study of n instances that three clinicians and some jurors rated."""
+def rated(
+    run: Run, folder: Path, jurors=("gpt", "llama"), benchmark="visits", n=30, first=0
+) -> None:
+    """Import n instances, the first of that number, that three clinicians and some jurors rated."""
     random = np.random.default_rng(5)
     texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
     scores = ["response_id,rater,kind,criterion,score"]
-    for i in range(n):
+    for i in range(first, first + n):
         texts.append(f'i{i},"{benchmark}",Secret pain.,Write.,Word.,r{i},{AUTHOR},Secret words.')
         for name in (*CLINICIANS, *jurors):
             kind = "clinician" if name in CLINICIANS else "juror"

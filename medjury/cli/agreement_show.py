@@ -1,7 +1,7 @@
 """A calibration on the screen: the answer, the combined table, and more where it is asked for."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,11 +108,14 @@ def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path |
 
 
 def fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | None) -> Table:
-    """Return a table with all its columns, or without the wide ones where they have no room."""
-    whole = laid_out(spec, rows, TERMINAL, caption=caption)
-    if table_width(whole) <= room(json_to):
-        return whole
-    return laid_out(spec, rows, TERMINAL, caption=caption, narrow=True)
+    """Return a table without as few of its wide columns, from the last on, as have no room."""
+    table = laid_out(spec, rows, TERMINAL, caption=caption)
+    wide = [one for one in spec.columns if one.wide]
+    while wide and table_width(table) > room(json_to):
+        columns = tuple(one for one in spec.columns if one is not wide[-1])
+        spec, wide = replace(spec, columns=columns), wide[:-1]
+        table = laid_out(spec, rows, TERMINAL, caption=caption)
+    return table
 
 
 def _undefined(spec: TableSpec, rows: Sequence[Any]) -> str:
