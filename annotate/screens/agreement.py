@@ -18,6 +18,7 @@ from annotate.screens import (
     frame,
     tabs,
 )
+from calibration.messages.form import listed
 from data.person import Person
 
 STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
@@ -72,6 +73,9 @@ def _overview(found: Answer, later: Later) -> None:
     _charts(found.charts, "intervals")
     st.html(tables.of_table(found.table))
     st.html(f'<p class="mj-caption">{html.escape(CONSISTENCY)}</p>')
+    if found.simulated:
+        made_up = html.escape(f"Simulated raters: {listed(found.simulated)}.")
+        st.html(f'<p class="mj-caption">{made_up}</p>')
     behind = later.found()
     if behind is None:
         return
