@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from calibration.tables.numbers import whole
-
-WAY = "benchmark, criterion, method, responses, jurors needed"
+from calibration.messages.juries import tried
 
 
 class Looked(Protocol):
@@ -23,12 +21,6 @@ class Looked(Protocol):
 def different(entries: Sequence[Looked]) -> int:
     """Return how many different juries entries of the ledger are of, by their jurors alone."""
     return len({tuple(sorted(one.jurors)) for one in entries})
-
-
-def tried(juries: int, ways: int) -> str:
-    """Return in words how many juries were held against clinicians, and in how many ways."""
-    of = f"{whole(juries)} different {'jury' if juries == 1 else 'juries'}"
-    return f"{of} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
 
 
 def ever_tried(entries: Sequence[Looked]) -> str:
