@@ -21,8 +21,8 @@ def _left_out(content: Content, benchmark: str) -> Iterator[str]:
         most = max(told, key=lambda row: abs(row.change))
         kind, _, name = str(most.left_out).partition(":")
         yield (
-            f"The jury's ICC hangs most on the {kind} {name}: {fixed(most['icc_all'], 3)} with it, "
-            f"{fixed(most['icc_without'], 3)} without."
+            f"The jury's ICC hangs most on the {kind} {name}: {fixed(most.icc_all, 3)} with it, "
+            f"{fixed(most.icc_without, 3)} without."
         )
 
 
@@ -38,7 +38,7 @@ def _juror(content: Content, benchmark: str) -> Iterator[str]:
     whole, best = sum(row.shapley for row in rows), max(told, key=lambda row: row.icc_without)
     if best.icc_without - whole > WORTH_SAYING:
         yield (
-            f"Without the juror {best['juror']} the jury would agree better: ICC "
-            f"{fixed(best['icc_without'], 3)} instead of {fixed(whole, 3)}. `medjury juries` ranks "
+            f"Without the juror {best.juror} the jury would agree better: ICC "
+            f"{fixed(best.icc_without, 3)} instead of {fixed(whole, 3)}. `medjury juries` ranks "
             "all juries, with the luck of choosing taken out."
         )

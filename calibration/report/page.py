@@ -57,7 +57,7 @@ def in_points(content: Content, benchmark: str) -> str:
     row = rows[0]
     way = "more generous" if row.bias > 0 else "stricter"
     ends = interval(row.bias_low, row.bias_high)
-    bias = f"{fixed(abs(row['bias']))} points {way} than the clinicians"
+    bias = f"{fixed(abs(row.bias))} points {way} than the clinicians"
     if abs(row.bias) < LEAST_BIAS:
         bias = "less than 0.005 points off the clinicians"
     sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""

@@ -47,12 +47,12 @@ def _jury(content: Content, benchmark: str) -> Any:
 def _parts(row: Any) -> Iterator[str]:
     ends = interval(row.slope_low, row.slope_high)
     yield (
-        f"For each point of the mean of both, jury minus clinicians changes by {fixed(row['slope'])} "
+        f"For each point of the mean of both, jury minus clinicians changes by {fixed(row.slope)} "
         f"points (95 % interval {ends})."
     )
     if known(row.sd_ratio):
         yield (
-            f"The jury's SD is {fixed(row['sd_ratio'])} times the clinicians': noise alone can do "
+            f"The jury's SD is {fixed(row.sd_ratio)} times the clinicians': noise alone can do "
             "this too, where one of the two has more of it."
         )
 

@@ -34,8 +34,9 @@ def _scored(row: Any, face: Typeface) -> str:
     return f"{whole(scored, face)} of {whole(total, face)}"
 
 
-def _left_out(row: Any, face: Typeface) -> str:
-    return row.left_out.replace(":", " ", 1) if row.left_out else face.none
+def _left_out(name: str) -> str:
+    """Return "response:ID" as a reader would name it."""
+    return name.replace(":", " ", 1)
 
 
 def _bounds(row: Any, face: Typeface) -> str:
@@ -134,6 +135,7 @@ INFLUENCE = TableSpec(
     tells=("icc_all",),
     wanted=lambda row: row.scorer == "jury",
     most=INFLUENTIAL,
+    named=_left_out,
 )
 OUTLIERS = TableSpec(
     "Responses on which jury and clinicians are farthest apart",

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from calibration.codes import NoteCode as Code
 from calibration.tables import agreement
-from calibration.tables.numbers import Typeface
+from calibration.tables.numbers import Typeface, scorer
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -15,6 +14,11 @@ from calibration.tables.spec import (
     probability,
     text,
 )
+
+
+def _rater(name: str) -> str:
+    """Return who gave scores as a reader would name them; clinicians are no pairs here."""
+    return "Clinicians" if name == "clinicians" else scorer(name)
 
 
 def _counts(row: Any, face: Typeface) -> str:
@@ -34,6 +38,7 @@ DISTRIBUTIONS = TableSpec(
         Column("Points", _counts),
     ),
     tells=("mean",),
+    named=_rater,
 )
 BEYOND_CHANCE = TableSpec(
     "Agreement beyond chance on whole scores, by criterion",
@@ -47,8 +52,8 @@ BEYOND_CHANCE = TableSpec(
         number("SE", "ac2_se", wide=True),
         count("Responses", "n_responses", wide=True),
     ),
-    in_columns=frozenset([Code.SHARED_AC2, Code.SINGLE_SCORES]),
     tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
+    named=_rater,
 )
 SEVERITY = TableSpec(
     "Leniency in points: above 0 more generous than the others",

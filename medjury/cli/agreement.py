@@ -10,11 +10,11 @@ import typer
 from calibration.values import AnalysisOptions
 from medjury.cli.elsewhere import SCORES, On, computing
 from medjury.cli.freezing import Freeze, Name, freeze_calibration, named
-from medjury.cli.options import Db, Json, Seed, study_of
+from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import progress, say
 from medjury.cli.places import write_json
 from medjury.cli.reporting import NOWHERE, Csv, Html, Latex, Markdown, Places, write_reports
-from medjury.cli.scores import named_jurors, panel_families
+from medjury.services.scores import panel_families
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calibration.codes import NoteCode as Code
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import SECTIONS
-from calibration.tables.numbers import TERMINAL
+from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.spec import Table, TableSpec, laid_out
-from calibration.values import COMBINED
 from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
 from medjury.services.calibrate import Calibration
 
 FEW_NOTES = 3  # that change how the table is read; --notes has all
+ELSEWHERE = (Code.SHARED_INSTANCES, Code.INCLUDES_ZERO)  # of F alone; the decision says it
 LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 ABOUT = (
     "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. Like "
@@ -70,13 +71,13 @@ def show_details(found: Calibration, json_to: Path | None = None) -> None:
 
 def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path | None) -> None:
     rows = [row for row in found.rows if row.benchmark == name]
-    whose = "all benchmarks combined" if name == COMBINED else name
     method = found.question.options.method
-    title = f"{whose}: agreement with the clinicians (method {method})"
+    title = f"{place(name)}: agreement with the clinicians (method {method})"
     table = _fitted(AGREEMENT, rows, title, json_to)
     show_table(table, json_to, notes=shown.notes or shown.details)
     if not (shown.notes or shown.details):
-        for note in [one for one in table.notes if not one.is_quiet][:FEW_NOTES]:
+        telling = [one for one in table.notes if not one.is_quiet and one.code not in ELSEWHERE]
+        for note in telling[:FEW_NOTES]:
             say(f"  {note.text}", json_to)
     if few := _few_resamples(found.question.options.reps):
         say(f"  {few}", json_to)
