@@ -157,7 +157,7 @@ def _beside(ranking: Ranking, every: list[Candidate], chosen: Candidate) -> Iter
     whole = next((one for one in every if one.compared == 1), None)
     if highest is not chosen:
         yield _of_highest(highest, chosen)
-    if best and chosen.compared == 1 and best.row is chosen.row and len(ranking.rows) > 1:
+    if best and chosen.compared == 1 and best.icc_honest < chosen.expected:
         figures = {"compared": best.n_compared, "expected": best.icc_honest}
         yield note(Code.CHOOSING_EXPECTED, **figures)
     elif best and best.row not in (chosen.row, highest.row):

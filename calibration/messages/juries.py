@@ -34,16 +34,15 @@ def _tried_before(figures: Figures) -> str:
 def _cost_unknown(figures: Figures) -> str:
     number = figures["juries"]
     return (
-        f"{number} {_juries(number)} with a juror whose cost is not known: not weighed against cost"
+        f"{number} {_juries(number)} with a juror whose cost is not known: without a best value"
     )
 
 
 def _expected_whole(figures: Figures) -> str:
-    ends = _ends(figures)
-    number = len(figures["jurors"])
+    number, ends = len(figures["jurors"]), _ends(figures)
     said = (
-        f"expected ICC(C,2) with the clinicians on new responses: {{expected:z.3f}}; it is all "
-        f"{number} jurors together, so nothing was chosen (here {{icc:z.3f}}, 95 % {ends})"
+        f"all {number} jurors together: ICC(C,2) with the clinicians expected on new responses "
+        f"{{expected:z.3f}}; here {{icc:z.3f}}, 95 % {ends}, and nothing was chosen"
     )
     return filled(said, figures)
 
@@ -51,7 +50,8 @@ def _expected_whole(figures: Figures) -> str:
 def _only_jury(figures: Figures) -> str:
     ends = _ends(figures)
     said = (
-        f"ICC(C,2) with the clinicians {{icc:z.3f}}, 95 % {ends}; there is no other jury to choose"
+        f"{{jurors}}: ICC(C,2) with the clinicians {{icc:z.3f}}, 95 % {ends}; there is no other jury "
+        "to choose"
     )
     return filled(said, figures)
 
@@ -86,7 +86,7 @@ def _juries_ranked(figures: Figures) -> str:
 def _difference(figures: Figures) -> str:
     ends = _ends(figures)
     between = f"95 % {ends}" if ends else "no interval"
-    said = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}, corrected for "
+    said = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}; corrected for "
     return filled(said + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
 
 
@@ -128,8 +128,8 @@ MESSAGES: Mapping[Code, Message] = {
     Code.TRIED_BEFORE: _tried_before,
     Code.COST_UNKNOWN: _cost_unknown,
     Code.EXPECTED_CHOSEN: (
-        "expected ICC(C,2) with the clinicians on new responses: {expected:z.3f}; here, where it was "
-        "chosen from {compared} juries, it is {icc:z.3f}"
+        "{jurors}: ICC(C,2) with the clinicians expected on new responses {expected:z.3f}; here, where "
+        "it was chosen from {compared} juries, {icc:z.3f}"
     ),
     Code.EXPECTED_WHOLE: _expected_whole,
     Code.ONLY_JURY: _only_jury,
@@ -139,7 +139,8 @@ MESSAGES: Mapping[Code, Message] = {
         "{compared} juries on new responses"
     ),
     Code.CHOOSING_EXPECTED: (
-        "whoever takes whichever of the {compared} juries comes first may expect {expected:z.3f}"
+        "choosing brings no more: {expected:z.3f} is expected of the best of {compared} juries, "
+        "whichever it is"
     ),
     Code.ALL_TOGETHER: "all {jurors} jurors together, where nothing is chosen: {expected:z.3f}",
     Code.NOT_ABOVE_ZERO: _not_above_zero,

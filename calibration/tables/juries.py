@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from calibration.differences import DifferenceRow
 
 LEGEND = (
-    "Expected: ICC on new responses for the jury at this rank, without the luck of being chosen.",
+    "Expected: ICC on new responses for whichever jury is at this rank, or the best of its size.",
     "95 %: bootstrap interval of this jury as if no other had been tried.",
     "US dollars: what its jurors cost a response together.",
     "Best value: no cheaper jury agrees as well.",
@@ -51,6 +51,7 @@ RANKING = TableSpec(
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset([Code.UNDEFINED_RESAMPLES]),
+    named=str,
 )
 COMPARISON = TableSpec(
     "ICC(C,2) with the clinicians on the same responses, and its difference",
@@ -65,6 +66,7 @@ COMPARISON = TableSpec(
         count("Responses", "n_responses"),
     ),
     in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.TWO_METHODS, Code.NOT_DETECTABLE]),
+    named=str,
 )
 LEDGER = TableSpec(
     "The ledger of juries tried",
@@ -79,6 +81,7 @@ LEDGER = TableSpec(
         count("Times", "times"),
         text("Last, UTC", "last"),
     ),
+    named=str,
 )
 
 
