@@ -173,6 +173,7 @@ class NoteCode(StrEnum):
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"
+    NO_CLINICIAN_RATING = "no_clinician_rating"
     GAP = "gap"
     ALL_ABOVE = "all_above"
     ALL_BELOW = "all_below"
@@ -187,6 +188,7 @@ class NoteCode(StrEnum):
     # Decisions: on how much they rest, and what to do next
     RESTS_ON = "rests_on"
     DO_REAL_RATERS = "do_real_raters"
+    DO_LET_RATE = "do_let_rate"
     DO_RUN_JURY = "do_run_jury"
     DO_RUN_JURY_ON = "do_run_jury_on"
     DO_SECOND_CLINICIAN = "do_second_clinician"

@@ -56,6 +56,7 @@ REASONS: Mapping[Code, Message] = {}
 MESSAGES: Mapping[Code, Message] = {
     Code.MADE_UP: "raters behind these figures are made up: {raters}",
     Code.NO_JUROR: "no juror has rated a response of this study",
+    Code.NO_CLINICIAN_RATING: "no clinician has rated a response on all criteria",
     Code.GAP: _gap,
     Code.ALL_ABOVE: _all_above,
     Code.ALL_BELOW: "the whole interval lies below 0",
@@ -72,6 +73,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.NOT_CORRECTED: "the interval is not corrected for looking at {benchmarks} benchmarks",
     Code.RESTS_ON: _rests_on,
     Code.DO_REAL_RATERS: "bring in responses of your own, clinicians to rate them and real jurors",
+    Code.DO_LET_RATE: "let clinicians rate responses, at least two of them the same ones",
     Code.DO_RUN_JURY: "run a jury on the responses that clinicians have rated",
     Code.DO_RUN_JURY_ON: "run the jury on the {responses:response} that it has not scored",
     Code.DO_SECOND_CLINICIAN: "let a second clinician rate the same responses",

@@ -33,13 +33,14 @@ def drawn(content: Content) -> Iterator[Drawn]:
     """Yield every chart of a report, of the benchmarks whose details it shows."""
     yield from _criteria(content)
     for benchmark in content.shown:
-        yield from _intervals(content, benchmark)
+        yield from intervals(content, benchmark)
         yield from _points(content, benchmark)
         yield from _distributions(content, benchmark)
         yield from _influence(content, benchmark)
 
 
-def _intervals(content: Content, benchmark: str) -> Iterator[Drawn]:
+def intervals(content: Content, benchmark: str) -> Iterator[Drawn]:
+    """Yield the chart of every scorer's ICC on one benchmark, or on all combined."""
     rows = [
         {
             "label": marked(scorer(row.scorer), row),
