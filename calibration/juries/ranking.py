@@ -142,9 +142,7 @@ def _kept(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
         scope = replace(scope, grid=common_grid(scope.grid, own))
         if not scope.grid.responses:
             who = ", ".join(scope.grid.raters[column] for column in own)
-            raise TooFew(
-                f"{scope.name}: no response was rated by all of {who}; name fewer with --jurors"
-            )
+            raise TooFew(f"{scope.name}: no response was rated by all of {who}; name fewer jurors")
         own = _judgeable(scope, own)
     if not len(own):
         raise TooFew(f"{scope.name}: no juror has scores that vary, so there is no jury to rank")
@@ -178,6 +176,6 @@ def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
     weights = work if pool == "weighted" else 0
     if work > MOST_CELLS or medians > MOST_MEDIANS or weights > MOST_WEIGHTED:
         raise BadInput(
-            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for --pool {pool}: "
-            "limit --sizes, name fewer --jurors, or take fewer --reps"
+            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for the {pool}: "
+            "take smaller sizes, fewer jurors, or fewer resamples"
         )

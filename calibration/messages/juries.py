@@ -33,9 +33,7 @@ def _tried_before(figures: Figures) -> str:
 
 def _cost_unknown(figures: Figures) -> str:
     number = figures["juries"]
-    return (
-        f"{number} {_juries(number)} with a juror whose cost is not known: without a best value"
-    )
+    return f"{number} {_juries(number)} with a juror whose cost is not known: without a best value"
 
 
 def _expected_whole(figures: Figures) -> str:

@@ -216,9 +216,9 @@ def _scope(
     every = {one.name: one for one in scopes(scores, Sitting(jurors), asked)}
     name = options.benchmark or list(every)[-1]
     if name not in every:
-        raise Unknown(f"--benchmark {name}: this study has {', '.join(every)}")
+        raise Unknown(f"no benchmark {name}: this study has {', '.join(every)}")
     if why := why_undefined_scope(scores, every[name]):
-        raise TooFew(f"{name}: {reason(why)}; name another --benchmark")
+        raise TooFew(f"{name}: {reason(why)}; name another benchmark")
     return replace(every[name], tick=_Shares(tick, options.reps))
 
 
