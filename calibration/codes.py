@@ -206,6 +206,7 @@ class NoteCode(StrEnum):
     NOBODY_AGREES = "nobody_agrees"
     TRIED_BEFORE = "tried_before"
     COST_UNKNOWN = "cost_unknown"
+    MADE_UP_PRICES = "made_up_prices"
 
     # Which jury to take
     EXPECTED_CHOSEN = "expected_chosen"

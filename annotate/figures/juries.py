@@ -81,7 +81,11 @@ def ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
         ),
         notes=(*LEGEND, *left_out, *map(words, ranked.notes), *ranked.told),
         first=[_of_first(row) for row in rows[:FIRST] if row.rank],
-        costs=[_of_cost(row) for row in rows if row.rank and row.usd_per_response is not None],
+        costs=[
+            _of_cost(row) | {"made_up": bool(ranked.made_up)}
+            for row in rows
+            if row.rank and row.usd_per_response is not None
+        ],
         without_cost=found.n_unknown_cost,
         csv=tables.csv_of([_of_csv(row) for row in rows]),
     )
@@ -94,12 +98,12 @@ def comparison(engine: Engine, question: ComparisonQuestion) -> ShownComparison:
     return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)
 
 
-def _of_first(row: "JuryRow") -> Row:
+def _of_first(row: "JuryRow") -> dict[str, Any]:
     figures = {"icc": row.icc, "low": row.low, "high": row.high, "expected": row.icc_honest}
     return {"jury": row.name} | dict(plain(figures))
 
 
-def _of_cost(row: "JuryRow") -> Row:
+def _of_cost(row: "JuryRow") -> dict[str, Any]:
     figures = {"usd": row.usd_per_response, "icc": row.icc, "low": row.low, "high": row.high}
     return {"jury": row.name} | dict(plain(figures)) | {"on_front": row.on_front}
 

@@ -29,8 +29,10 @@ class Candidate:
     compared: int
 
 
-def recommendation(ranking: Ranking) -> Decision:
+def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
     """Return which jury to take, or why none can be recommended.
+
+    `is_made_up` tells that the prices of the jurors are made up, as they are themselves.
 
     Candidates are the best jury of each size. What is expected of one is its ICC without the
     luck of choosing: of the best of all juries the lower of that as the best of all and as the
@@ -52,6 +54,7 @@ def recommendation(ranking: Ranking) -> Decision:
     every = candidates(ranking)
     chosen = simplest(every)
     kind = _kind(ranking, chosen)
+    cost = _cost(chosen.row, is_made_up) if chosen else None
     as_it_is = chosen is not None and chosen.expected == chosen.row.icc
     return Decision(
         "juries",
@@ -59,7 +62,7 @@ def recommendation(ranking: Ranking) -> Decision:
         estimate=chosen.expected if chosen else NAN,
         low=chosen.row.low if chosen and as_it_is else NAN,
         high=chosen.row.high if chosen and as_it_is else NAN,
-        reasons=noted(*_reasons(kind, ranking, every, chosen)),
+        reasons=noted(*_reasons(kind, ranking, every, chosen), cost),
         basis=(_basis(ranking),),
         next=_next(kind, ranking, chosen),
         names=(chosen.row.name,) if chosen else (),
@@ -135,7 +138,6 @@ def _reasons(
         yield _not_above_zero(chosen.row)
     yield _expected(chosen, ranking)
     yield from _beside(ranking, every, chosen)
-    yield _cost(chosen.row)
 
 
 def _not_above_zero(row: JuryRow) -> Note:
@@ -187,10 +189,10 @@ def _is_cheaper(row: JuryRow, other: JuryRow) -> bool:
     return usd is not None and others is not None and usd < others
 
 
-def _cost(row: JuryRow) -> Note:
+def _cost(row: JuryRow, is_made_up: bool) -> Note:
     if row.usd_per_response is None:
         return note(Code.COSTS_UNKNOWN)
-    return note(Code.COSTS, usd=row.usd_per_response)
+    return note(Code.COSTS, usd=row.usd_per_response, made_up=is_made_up)
 
 
 def _basis(ranking: Ranking) -> Note:

@@ -71,6 +71,11 @@ def _not_above_zero(figures: Figures) -> str:
     )
 
 
+def _costs(figures: Figures) -> str:
+    price = " at made-up prices" if figures["made_up"] else ""
+    return f"it costs {money(figures['usd'])} a response{price}"
+
+
 def _juries_ranked(figures: Figures) -> str:
     least, most = figures["least"], figures["most"]
     n = f"{most}" if least == most else f"{least} to {most}"
@@ -125,6 +130,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.SIT_NOWHERE: "left out, no scores or all the same: {jurors}",
     Code.TRIED_BEFORE: _tried_before,
     Code.COST_UNKNOWN: _cost_unknown,
+    Code.MADE_UP_PRICES: "US dollars at made-up prices of {jurors}; nothing was spent on them",
     Code.EXPECTED_CHOSEN: (
         "{jurors}: ICC(C,2) with the clinicians expected on new responses {expected:z.3f}; here, where "
         "it was chosen from {compared} juries, {icc:z.3f}"
@@ -148,7 +154,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.ICC_LOST: (
         "{lost} of {resamples} resamples have no ICC: its interval is not to be trusted"
     ),
-    Code.COSTS: lambda figures: f"it costs {money(figures['usd'])} a response",
+    Code.COSTS: _costs,
     Code.COSTS_UNKNOWN: (
         "what it costs is not known: scores came from a file, or a call has no price"
     ),

@@ -146,6 +146,7 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
         "n_juries_before": ranked.juries_before,
         "n_tried_before": ranked.ways_before,
         "n_unknown_cost": ranking.n_unknown_cost,
+        "usd_made_up": list(ranked.made_up),
         "winner": None if ranking.winner is None else _winner(ranking.winner),
         "by_size": [_winner(one) for one in ranking.by_size],
         "rows": [_row(row) for row in ranking.rows],

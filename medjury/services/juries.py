@@ -4,7 +4,7 @@ Every jury that is looked at is noted in the study's ledger, and counts in p by 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -15,9 +15,11 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
-from data.queries.costs import juror_costs
+from data.queries.costs import JurorCost, juror_costs
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
+from jury.cost import panel_usd
+from jury.panel import read_panel
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from calibration.scope import Scope
     from calibration.scores import Scores
 
+SIMULATED_PANEL = "simulated"
 Pool = Literal["mean", "median", "weighted"]
 Tick = Callable[[float], None]
 
@@ -68,6 +71,7 @@ class RankedJuries:
     ----------
     benchmark : the one that is ranked on, or "combined"
     juries_before, ways_before : tried on the study besides those ranked here
+    made_up : jurors whose prices are made up
     silent : jurors who were asked and gave no rating
     told : lines that every report owes its reader
     unnoted : why the ledger could not be written, or ""
@@ -79,6 +83,7 @@ class RankedJuries:
     decision: Decision
     juries_before: int
     ways_before: int
+    made_up: tuple[str, ...]
     silent: tuple[str, ...]
     told: tuple[str, ...]
     unnoted: str
@@ -89,8 +94,9 @@ class RankedJuries:
         before = note(Code.TRIED_BEFORE, juries=self.juries_before, ways=self.ways_before)
         unknown = self.ranking.n_unknown_cost
         without = [note(Code.COST_UNKNOWN, juries=unknown)] if unknown else []
+        prices = [note(Code.MADE_UP_PRICES, jurors=self.made_up)] if self.made_up else []
         own = [one for one in self.ranking.notes if one.code is not Code.SIMULATED]
-        return [before, *without, *own]
+        return [before, *without, *prices, *own]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +151,10 @@ def rank_juries(
             "no juror has rated anything in this study: `medjury jury run PANEL` asks some"
         )
     scope = _scope(scores, names, options, tick, executor)
-    costs = _costs(engine, scope.name)
-    wanted = Wanted(question.sizes, question.pool, question.common, question.top, costs)
+    costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
+    made_up = made_up_costs(costs) if scope.simulated.issuperset(names) else {}
+    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
+    wanted = Wanted(question.sizes, question.pool, question.common, question.top, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         ranking = jury_ranking(scope, wanted)
     entries = _ranked_entries(ranking, question, scope, fingerprint(scores.ratings))
@@ -155,9 +163,10 @@ def rank_juries(
         question,
         scope.name,
         ranking,
-        recommendation(ranking),
+        recommendation(ranking, is_made_up=bool(made_up)),
         juries_before,
         ways_before,
+        made_up=tuple(name for name in ranking.pool if name in made_up),
         silent=() if options.jurors else tuple(silent_jurors(engine, scores)),
         told=tuple(steered(engine)),
         unnoted=_unnoted(engine, entries),
@@ -234,10 +243,21 @@ class _Shares:
             self.tick(self.done / self.reps)
 
 
-def _costs(engine: Engine, benchmark: str) -> dict[str, float | None]:
-    """Return what a verdict of each juror costs; of one benchmark where one is ranked."""
-    costs = juror_costs(engine, None if benchmark == COMBINED else benchmark)
-    return {name: one.usd_per_verdict for name, one in costs.items()}
+def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
+    """Return US dollars a verdict of simulated jurors, at the made-up prices of their panel.
+
+    Nothing was spent on them; with these prices a demo has something to weigh. Where real jurors
+    are ranked too, a simulated one costs nothing instead: made-up money is not added to real.
+    """
+    made_up = {}
+    for juror in read_panel(SIMULATED_PANEL).juror:
+        cost = costs.get(juror.name)
+        if cost is None or not cost.simulated or not cost.verdicts:
+            continue
+        usd = panel_usd(juror, cost.tokens_in, cost.tokens_out)
+        if usd is not None:
+            made_up[juror.name] = usd / cost.verdicts
+    return made_up
 
 
 def _ranked_entries(
