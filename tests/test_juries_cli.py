@@ -28,9 +28,9 @@ Write = Callable[[str, str], Path]
 JURORS = ("alpha", "beta", "gamma")
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
 KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
-KEYS += ["usd_made_up", "winner", "by_size", "rows", "note"]
+KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_response"]
-ROW += ["on_front", "n_responses", "note"]
+ROW += ["on_front", "n_responses", "note", "notes"]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_the_json_has_every_key_and_every_jury(study: Run) -> None:
     assert list(body["winner"]) == [*ROW, "optimism", "n_compared"]
     assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
     assert {row["n_responses"] for row in body["rows"]} == {29, 30}
-    assert "--common" in body["note"]
+    assert "each is judged on its own" in body["note"]
     best = body["winner"]
     assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
 
@@ -135,12 +135,19 @@ def test_holms_correction_counts_every_jury_looked_at(study: Run, engine: Engine
     assert comparisons_besides(tried(engine), {}) == 6
 
 
-def test_the_screen_says_who_won_what_it_is_worth_and_how_many_were_tried(study: Run) -> None:
-    code, out, _ = study("juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
+def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:
+    asked = ("juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
+    code, out, _ = study(*asked)
     assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "Too few data to recommend a jury."
+    assert (
+        "with 18 instances, fewer than 20, that interval is not to be trusted" in lines[1].lower()
+    )
+    assert "  Rests on: 7 juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
+    assert "  Next: Let clinicians rate responses to 2 more instances." in lines
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out
-    assert "the best of 7 juries" in out
     assert "tried on this study before, besides these: 0 different juries in 0 ways (" in out
     assert "7 juries with a juror whose cost is not known" in out
     assert "unknown" in out

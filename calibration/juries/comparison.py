@@ -69,7 +69,7 @@ def _why_too_few(row: DifferenceRow) -> Note | None:
     """Return why interval and p decide nothing, or None where they do."""
     if few := row.told(Code.TOO_FEW_FOR_P):
         return note(Code.FEW_TO_TRUST, instances=few["instances"], least=FEW_INSTANCES)
-    if not (isfinite(row.low) and isfinite(row.p_holm)):
+    if not all(map(isfinite, (row.low, row.high, row.p_holm))):
         return note(Code.NO_INTERVAL)
     lost = row.told(Code.UNDEFINED_RESAMPLES)
     if lost and lost["lost"] > MOST_LOST * lost["resamples"]:
@@ -148,7 +148,8 @@ def _to_decide(row: DifferenceRow, reps: int) -> Note:
     if row.difference == 0:
         return note(Code.DO_CHEAPER_JURY)
     toward_zero = row.difference - row.low if row.difference > 0 else row.high - row.difference
-    times = (toward_zero / abs(row.difference)) ** 2
-    if times > MOST_TIMES:
+    narrower = toward_zero / abs(row.difference)  # so many times, for an interval that ends at 0
+    if narrower > MOST_TIMES**0.5:
         return note(Code.DO_CHEAPER_JURY)
-    return note(Code.DO_MORE_RESPONSES, responses=ceil(max(times, 1) * row.n_responses))
+    responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
+    return note(Code.DO_MORE_RESPONSES, responses=responses)

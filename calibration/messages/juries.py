@@ -19,8 +19,9 @@ def _juries(number: int) -> str:
     return "jury" if number == 1 else "juries"
 
 
-def _ends(figures: Figures) -> str:
-    return icc_interval(figures["low"], figures["high"], 3, TERMINAL)
+def _between(figures: Figures) -> str:
+    ends = icc_interval(figures["low"], figures["high"], 3, TERMINAL)
+    return f"95 % {ends}" if ends else "no interval"
 
 
 def _tried_before(figures: Figures) -> str:
@@ -37,18 +38,17 @@ def _cost_unknown(figures: Figures) -> str:
 
 
 def _expected_whole(figures: Figures) -> str:
-    number, ends = len(figures["jurors"]), _ends(figures)
+    number, between = len(figures["jurors"]), _between(figures)
     said = (
         f"all {number} jurors together: ICC(C,2) with the clinicians expected on new responses "
-        f"{{expected:z.3f}}; here {{icc:z.3f}}, 95 % {ends}, and nothing was chosen"
+        f"{{expected:z.3f}}; here {{icc:z.3f}}, {between}, and nothing was chosen"
     )
     return filled(said, figures)
 
 
 def _only_jury(figures: Figures) -> str:
-    ends = _ends(figures)
     said = (
-        f"{{jurors}}: ICC(C,2) with the clinicians {{icc:z.3f}}, 95 % {ends}; there is no other jury "
+        f"{{jurors}}: ICC(C,2) with the clinicians {{icc:z.3f}}, {_between(figures)}; there is no other jury "
         "to choose"
     )
     return filled(said, figures)
@@ -64,9 +64,8 @@ def _as_good(figures: Figures) -> str:
 
 
 def _not_above_zero(figures: Figures) -> str:
-    ends = _ends(figures)
     return filled(
-        f"{{jurors}} is not shown to agree with the clinicians: ICC {{icc:z.3f}}, 95 % {ends}",
+        f"{{jurors}} is not shown to agree with the clinicians: ICC {{icc:z.3f}}, {_between(figures)}",
         figures,
     )
 
@@ -87,8 +86,7 @@ def _juries_ranked(figures: Figures) -> str:
 
 
 def _difference(figures: Figures) -> str:
-    ends = _ends(figures)
-    between = f"95 % {ends}" if ends else "no interval"
+    between = _between(figures)
     said = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}; corrected for "
     return filled(said + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
 
