@@ -7,8 +7,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from juries_study import JURORS, rated
 from small import Run
 from sqlalchemy import Engine
 from sqlmodel import select
@@ -25,7 +25,6 @@ from data.store.ledger import EVALUATED, Evaluated, remember
 from medjury import main
 
 Write = Callable[[str, str], Path]
-JURORS = ("alpha", "beta", "gamma")
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
 KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
 KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
@@ -35,27 +34,16 @@ ROW += ["on_front", "n_responses", "note", "notes"]
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
-    """Make a study of 30 responses on two benchmarks, two clinicians, three jurors; one score is lost."""
+    """Make a study of 30 responses on two benchmarks that all tests copy."""
     folder = tmp_path_factory.mktemp("juries")
     url = study_in(folder)
-    random = np.random.default_rng(0)
-    lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
-    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
-    for n in range(30):
-        benchmark = "visits" if n < 18 else "notes"
-        lines.append(f"i{n},{benchmark},c {n},Write.,,r{n},m,said {n}")
-        quality = random.normal(3, 0.9)
-        for rater, noise in (("dr_a", 0.6), ("dr_b", 0.6), *zip(JURORS, (0.5, 0.8, 1.1))):  # noqa: B905  # fixed
-            if (n, rater) == (3, "gamma"):
-                continue
-            own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
-            kind = "clinician" if rater.startswith("dr") else "juror"
-            scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, text in (("import", lines), ("ratings", scores)):
-        (folder / f"{command}.csv").write_text("\n".join(text))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
-            main(["--db", url, command, str(folder / f"{command}.csv")])
-        assert not ended.value.code
+            main(["--db", url, *arguments])
+        return int(str(ended.value.code or 0)), "", ""
+
+    rated(run, folder)
     return url
 
 
