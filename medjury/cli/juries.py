@@ -179,11 +179,12 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
     pooled = "weighted mean" if ranked.question.pool == "weighted" else ranked.question.pool
     how = f"(method {ranked.question.options.method}, {pooled} of members)"
     front = ranking.front
+    prices = " at made-up prices" if ranked.made_up else ""
     more = f", {top} of {len(front)}" if len(front) > top else ""
     parts: Mapping[str, Sequence[JuryRow]] = {
         "the best jury of each size": [one.as_row for one in ranking.by_size],
         f"the first of {len(ranking.rows):,} juries": ranking.rows[:top],
-        f"no cheaper jury agrees as well, the cheapest first{more}": front[:top],
+        f"no cheaper jury agrees as well{prices}, the cheapest first{more}": front[:top],
     }
     for about, rows in parts.items():
         if rows:
