@@ -136,9 +136,11 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert "  Next: Let clinicians rate responses to 2 more instances." in lines
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out
-    assert "tried on this study before, besides these: 0 different juries in 0 ways (" in out
+    assert "tried on this study before, besides these: none; these are in the ledger now" in out
     assert "7 juries with a juror whose cost is not known" in out
     assert "unknown" in out
+    again = study("juries", "--reps", "60", "--benchmark", "notes")[1]
+    assert "before, besides these: 7 different juries in 7 ways (benchmark, criterion" in again
 
 
 def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:

@@ -61,7 +61,7 @@ def test_the_issues_screen_now_names_a_jury_and_what_is_expected_of_it():
     assert (found.kind, found.names, found.estimate) == (Kind.RECOMMENDED, ("a, b",), 0.302)
     assert found.headline == "Recommended jury: a, b."
     assert codes(found) == [Code.EXPECTED_CHOSEN, Code.ALL_TOGETHER, Code.COSTS_UNKNOWN]
-    assert "expected on new responses 0.302" in found.sentences[0]
+    assert "expected of a, b on new responses: 0.302" in found.sentences[0]
     assert found.next.code is Code.DO_CONFIRM_JURY
     assert math.isnan(found.low), "no interval holds for a jury that was chosen for its ICC"
 
@@ -163,7 +163,7 @@ def test_a_jurors_name_is_shown_whole_and_decides_nothing():
     named = replace(row("a", 0.6), jurors=(forged,))
     found = recommendation(ranked((named, 0.6, 1), honest=0.6))
     assert (found.kind, found.headline) == (Kind.RECOMMENDED, f"Recommended jury: {forged}.")
-    assert found.sentences[0].startswith(f"X{forged[1:]}: ICC(C,2) with the clinicians 0.600")
+    assert found.sentences[0].startswith(f"ICC(C,2) of {forged} with the clinicians: 0.600")
 
 
 @settings(max_examples=60, deadline=None)

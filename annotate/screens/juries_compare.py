@@ -46,8 +46,8 @@ def show(engine: Engine, person: Person, options: AnalysisOptions, heard: Sequen
     coming = worker.ask(person, engine, juries.comparison, question)
     found = frame.computed(coming, "The two juries are being compared")
     if found is not None:
-        st.html(tables.of_decision(found.decision) + tables.of_table(found.table))
-        st.html(tables.noted(found.told))
+        shown = tables.of_decision(found.decision), tables.of_table(found.table)
+        st.html("".join((*shown, tables.noted(found.told))))
 
 
 def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:

@@ -25,11 +25,9 @@ def _between(figures: Figures) -> str:
 
 
 def _tried_before(figures: Figures) -> str:
-    before = tried(figures["juries"], figures["ways"])
-    return (
-        f"tried on this study before, besides these: {before}; these are in the ledger now and "
-        "count in later p values"
-    )
+    before = "tried on this study before, besides these: "
+    before += tried(figures["juries"], figures["ways"]) if figures["ways"] else "none"
+    return f"{before}; these are in the ledger now and count in later p values"
 
 
 def _cost_unknown(figures: Figures) -> str:
@@ -40,7 +38,7 @@ def _cost_unknown(figures: Figures) -> str:
 def _expected_whole(figures: Figures) -> str:
     number, between = len(figures["jurors"]), _between(figures)
     said = (
-        f"all {number} jurors together: ICC(C,2) with the clinicians expected on new responses "
+        f"ICC(C,2) with the clinicians expected of all {number} jurors together on new responses: "
         f"{{expected:z.3f}}; here {{icc:z.3f}}, {between}, and nothing was chosen"
     )
     return filled(said, figures)
@@ -48,8 +46,8 @@ def _expected_whole(figures: Figures) -> str:
 
 def _only_jury(figures: Figures) -> str:
     said = (
-        f"{{jurors}}: ICC(C,2) with the clinicians {{icc:z.3f}}, {_between(figures)}; there is no other jury "
-        "to choose"
+        f"ICC(C,2) of {{jurors}} with the clinicians: {{icc:z.3f}}, {_between(figures)}; there is no "
+        "other jury to choose"
     )
     return filled(said, figures)
 
@@ -65,7 +63,7 @@ def _as_good(figures: Figures) -> str:
 
 def _not_above_zero(figures: Figures) -> str:
     return filled(
-        f"{{jurors}} is not shown to agree with the clinicians: ICC {{icc:z.3f}}, {_between(figures)}",
+        f"not shown to agree with the clinicians: {{jurors}}, ICC {{icc:z.3f}}, {_between(figures)}",
         figures,
     )
 
@@ -130,15 +128,15 @@ MESSAGES: Mapping[Code, Message] = {
     Code.COST_UNKNOWN: _cost_unknown,
     Code.MADE_UP_PRICES: "US dollars at made-up prices of {jurors}; nothing was spent on them",
     Code.EXPECTED_CHOSEN: (
-        "{jurors}: ICC(C,2) with the clinicians expected on new responses {expected:z.3f}; here, where "
-        "it was chosen from {compared} juries, {icc:z.3f}"
+        "ICC(C,2) with the clinicians expected of {jurors} on new responses: {expected:z.3f}; here, "
+        "where it was chosen from {compared} juries, {icc:z.3f}"
     ),
     Code.EXPECTED_WHOLE: _expected_whole,
     Code.ONLY_JURY: _only_jury,
     Code.AS_GOOD: _as_good,
     Code.HIGHEST_IS_LUCK: (
-        "{jurors} has the highest ICC here, {icc:z.3f}, but {expected:z.3f} is expected of the best of "
-        "{compared} juries on new responses"
+        "the highest ICC here, {icc:z.3f}, is that of {jurors}; of the best of {compared} juries "
+        "{expected:z.3f} is expected on new responses"
     ),
     Code.CHOOSING_EXPECTED: (
         "choosing brings no more: {expected:z.3f} is expected of the best of {compared} juries, "

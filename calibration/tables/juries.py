@@ -32,7 +32,9 @@ def _usd(row: Any, face: Typeface) -> str:
     return "unknown" if row.usd_per_response is None else fixed(row.usd_per_response, 4, face)
 
 
-def _best_value(row: Any, _: Typeface) -> str:
+def _best_value(row: Any, face: Typeface) -> str:
+    if row.usd_per_response is None:
+        return face.none
     return "yes" if row.on_front else "no"
 
 
