@@ -61,7 +61,8 @@ def spearman(x: Array, y: Array) -> float:
     a, b = _dense_ranks(x), _dense_ranks(y)
     if not a.any() or not b.any():
         return NAN
-    return float(np.corrcoef(_mean_ranks(a), _mean_ranks(b))[0, 1])
+    ranks = np.column_stack([_mean_ranks(a), _mean_ranks(b)])
+    return float(np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0])
 
 
 def _mean_ranks(dense: Integers) -> Array:
