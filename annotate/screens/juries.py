@@ -1,18 +1,23 @@
 """The juries screen: which jury to take, and every one that the jurors heard can make up."""
 
+from collections.abc import Sequence
 from functools import partial
 from importlib.resources import files
+from typing import get_args
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
 from annotate.figures import juries
-from annotate.figures.juries import ShownRanking
-from annotate.screens import frame, juries_compare, juries_controls, juries_ledger, tabs
+from annotate.figures.juries import MOST, ShownRanking
+from annotate.screens import frame, juries_ledger, tabs
+from annotate.screens.agreement_controls import METHODS, benchmark_and_criterion, chosen
 from calibration.tables.numbers import fixed
+from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
+from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
 STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
 ABOUT = "Every jury that the jurors already heard can make up: which to take, and what it costs."
@@ -27,6 +32,22 @@ FIRST_CAPTION = (
     "The first {}: ICC with its interval (diamond), and the ICC expected on new responses (ring)."
 )
 COST_CAPTION = "Every jury by cost and ICC; no cheaper jury agrees as well as the diamonds.{}"
+TWO = (
+    "Both juries are judged on the responses that both have, on the same resamples. A difference is "
+    "shown where the interval excludes 0 and p, corrected for every comparison tried on this study, "
+    "is at most 0.05."
+)
+ASK = (
+    "Choose two juries to compare.",
+    "Each comparison is kept in the ledger, and p is corrected for all of them (Holm).",
+)
+POOLS, RESPONSES = get_args(Pool), ("own", "common")
+SIZES = {
+    "1-5": None,
+    "1-2": range(1, 3),
+    "1-3": range(1, 4),
+    **{f"{size}": range(size, size + 1) for size in range(1, 6)},
+}
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -38,7 +59,7 @@ def show(engine: Engine, person: Person) -> None:
         frame.empty(NOBODY, FIRST)
         return
     worker.wake()
-    question = juries_controls.asked(engine, person)
+    question = _asked(engine, person)
     coming = worker.ask(person, engine, juries.ranking, question)
     found = frame.computed(coming, "Juries are being ranked")
     if found is None:
@@ -47,15 +68,34 @@ def show(engine: Engine, person: Person) -> None:
     views = {
         "Ranking": partial(_ranking, found),
         "Agreement and cost": partial(_costs, found),
-        "Two juries": partial(juries_compare.show, engine, person, question.options, heard),
+        "Two juries": partial(_two_juries, engine, person, question.options, heard),
         "Ledger": partial(juries_ledger.show, engine, person),
     }
     tabs.show(views)
 
 
+def _asked(engine: Engine, person: Person) -> RankingQuestion:
+    """Ask what the ranking of juries takes; it has no panels, and all references count."""
+    places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
+    own = places[0], places[0], places[1]
+    benchmark, criterion = benchmark_and_criterion(engine, person, own)
+    method = chosen(places[2], "Method", METHODS, "method")
+    sizes = chosen(places[3], "Jurors in a jury", [*SIZES], "sizes")
+    pool = chosen(places[4], "Pooled by", POOLS, "pool")
+    responses = chosen(places[5], "Responses", RESPONSES, "responses")
+    options = AnalysisOptions(
+        benchmark=benchmark,
+        criterion=criterion,
+        method="published" if method == "published" else "paper",
+    )
+    common = responses == RESPONSES[1]
+    return RankingQuestion(options, SIZES[sizes], pool, common, MOST)  # type: ignore[arg-type]  # one of POOLS
+
+
 def _ranking(found: ShownRanking) -> None:
     """Show the best of each size and all of them, then the first as a chart, and all as a file."""
-    st.html(tables.of_table(found.by_size))
+    if found.by_size.groups:
+        st.html(tables.of_table(found.by_size))
     tables.sortable("ranking", found.ranking)
     st.html(tables.noted(found.notes))
     if found.first:
@@ -82,3 +122,36 @@ def _costs(found: ShownRanking) -> None:
     caption = COST_CAPTION.format(f" {left:,} juries of unknown cost are left out." if left else "")
     charts.show(chart, "cost", caption, alt, found.costs)
     st.html(tables.of_table(found.front) + tables.noted(found.notes))
+
+
+def _two_juries(
+    engine: Engine, person: Person, options: AnalysisOptions, heard: Sequence[str]
+) -> None:
+    """Ask for two juries, and compare them once both are chosen and differ."""
+    st.html(f'<h2 class="mj-part">Two juries</h2><p class="mj-lead">{TWO}</p>')
+    if len(heard) < 2:
+        frame.empty("Only one juror was heard.", "Run another in the lab to compare two juries.")
+        return
+    with st.form("two-juries", border=False):  # else each juror added would be a comparison
+        first, second = st.columns(2)
+        with first:
+            one = _jury("First jury", heard, "first")
+        with second:
+            other = _jury("Second jury", heard, "second")
+        st.form_submit_button("Compare", type="primary")
+    if not one or not other:
+        frame.empty(*ASK)
+        return
+    if {*one} == {*other}:
+        frame.empty("Choose two juries that differ in a juror.")
+        return
+    question = ComparisonQuestion(options, tuple(one), tuple(other))
+    coming = worker.ask(person, engine, juries.comparison, question)
+    found = frame.computed(coming, "The two juries are being compared")
+    if found is not None:
+        shown = tables.of_decision(found.decision), tables.of_table(found.table)
+        st.html("".join((*shown, tables.noted(found.told))))
+
+
+def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:
+    return st.multiselect(label, [*heard], key=key, bind="query-params")

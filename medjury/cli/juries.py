@@ -66,14 +66,8 @@ def juries(
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
     chosen, numbers = named_jurors(None, jurors), _sizes(sizes)
-    options = AnalysisOptions(
-        jurors=tuple(chosen) if chosen else None,
-        benchmark=benchmark,
-        criterion=criterion,
-        method="paper" if method == "paper" else "published",
-        reps=reps,
-        seed=seed,
-    )
+    own = tuple(chosen) if chosen else None
+    options = AnalysisOptions(own, None, benchmark, criterion, method, reps=reps, seed=seed)  # type: ignore[arg-type]  # checked above
     if compare:
         if pool != "mean" or common:
             raise typer.BadParameter("only means of own responses", param_hint="--compare")

@@ -138,11 +138,7 @@ def rank_juries(
         As `calibration.juries.ranking.jury_ranking`; where no juror has rated; and where there
         is no such benchmark, or no agreement on it.
     """
-    from threadpoolctl import threadpool_limits
-
-    from calibration.juries.ranking import jury_ranking
     from calibration.juries.recommendation import recommendation
-    from calibration.juries.rows import Wanted
 
     options, scores = question.options, scores_of(engine)
     names = options.jurors or tuple(all_jurors(scores))
@@ -151,12 +147,7 @@ def rank_juries(
             "no juror has rated anything in this study: `medjury jury run PANEL` asks some"
         )
     scope = _scope(scores, names, options, tick, executor)
-    costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
-    made_up = made_up_costs(costs) if scope.simulated.issuperset(names) else {}
-    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
-    wanted = Wanted(question.sizes, question.pool, question.common, question.top, usd)
-    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        ranking = jury_ranking(scope, wanted)
+    ranking, made_up = _ranked(engine, scope, question)
     entries = _ranked_entries(ranking, question, scope, fingerprint(scores.ratings))
     juries_before, ways_before = _tried_before(engine, entries, scope, ranking)
     return RankedJuries(
@@ -166,7 +157,7 @@ def rank_juries(
         recommendation(ranking, is_made_up=bool(made_up)),
         juries_before,
         ways_before,
-        made_up=tuple(name for name in ranking.pool if name in made_up),
+        made_up,
         silent=() if options.jurors else tuple(silent_jurors(engine, scores)),
         told=tuple(steered(engine)),
         unnoted=_unnoted(engine, entries),
@@ -241,6 +232,24 @@ class _Shares:
         self.done += resamples
         if self.tick:
             self.tick(self.done / self.reps)
+
+
+def _ranked(
+    engine: Engine, scope: "Scope", question: RankingQuestion
+) -> tuple["Ranking", tuple[str, ...]]:
+    """Return the ranking, and the jurors whose prices are made up."""
+    from threadpoolctl import threadpool_limits
+
+    from calibration.juries.ranking import jury_ranking
+    from calibration.juries.rows import Wanted
+
+    costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
+    made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
+    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
+    wanted = Wanted(question.sizes, question.pool, question.common, question.top, usd)
+    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
+        ranking = jury_ranking(scope, wanted)
+    return ranking, tuple(name for name in ranking.pool if name in made_up)
 
 
 def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
