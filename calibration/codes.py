@@ -205,6 +205,7 @@ class NoteCode(StrEnum):
     SIT_NOWHERE = "sit_nowhere"
     NOBODY_AGREES = "nobody_agrees"
     TRIED_BEFORE = "tried_before"
+    EVER_TRIED = "ever_tried"
     COST_UNKNOWN = "cost_unknown"
     MADE_UP_PRICES = "made_up_prices"
 
@@ -218,6 +219,7 @@ class NoteCode(StrEnum):
     ALL_TOGETHER = "all_together"
     NOT_ABOVE_ZERO = "not_above_zero"
     NO_EXPECTED = "no_expected"
+    FEW_TO_CHOOSE = "few_to_choose"
     ICC_LOST = "icc_lost"
     COSTS = "costs"
     COSTS_UNKNOWN = "costs_unknown"

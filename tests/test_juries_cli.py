@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from juries_study import JURORS, rated
 from small import Run
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 from sqlmodel import select
 from study_place import StudyIn, copy_study
+from test_ledger import only_reading
 
+from calibration.values import AnalysisOptions
 from data.database import reading
 from data.queries import benchmarks
 from data.queries.costs import JurorCost, juror_costs
@@ -23,6 +25,7 @@ from data.schema import Response, Status
 from data.store.attempts import AttemptRecord, JurorRecord, add_jurors, record_attempts
 from data.store.ledger import EVALUATED, Evaluated, remember
 from medjury import main
+from medjury.services.juries import RankingQuestion, rank_juries
 
 Write = Callable[[str, str], Path]
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
@@ -129,9 +132,7 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert code == 0
     lines = out.splitlines()
     assert lines[0] == "Too few data to recommend a jury."
-    assert (
-        "with 18 instances, fewer than 20, that interval is not to be trusted" in lines[1].lower()
-    )
+    assert lines[1] == "  18 instances: to choose a jury takes at least 20."
     assert "  Rests on: 7 juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
     assert "  Next: Let clinicians rate responses to 2 more instances." in lines
     assert "visits: the best jury of each size (method paper, mean of members)" in out
@@ -148,6 +149,17 @@ def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:
     assert body["common"] is True
     assert all(sum(row["weights"]) == pytest.approx(1) for row in body["rows"])
     assert [row["icc_honest"] is None for row in body["rows"]] == [False] + [True] * 6
+
+
+def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(
+    study: Run, engine: Engine
+) -> None:
+    engine.dispose()
+    event.listen(engine, "connect", only_reading)
+    ranked = rank_juries(engine, RankingQuestion(AnalysisOptions(reps=20)))
+    assert len(ranked.ranking.rows) == 7
+    assert "read" in ranked.unnoted
+    assert tried(engine) == []
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_nothing_above_0_expected_is_nothing_to_recommend():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"instances": 19}, Code.FEW_TO_TRUST),
+        ({"instances": 19}, Code.FEW_TO_CHOOSE),
         ({"low": NAN}, Code.NO_INTERVAL),
         ({"lost": 21}, Code.ICC_LOST),
     ],

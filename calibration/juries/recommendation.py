@@ -112,7 +112,7 @@ def _kind(ranking: Ranking, chosen: Candidate | None) -> Kind:
 def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
     """Return why a jury's figures decide nothing, or None where they do."""
     if ranking.n_instances < FEW_INSTANCES:
-        return note(Code.FEW_TO_TRUST, instances=ranking.n_instances, least=FEW_INSTANCES)
+        return note(Code.FEW_TO_CHOOSE, instances=ranking.n_instances, least=FEW_INSTANCES)
     if not isfinite(row.low):
         return note(Code.NO_INTERVAL)
     lost = row.told(Code.UNDEFINED_RESAMPLES)

@@ -30,6 +30,14 @@ def _tried_before(figures: Figures) -> str:
     return f"{before}; these are in the ledger now and count in later p values"
 
 
+def _ever_tried(figures: Figures) -> str:
+    real = f"of real jurors, {tried(figures['juries'], figures['ways'])}"
+    if not figures["simulated_ways"]:
+        return real
+    made_up = tried(figures["simulated_juries"], figures["simulated_ways"])
+    return f"{real}; with simulated jurors, {made_up}"
+
+
 def _cost_unknown(figures: Figures) -> str:
     number = figures["juries"]
     return f"{number} {_juries(number)} with a juror whose cost is not known: without a best value"
@@ -39,7 +47,7 @@ def _expected_whole(figures: Figures) -> str:
     number, between = len(figures["jurors"]), _between(figures)
     said = (
         f"ICC(C,2) with the clinicians expected of all {number} jurors together on new responses: "
-        f"{{expected:z.3f}}; here {{icc:z.3f}}, {between}, and nothing was chosen"
+        f"{{expected:z.3f}}; here {{icc:z.3f}}, {between}, and no jury was chosen"
     )
     return filled(said, figures)
 
@@ -125,6 +133,7 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.SIT_NOWHERE: "left out, no scores or all the same: {jurors}",
     Code.TRIED_BEFORE: _tried_before,
+    Code.EVER_TRIED: _ever_tried,
     Code.COST_UNKNOWN: _cost_unknown,
     Code.MADE_UP_PRICES: "US dollars at made-up prices of {jurors}; nothing was spent on them",
     Code.EXPECTED_CHOSEN: (
@@ -147,6 +156,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.NO_EXPECTED: (
         "no ICC on new responses can be expected: that takes at least 2 instances and some resamples"
     ),
+    Code.FEW_TO_CHOOSE: "{instances:instance}: to choose a jury takes at least {least}",
     Code.ICC_LOST: (
         "{lost} of {resamples} resamples have no ICC: its interval is not to be trusted"
     ),

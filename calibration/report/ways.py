@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from calibration.messages.juries import tried
+from calibration.codes import NoteCode as Code
+from calibration.messages import words
+from calibration.values import note
 
 
 class Looked(Protocol):
@@ -27,7 +29,12 @@ def ever_tried(entries: Sequence[Looked]) -> str:
     """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
     real = [one for one in entries if not one.simulated]
     made_up = [one for one in entries if one.simulated]
-    told = f"of real jurors, {tried(different(real), len(real))}"
-    if not made_up:
-        return told
-    return f"{told}; with simulated jurors, {tried(different(made_up), len(made_up))}"
+    return words(
+        note(
+            Code.EVER_TRIED,
+            juries=different(real),
+            ways=len(real),
+            simulated_juries=different(made_up),
+            simulated_ways=len(made_up),
+        )
+    )
