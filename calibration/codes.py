@@ -200,6 +200,45 @@ class NoteCode(StrEnum):
     DO_SEE_NOTES = "do_see_notes"
 
     # Juries
+    OWN_RESPONSES = "own_responses"
+    COMMON_RESPONSES = "common_responses"
+    SIT_NOWHERE = "sit_nowhere"
+    NOBODY_AGREES = "nobody_agrees"
+    TRIED_BEFORE = "tried_before"
+    EVER_TRIED = "ever_tried"
+    COST_UNKNOWN = "cost_unknown"
+    MADE_UP_PRICES = "made_up_prices"
+
+    # Which jury to take
+    EXPECTED_CHOSEN = "expected_chosen"
+    EXPECTED_WHOLE = "expected_whole"
+    ONLY_JURY = "only_jury"
+    AS_GOOD = "as_good"
+    HIGHEST_IS_LUCK = "highest_is_luck"
+    CHOOSING_EXPECTED = "choosing_expected"
+    ALL_TOGETHER = "all_together"
+    NOT_ABOVE_ZERO = "not_above_zero"
+    NO_EXPECTED = "no_expected"
+    FEW_TO_CHOOSE = "few_to_choose"
+    ICC_LOST = "icc_lost"
+    COSTS = "costs"
+    COSTS_UNKNOWN = "costs_unknown"
+    JURIES_RANKED = "juries_ranked"
+    DO_CONFIRM_JURY = "do_confirm_jury"
+    DO_CALIBRATE_JURY = "do_calibrate_jury"
+    DO_RANK_COMMON = "do_rank_common"
+    DO_MORE_JURORS = "do_more_jurors"
+    DO_SHARED_RESPONSES = "do_shared_responses"
+
+    # Two juries
+    TWO_ICCS = "two_iccs"
+    DIFFERENCE = "difference"
+    METHODS_DISAGREE = "methods_disagree"
+    NEITHER_METHOD = "neither_method"
+    JURIES_COMPARED = "juries_compared"
+    DO_TAKE_JURY = "do_take_jury"
+    DO_MORE_RESAMPLES = "do_more_resamples"
+    DO_CHEAPER_JURY = "do_cheaper_jury"
 
     # Models
 
