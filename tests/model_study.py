@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from calibration.models.comparison import Wanted, compare_models
+from calibration.models.comparison import compare_models
+from calibration.models.rows import WAYS
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
 
 SCALE = RubricShape(("accuracy",), 1, 5)
 QUALITY = {"alpha": 3.4, "beta": 3.1, "gamma": 2.8}
@@ -73,9 +75,9 @@ def by_hand():
     return Scores(ratings, table, {"notes": SCALE}), {one[0]: one[0][0] for one in responses}
 
 
-def compared(scores, authors, categories=None, **wanted):
-    wanted = {"jurors": ["gpt", "llama"], "reps": 200} | wanted
-    return compare_models(scores, authors, categories or {}, Wanted(**wanted))
+def compared(scores, authors, categories=None, by=WAYS, **options):
+    options = {"jurors": ("gpt", "llama"), "reps": 200} | options
+    return compare_models(scores, authors, categories or {}, AnalysisOptions(**options), by)
 
 
 def by_model(found, by):

@@ -14,6 +14,13 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "non_inferior": "The jury agrees with the clinicians as well as a clinician does.",
         "inferior": "The jury agrees with the clinicians less well than a clinician does.",
     },
+    "models": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "The models cannot be compared yet.",
+        "too_few": "Too few data to say whether any model leads.",
+        "inconclusive": "No model is shown to lead.",
+        "told_apart": "{0} leads: its scores are higher than those of every other model compared.",
+    },
 }
 
 
