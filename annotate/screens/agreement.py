@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import charts, drawing, tables
+from annotate import charts, tables, worker
+from annotate.commands import Figures
 from annotate.screens import (
     agreement_controls,
     agreement_report,
@@ -17,7 +18,6 @@ from annotate.screens import (
     frame,
     tabs,
 )
-from annotate.worker import Figures
 from data import queries
 from data.person import Person
 
@@ -40,12 +40,12 @@ def show(engine: Engine, person: Person) -> None:
     if not queries.jurors_heard(person, engine):
         frame.empty(NOBODY, FIRST)
         return
-    drawing.wake()
+    worker.wake()
     asked = agreement_controls.asked(engine, person)
     found = frame.figures(person, engine, "calibrate", "--details", "--pairs", *asked)
     if found is None:
         return
-    parts: Parts = drawing.make("calibration.report.parts:parts", found)
+    parts: Parts = charts.drawn("parts:parts", found)
     st.html(_verdict(parts))
     views: dict[str, Callable[[], None]] = {
         "Overview": partial(_overview, parts),

@@ -7,8 +7,8 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import tables
+from annotate.commands import Figures
 from annotate.screens import frame
-from annotate.worker import Figures
 from calibration.tables.numbers import chance, fixed, interval
 from data.person import Person
 

@@ -9,8 +9,8 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables
+from annotate.commands import Figures
 from annotate.screens import frame, models_blind, models_costs, models_partial, monitoring_controls
-from annotate.worker import Figures
 from calibration.tables.numbers import DASH, fixed, interval, whole
 from data import queries
 from data.person import Person

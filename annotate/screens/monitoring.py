@@ -9,9 +9,9 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables
+from annotate.commands import Figures
 from annotate.screens import frame, monitoring_controls, monitoring_reports, monitoring_verdict
 from annotate.screens.monitoring_verdict import sentence
-from annotate.worker import Figures
 from calibration.tables.numbers import fixed, interval
 from data import queries
 from data.person import Person

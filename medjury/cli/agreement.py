@@ -13,8 +13,8 @@ from medjury.cli.agreement_pairs import Pairs, pairs_of
 from medjury.cli.agreement_table import print_table
 from medjury.cli.elsewhere import SCORES, On, computing
 from medjury.cli.freezing import Freeze, Name, freeze_calibration, named
-from medjury.cli.options import Db, Json, Seed, study_of
-from medjury.cli.output import At, progress, say
+from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
+from medjury.cli.output import At, progress, say, say_unnoted
 from medjury.cli.places import write_json
 from medjury.cli.reporting import (
     NOWHERE,
@@ -28,11 +28,10 @@ from medjury.cli.reporting import (
     look_beyond,
     write_reports,
 )
-from medjury.cli.scores import named_jurors, panel_families
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import steered
 from medjury.services.references import REFERENCES, Kept, all_instances, sound_only
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import all_jurors, panel_families, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -213,7 +212,7 @@ def _computed(
         body = to_json(table, method=method, reps=asked.reps, seed=asked.seed)
         if jury:  # before the details, whose p values count every comparison ever made
             others = compared_names(jury, scores.raters("metric")) if more else []
-            looked.remember(engine, body["rows"], others, ratings)  # type: ignore[arg-type] # they are rows
+            say_unnoted(looked.remember(engine, body["rows"], others, ratings))  # type: ignore[arg-type] # they are rows
         if jury and asked.page:
             beyond = look_beyond(engine, looked, scores, sitting, options)
         if more:

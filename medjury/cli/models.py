@@ -16,11 +16,10 @@ from data.store.record import unblind as lift_blind
 from jury.panel import Panel, read_panel
 from medjury.cli.models_costs import jury_cost, models_costs, read_costs, refuse_unknown
 from medjury.cli.models_table import print_models
-from medjury.cli.options import Db, Json, Seed, study_of
-from medjury.cli.output import progress, say
+from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
+from medjury.cli.output import progress, say, say_unnoted
 from medjury.cli.places import check_json, write_json
 from medjury.cli.record import Reason, Who
-from medjury.cli.scores import named_jurors
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -171,7 +170,7 @@ def _remember(engine: Engine, scores: "Scores", wanted: "Wanted", n_both: int) -
     several = len(scores.benchmarks) > 1
     name = COMBINED if several else scores.benchmarks[0]
     row = {"benchmark": name, "scorer": "jury", "icc": None, "n_responses": n_both}
-    looked.remember(engine, [row], [], scores.ratings)
+    say_unnoted(looked.remember(engine, [row], [], scores.ratings))
 
 
 def _jury_cost(

@@ -12,12 +12,11 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
-from medjury.cli.options import Db, Json, Seed, finite, study_of
-from medjury.cli.output import progress
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
+from medjury.cli.output import progress, say_unnoted
 from medjury.cli.places import check_json, write_json
 from medjury.cli.planning_rows import EITHER, Expected, Piloted, Wanted, plan_rows, power_rows
 from medjury.cli.planning_words import print_plan, sentences, to_json
-from medjury.cli.scores import named_jurors
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -184,7 +183,11 @@ def piloted(context: typer.Context, source: Source, seed: int) -> Piloted:
         looked = Looked(jury, len(jury), "", "paper", "")
         icc = of_jury.icc if math.isfinite(of_jury.icc) else None
         row = {"benchmark": scope.name, "scorer": "jury", "icc": icc}
-        looked.remember(engine, [row | {"n_responses": of_jury.n_responses}], (), scores.ratings)
+        say_unnoted(
+            looked.remember(
+                engine, [row | {"n_responses": of_jury.n_responses}], (), scores.ratings
+            )
+        )
     timed, measured = _minutes(engine)
     told = tuple(steered(engine))
     return Piloted(
