@@ -154,7 +154,7 @@ MESSAGES: Mapping[Code, Message] = {
         "{model} has the lower macro-average and not the lower win rate: the two figures disagree"
     ),
     Code.OTHER_BENCHMARKS: "scored on other benchmarks, and so not comparable: {models}",
-    Code.NOT_RANKED: "not compared, for want of scores: {models}",
+    Code.NOT_RANKED: "not ranked, for want of comparable scores: {models}",
     Code.MODELS_COMPARED: _compared,
     Code.DO_RATE_TWO_MODELS: (
         "let clinicians rate responses of at least two models to the same benchmark"
@@ -180,4 +180,10 @@ MESSAGES: Mapping[Code, Message] = {
         "times as many responses"
     ),
     Code.DO_RATE_MORE_OF_EACH: _rate_more,
+}
+GENERAL: Mapping[Code, str] = {
+    Code.OTHER_INSTANCES: (
+        "not all of its scored instances have scores for all models: its means are of other "
+        "instances than theirs, the win rate by instance is not"
+    ),
 }

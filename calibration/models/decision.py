@@ -46,7 +46,7 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
         "models",
         kind,
         **({} if gap is None else _figures(gap)),
-        reasons=noted(*_reasons(kind, own, gap, left)),
+        reasons=noted(*_reasons(kind, own, gap), _doubt(rows), *_left_out(left)),
         basis=(_basis(own),),
         next=_next(kind, own, gap),
         names=(leader.model,),
@@ -57,7 +57,7 @@ def _by(rows: Sequence[ModelRow]) -> str:
     """Return the way of scoring that decides."""
     clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
     as_many = _means(corrected) >= _means(clinical)
-    if len(corrected) > 1 and as_many and not _sample_in_doubt(corrected):
+    if len(corrected) > 1 and as_many and not _doubt(corrected):
         return CORRECTED
     if {row.by for row in rows} == {JURY}:
         return JURY
@@ -72,8 +72,13 @@ def _means(rows: Sequence[ModelRow]) -> int:
     return sum(row.n_benchmarks for row in rows)
 
 
-def _sample_in_doubt(rows: Sequence[ModelRow]) -> Note | None:
-    return rows[0].told(Code.NOT_RANDOM) if rows[0].by == CORRECTED else None
+def _doubt(rows: Sequence[ModelRow]) -> Note | None:
+    """Return why the rated responses may be no random sample, which the corrected rows say."""
+    return next(filter(None, (row.told(Code.NOT_RANDOM) for row in rows)), None)
+
+
+def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
+    return (note(Code.NOT_RANKED, models=models),) if models else ()
 
 
 def _undefined(by: str, left: Sequence[str]) -> Decision:
@@ -108,12 +113,10 @@ def _kind(own: Sequence[ModelRow], gap: Gap | None) -> Kind:
     if not gap.is_trusted:
         return Kind.TOO_FEW
     alone = own[0].shared_rank_high == 1 and gap.is_told
-    return Kind.TOLD_APART if alone and not _sample_in_doubt(own) else Kind.INCONCLUSIVE
+    return Kind.TOLD_APART if alone and not _doubt(own) else Kind.INCONCLUSIVE
 
 
-def _reasons(
-    kind: Kind, own: Sequence[ModelRow], gap: Gap | None, left: Sequence[str]
-) -> Iterator[Note | None]:
+def _reasons(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
     leader = own[0]
     if raters := simulated_in(own):
         yield note(Code.SIMULATED, raters=raters)
@@ -121,10 +124,10 @@ def _reasons(
         yield note(Code.BY_JURY_ALONE)
     if gap is not None:
         yield from _of_gap(kind, leader, gap)
-    yield _sample_in_doubt(own)
+    if kind is Kind.TOLD_APART:
+        yield leader.told(Code.OTHER_INSTANCES)
     if kind is Kind.INCONCLUSIVE:
         yield from _of_ranks(own, gap)
-    yield note(Code.NOT_RANKED, models=left) if left else None
 
 
 def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
@@ -193,7 +196,7 @@ def _next(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Note | None:
         return note(Code.DO_SCORE_SAME_BENCHMARKS)
     if kind is Kind.TOO_FEW:
         return _more_data(gap)
-    if _sample_in_doubt(own):
+    if _doubt(own):
         return note(Code.DO_RATE_A_SAMPLE)
     return note(Code.DO_SEE_BENCHMARKS) if gap.is_told else _more_responses(own, gap)
 

@@ -2,16 +2,18 @@
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from calibration.codes import NoteCode as Code
+from calibration.messages import words
 from calibration.messages.form import counted
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.tables.notes import TableNote
 from calibration.tables.numbers import PAGE, Typeface, fixed, interval, known, whole
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
-from calibration.values import NAN, Noted
+from calibration.values import NAN, Note, Noted
 
 BY = {
     "clinicians": "by clinicians",
@@ -19,7 +21,7 @@ BY = {
     "corrected": "by the jury, corrected with the clinicians' ratings",
 }
 MEANING = (
-    "Rank: by win rate; models that cannot be told apart share theirs. "
+    "Rank: by win rate; a range of ranks is shared by models that cannot be told apart. "
     "Win rate: share of the other models beaten on a benchmark, a tie half a win. "
     "By instance: the same on the instances that both models have. "
     "Macro-average: mean over benchmarks on 0 to 1. Intervals are over instances."
@@ -45,9 +47,16 @@ def model_tables(
     rows: Sequence[ModelRow], face: Typeface = PAGE, *, narrow: bool = False
 ) -> tuple[Table, ...]:
     """Return a table of models for each way of scoring."""
+    every = [(by, [*own]) for by, own in groupby(rows, key=lambda row: row.by)]
     return tuple(
-        laid_out(MODELS, [*own], face, caption=f"Models {BY[by]}", narrow=narrow)
-        for by, own in groupby(rows, key=lambda row: row.by)
+        laid_out(
+            MODELS_ON_SOME if any(_is_partial(row) for row in own) else MODELS,
+            own,
+            face,
+            caption=f"Models {BY[by]}",
+            narrow=narrow,
+        )
+        for by, own in every
     )
 
 
@@ -73,6 +82,12 @@ def detectable_tables(rows: Sequence[DetectableRow], face: Typeface = PAGE) -> t
     )
 
 
+def jury_calls_table(jurors: Sequence[Noted], notes: Iterable[Note]) -> Table:
+    """Return a table of what each juror's calls cost, with the notes on the jury as a whole."""
+    below = tuple(TableNote(words(one)) for one in notes)
+    return replace(laid_out(JURY_CALLS, jurors), notes=below)
+
+
 def estimate(
     value: float, ends: tuple[float, float], unchanged: float, face: Typeface = PAGE
 ) -> str:
@@ -84,8 +99,8 @@ def estimate(
     low, high = ends
     if not (known(value) and known(low) and known(high)):
         return fixed(value, 2, face)
-    if words := without_width(value, ends, unchanged):
-        return f"{fixed(value, 2, face)} ({words})"
+    if why := without_width(value, ends, unchanged):
+        return f"{fixed(value, 2, face)} {why}"
     digits = _digits(low, high)
     return f"{fixed(value, digits, face)} ({interval(low, high, digits, face)})"
 
@@ -96,10 +111,10 @@ def without_width(value: float, ends: tuple[float, float], unchanged: float) -> 
     if not (known(low) and known(high)) or high - low > SAME:
         return ""
     if abs(value - low) > SAME:
-        return f"{low:z.2f} in nearly all resamples"
+        return f"({low:z.2f} in nearly all resamples)"
     if unchanged == 1:
-        return "no resample changed it"
-    return f"the same in {math.floor(100 * unchanged)} % of resamples"
+        return "in all resamples"
+    return f"in {math.floor(100 * unchanged)} % of resamples"
 
 
 def rank(row: ModelRow, face: Typeface = PAGE) -> str:
@@ -107,7 +122,7 @@ def rank(row: ModelRow, face: Typeface = PAGE) -> str:
     low, high = row.shared_rank_low, row.shared_rank_high
     if low is None or high is None:
         return face.none
-    return f"{low}" if low == high else f"{low} to {high}, shared"
+    return f"{low}" if low == high else f"{low} to {high}"
 
 
 def rests_on(row: CategoryRow) -> str:
@@ -123,16 +138,13 @@ def _digits(low: float, high: float) -> int:
     return next(differ, MOST_DIGITS)
 
 
-def _on_all(show: Callable[[ModelRow, Typeface], str]) -> Callable[[ModelRow, Typeface], str]:
-    """Return a cell that says on how many benchmarks a figure is, where that is not all."""
+def _is_partial(row: ModelRow) -> bool:
+    return bool(row.without) and row.n_benchmarks > 0
 
-    def cell(row: ModelRow, face: Typeface) -> str:
-        every = row.n_benchmarks + len(row.without)
-        is_part = 0 < row.n_benchmarks < every
-        on = f", {row.n_benchmarks} of {counted(every, 'benchmark')}" if is_part else ""
-        return show(row, face) + on
 
-    return cell
+def _benchmarks(row: ModelRow, face: Typeface) -> str:
+    every = row.n_benchmarks + len(row.without)
+    return f"{whole(row.n_benchmarks, face)} of {whole(every, face)}"
 
 
 def _win_rate(row: ModelRow, face: Typeface) -> str:
@@ -145,7 +157,9 @@ def _macro_average(row: ModelRow, face: Typeface) -> str:
 
 
 def _scored(row: ModelRow, face: Typeface) -> str:
-    return f"{whole(row.n_responses, face)} of {whole(row.n_responses + row.n_missing, face)}"
+    every = whole(row.n_responses + row.n_missing, face)
+    rated = f", {whole(row.n_rated, face)} rated" if row.by == "corrected" else ""
+    return f"{whole(row.n_responses, face)} of {every}{rated}"
 
 
 def _by_instance(row: ModelRow, face: Typeface) -> str:
@@ -159,8 +173,9 @@ def _category(place: int) -> Callable[[CategoryLine, Typeface], str]:
 
 
 def _categories(names: Sequence[str]) -> TableSpec:
-    """Return the table of models and these categories."""
-    columns = (Column(name or NO_CATEGORY, _category(at)) for at, name in enumerate(names))
+    """Return the table of models and these categories, a word of each in a line of its heading."""
+    headings = ("\n".join((name or NO_CATEGORY).split()) for name in names)
+    columns = (Column(heading, _category(at)) for at, heading in enumerate(headings))
     return TableSpec("Means by category", "model", "Model", tuple(columns), named=str)
 
 
@@ -183,16 +198,20 @@ MODELS = TableSpec(
     "model",
     "Model",
     (
-        Column("Rank", lambda row, face: rank(row, face), ("shared_rank_low", "shared_rank_high")),
-        Column("Win rate, 95 %", _on_all(_win_rate), ("win_rate_low", "win_rate_high")),
-        Column("Macro-average, 95 %", _on_all(_macro_average), ("low", "high")),
+        Column("Rank", rank, ("shared_rank_low", "shared_rank_high")),
+        Column("Win rate, 95 %", _win_rate, ("win_rate", "win_rate_low", "win_rate_high")),
+        Column("Macro-average, 95 %", _macro_average, ("macro_average", "low", "high")),
         Column("By instance", _by_instance, ("win_rate_by_instance", "n_paired"), wide=True),
-        Column("Scored", _scored, ("n_responses", "n_missing")),
+        Column("Scored", _scored, ("n_responses", "n_missing", "n_rated")),
         number("SD over opponents", "win_rate_sd", wide=True),
         number("SD over benchmarks", "macro_average_sd", wide=True),
     ),
-    in_columns=frozenset([Code.NOT_DETECTED]),
+    in_columns=frozenset([Code.NOT_DETECTED, Code.RATED_BY_CLINICIANS]),
     named=str,
+)
+MODELS_ON_SOME = replace(
+    MODELS,
+    columns=(*MODELS.columns, Column("Benchmarks", _benchmarks, ("n_benchmarks", "without"))),
 )
 DETECTABLE = TableSpec(
     "Smallest difference between two models that a benchmark detects",
@@ -220,7 +239,7 @@ JURY_CALLS = TableSpec(
 )
 
 
-def model_costs(ways: Iterable[str]) -> TableSpec:
+def model_cost_spec(ways: Iterable[str]) -> TableSpec:
     """Return the table of what models cost beside how often they win, by these ways of scoring."""
     wins = (Column(f"Win rate {BY[way]}", _win_rate_by(way)) for way in ways)
     columns = (number("USD", "usd"), *wins)

@@ -73,11 +73,16 @@ class Looked:
             for row in rows
             if row.scorer == "jury"
         ]
-        try:
-            remember(engine, entries)
-        except NoStudy as error:
-            return f"not noted in the ledger of juries tried: {error}"
-        return ""
+        return noted_in_ledger(engine, entries)
+
+
+def noted_in_ledger(engine: Engine, entries: Sequence[Evaluated]) -> str:
+    """Note in the study which juries were looked at; return why that was not possible, or ""."""
+    try:
+        remember(engine, entries)
+    except NoStudy as error:
+        return f"not noted in the ledger of juries tried: {error}"
+    return ""
 
 
 def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "Known":
