@@ -20,9 +20,9 @@ from medjury.services.models import ModelsRequest
 
 @dataclass(frozen=True)
 class ModelsFigures:
-    """A comparison as the screen shows it; `models` has a table for each way of scoring.
+    """A comparison as the screen shows it; the rows are what charts are drawn from.
 
-    The rows are what charts are drawn from.
+    `models` has a table for each way of scoring, first the one that decides.
     """
 
     decision: Decision
@@ -63,10 +63,14 @@ def check(engine: Engine, request: ModelsRequest) -> bool:
 
 def compare(engine: Engine, request: ModelsRequest) -> ModelsFigures:
     """Return the comparison of a study whose blind is lifted."""
+    from calibration.models.decision import deciding_way
+
     result = models.compared(engine, models.prepared(engine, request))
+    first = deciding_way(result.rows)
+    ordered = sorted(result.rows, key=lambda row: row.by != first)
     return ModelsFigures(
         result.decision,
-        model_tables(result.rows),
+        model_tables(ordered, narrow=True),
         detectable_tables(result.detectable),
         result.rows,
         result.categories,

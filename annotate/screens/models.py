@@ -15,6 +15,7 @@ from calibration.decision import Kind
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on, without_width
 from calibration.tables.numbers import fixed, known, whole
+from calibration.tables.spec import Table
 from data import queries
 from data.person import Person
 
@@ -24,6 +25,10 @@ WAYS = {"clinicians": "clinicians", "jury": "jury", "corrected": "jury corrected
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
 SIMULATED = "Some raters of this study are simulated: nothing that rests on them is evidence."
+OF_RANKING = (
+    "{} of each model by each way of scoring. A line is the 95 % interval over instances; a point "
+    "without a line has none, or one without width."
+)
 CORRECTED = (
     "Corrected: the jury's means moved by what clinicians and jury differ by on responses that both "
     "scored. It is right where those are a random sample."
@@ -48,14 +53,23 @@ def show(engine: Engine, person: Person) -> None:
     st.html(tables.of_decision(found.decision))
     if standing.simulated and found.decision.kind is not Kind.SIMULATED:
         st.html(said(SIMULATED))
-    for table in found.models:
-        st.html(tables.of_table(table))
-    about = [MEANING, CORRECTED] if "corrected" in _ways(found.rows) else [MEANING]
-    st.html("".join(f'<p class="mj-caption">{tables.escaped(one)}</p>' for one in about))
+    first, *others = found.models
+    st.html(f'{tables.of_table(first)}<p class="mj-caption">{tables.escaped(MEANING)}</p>')
     _ranking(found.rows)
+    _others(others, found.rows)
     _by_category(found.categories)
     models_costs.show(engine, person, found, jury.panel)
     _detectable(found)
+
+
+def _others(shown: Sequence[Table], rows: Sequence[ModelRow]) -> None:
+    """Show the tables by the other ways of scoring."""
+    if not shown:
+        return
+    st.html(heading("By other scores"))
+    st.html("".join(map(tables.of_table, shown)))
+    if "corrected" in _ways(rows):
+        st.html(f'<p class="mj-caption">{tables.escaped(CORRECTED)}</p>')
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:
@@ -70,7 +84,8 @@ def _ranking(rows: Sequence[ModelRow]) -> None:
     drawn = [_drawn(row, kind) for row in rows]
     chart = charts.drawn("chart_models:chart_ranking", drawn, TITLES[kind])
     told = ", ".join(f"{one['model']} {fixed(one['value'], 2)} by {one['by']}" for one in drawn)
-    charts.show(chart, "models-ranked", MEANING, f"{kind.capitalize()}: {told}")
+    words = OF_RANKING.format(kind.capitalize())
+    charts.show(chart, "models-ranked", words, f"{kind.capitalize()}: {told}")
 
 
 def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
@@ -116,8 +131,8 @@ def _listed(row: CategoryRow) -> dict[str, str | float | None]:
     ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
     width = without_width(row.mean, (row.low, row.high), row.unchanged)
     named = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    more = {"responses": row.n, "rests": rests_on(row)}
-    return named | more | ({"same": width} if width else {})
+    more = {"same": width} if width else {}
+    return named | more | {"responses": row.n, "rests": rests_on(row)}
 
 
 def _detectable(found: ModelsFigures) -> None:

@@ -34,7 +34,7 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
         or resamples; else "inconclusive". The estimate is the difference to the next model, or
         to the first one that cannot be told apart.
     """
-    by = _by(rows)
+    by = deciding_way(rows)
     own = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
     left = [row.model for row in rows if row.by == by and row.rank is None]
     if len(own) < 2:
@@ -53,15 +53,17 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
     )
 
 
-def _by(rows: Sequence[ModelRow]) -> str:
-    """Return the way of scoring that decides."""
+def deciding_way(rows: Sequence[ModelRow]) -> str:
+    """Return the way of scoring by which `decide` decides."""
     clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
     as_many = _means(corrected) >= _means(clinical)
     if len(corrected) > 1 and as_many and not _doubt(corrected):
         return CORRECTED
-    if {row.by for row in rows} == {JURY}:
+    asked = {row.by for row in rows}
+    if asked == {JURY}:
         return JURY
-    return CLINICIANS if len(clinical) > 1 or len(corrected) < 2 else CORRECTED
+    by_clinicians = CLINICIANS in asked and (len(clinical) > 1 or len(corrected) < 2)
+    return CLINICIANS if by_clinicians else CORRECTED
 
 
 def _ranked(rows: Sequence[ModelRow], by: str) -> list[ModelRow]:

@@ -9,8 +9,9 @@ import typer
 from calibration.models.rows import CLINICIANS, WAYS
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
+from data.queries import simulated_raters
 from data.queries.models import model_names, recorded
-from jury.panel import read_panel
+from jury.panel import Panel, read_panel
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import (
     progress,
@@ -35,6 +36,8 @@ from medjury.services.models import ModelsRequest, ModelsResult, compared, lift,
 from medjury.services.record import steered
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from calibration.tables.spec import Table
 
 
@@ -73,15 +76,21 @@ def models(
     lift(engine, reason, who)
     with progress("resampling", 1.0) as at:
         result = compared(engine, task, at)
-    calls = recorded(engine, result.jury)
-    of_jury = jury_cost(calls, result.jury, seats, task.scores.simulated) if result.jury else None
-    of_models = model_costs(prices, result.rows)
+    spent = model_costs(prices, result.rows), _jury_cost(engine, result, seats)
     _print(result, who_sits, json_to)
-    _print_costs(of_models, of_jury, json_to)
+    _print_costs(*spent, json_to)
     say_unnoted(result.not_noted)
     for line in steered(engine):
         say(line, json_to)
-    write_json(_to_json(result, of_models, of_jury), json_to)
+    write_json(_to_json(result, *spent), json_to)
+
+
+def _jury_cost(engine: "Engine", result: ModelsResult, panel: Panel | None) -> JuryCost | None:
+    """Return what the jury's calls cost, None without a jury."""
+    if not result.jury:
+        return None
+    calls = recorded(engine, result.jury)
+    return jury_cost(calls, result.jury, panel, simulated_raters(engine))
 
 
 def _to_json(
