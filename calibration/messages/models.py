@@ -33,7 +33,7 @@ def _beyond_corrected(figures: Figures) -> str:
     way = "more" if figures["is_above"] else "less"
     said = (
         f"the jury alone gives it {way} than clinicians would, beyond both intervals (corrected "
-        "{corrected:z.2f}, {low:z.2f} to {high:z.2f}): do not rank it by the jury alone"
+        "{corrected:z.3f}, {low:z.3f} to {high:z.3f}): do not rank it by the jury alone"
     )
     return filled(said, figures)
 
