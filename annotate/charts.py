@@ -4,6 +4,7 @@ A chart is an Altair chart or, better here, its Vega-Lite specification from `dr
 imports Altair in this process makes every rater's page slower.
 """
 
+import html
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -65,7 +66,7 @@ def show(
         else:
             st.vega_lite_chart(None, shown, theme=None, width="content", alt=alt)
             picked = []
-        st.html(f'<p class="mj-caption">{tables.escaped(caption)}</p>{tables.style()}')
+        st.html(f'<p class="mj-caption">{html.escape(caption)}</p>{tables.style()}')
         with st.expander("Figures as a table, and files"):
             st.html(_as_table(listed, caption))
             _files(spec, name, listed)

@@ -13,7 +13,8 @@ import test_models_cli as study
 from small import Run
 from sqlalchemy import Engine
 
-from annotate.figures.models import CostsRequest, check, compare, costs
+from annotate.figures.models import check, compare, costs
+from annotate.figures.shown import CostsRequest
 from calibration.decision import Kind
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, NotAllowed, Unknown

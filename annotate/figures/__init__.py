@@ -1,1 +1,1 @@
-"""What the worker process computes for the screens: functions of an engine and a question."""
+"""What the worker process makes for the screens of figures: use cases asked, answers laid out."""

@@ -1,14 +1,11 @@
 """What the worker process computes for the Models screen: the comparison, and what it cost."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sqlalchemy import Engine
 
-from calibration.decision import Decision
-from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from calibration.tables.models import detectable_tables, jury_calls_table, model_tables
 from calibration.tables.spec import Table
 from data.queries import simulated_raters
@@ -16,43 +13,6 @@ from data.queries.models import model_names, recorded
 from jury.panel import read_panel
 from medjury.services import model_costs, models
 from medjury.services.models import ModelsRequest
-
-
-@dataclass(frozen=True)
-class ModelsFigures:
-    """A comparison as the screen shows it; the rows are what charts are drawn from.
-
-    `models` has a table for each way of scoring, first the one that decides.
-    """
-
-    decision: Decision
-    models: tuple[Table, ...]
-    detectable: tuple[Table, ...]
-    rows: tuple[ModelRow, ...]
-    categories: tuple[CategoryRow, ...]
-    detectable_rows: tuple[DetectableRow, ...]
-    jury: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CostsRequest:
-    """What costs are asked for: the reader's file, unread, and the jury with its panel, if it is one.
-
-    `kind` is "csv" or "toml"; `text` is empty without a file.
-    """
-
-    text: bytes = b""
-    kind: str = ""
-    jury: tuple[str, ...] = ()
-    panel: str | None = None
-
-
-@dataclass(frozen=True)
-class CostFigures:
-    """What each model cost, in US dollars, and a table of what the jury's calls cost."""
-
-    prices: Mapping[str, float]
-    jury: Table | None
 
 
 def check(engine: Engine, request: ModelsRequest) -> bool:

@@ -1,5 +1,6 @@
 """The models screen: whether one of them leads, by whose scores, and how sure that is."""
 
+import html
 from collections.abc import Sequence
 from concurrent.futures import Future
 from importlib.resources import files
@@ -8,7 +9,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.models import ModelsFigures
+from annotate.figures.shown import ModelsFigures
 from annotate.screens import frame, models_blind, models_controls, models_costs
 from annotate.screens.markup import heading, said
 from calibration.decision import Kind
@@ -54,7 +55,7 @@ def show(engine: Engine, person: Person) -> None:
     if standing.simulated and found.decision.kind is not Kind.SIMULATED:
         st.html(said(SIMULATED))
     first, *others = found.models
-    st.html(f'{tables.of_table(first)}<p class="mj-caption">{tables.escaped(MEANING)}</p>')
+    st.html(f'{tables.of_table(first)}<p class="mj-caption">{html.escape(MEANING)}</p>')
     _ranking(found.rows)
     _others(others, found.rows)
     _by_category(found.categories)
@@ -69,7 +70,7 @@ def _others(shown: Sequence[Table], rows: Sequence[ModelRow]) -> None:
     st.html(heading("By other scores"))
     st.html("".join(map(tables.of_table, shown)))
     if "corrected" in _ways(rows):
-        st.html(f'<p class="mj-caption">{tables.escaped(CORRECTED)}</p>')
+        st.html(f'<p class="mj-caption">{html.escape(CORRECTED)}</p>')
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:

@@ -7,7 +7,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.models import CostFigures, CostsRequest, ModelsFigures
+from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import frame
 from annotate.screens.markup import heading, said
 from calibration.tables.numbers import known

@@ -73,11 +73,11 @@ class TableSpec:
     ----------
     caption : what the table is, as a title
     about, first : the field that names a row, and the heading above the names
+    named : makes the name that is shown of it; `str` where it is no scorer's
     columns : the others, in order
     in_columns : codes of notes that are not told below the table: a column says the same
     tells : fields of which one must be known for the rows to make a table
     wanted, most : which rows it shows, and how many at the most
-    named : how a name is shown; as it is (`str`) where it is no scorer's
     """
 
     caption: str

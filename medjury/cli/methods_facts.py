@@ -12,7 +12,7 @@ from data.queries.export_methods import Facts, facts
 from data.queries.record import locked_since
 from data.queries.settings import settings
 from data.queries.study import BenchmarkView
-from medjury.cli.output import progress, say_unnoted
+from medjury.cli.output import progress
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of
@@ -93,9 +93,7 @@ def _rows(engine: Engine, scores: "Scores", jury: list[str], reps: int) -> list[
     body: Mapping[str, Any] = to_json(table, method="paper", reps=reps, seed=SEED)
     rows: list[dict[str, Any]] = body["rows"]
     if jury:
-        say_unnoted(
-            Looked(jury, len(jury), "", "paper", "").remember(engine, rows, [], scores.ratings)
-        )
+        Looked(jury, len(jury), "", "paper", "").remember(engine, rows, [], scores.ratings)
     return rows
 
 

@@ -20,7 +20,7 @@ from medjury.cli.output import (
     say_unnoted,
     show_decision,
     show_table,
-    width,
+    table_width,
 )
 from medjury.cli.places import check_json, write_json
 from medjury.cli.record import Reason, Who
@@ -157,8 +157,7 @@ def _show(tables: "Sequence[Table]", json_to: Path | None, *, notes: bool = True
 
 def _fits(tables: "Sequence[Table]", json_to: Path | None) -> bool:
     """Tell whether every one of some tables has room on the screen."""
-    widest = max(width(one.columns, group.rows) for one in tables for group in one.groups)
-    return widest <= room(json_to)
+    return max(map(table_width, tables)) <= room(json_to)
 
 
 def _print_costs(

@@ -12,7 +12,7 @@ from data.errors import BadInput
 from data.queries.periods import clinician_dates
 from data.queries.reports import report
 from medjury.cli.monitor_reports import jury_row
-from medjury.cli.output import progress, say_unnoted
+from medjury.cli.output import progress
 from medjury.services.ledger import Looked
 from medjury.services.scores import silent_jurors
 
@@ -181,4 +181,4 @@ def remember_jury(
         "n_responses": len(x),
     }
     looked = Looked(jury, wanted.min_jurors or len(jury), wanted.criterion or "", wanted.method, "")
-    say_unnoted(looked.remember(engine, [row], [], ratings))
+    looked.remember(engine, [row], [], ratings)

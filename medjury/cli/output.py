@@ -96,6 +96,11 @@ def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     return sum(longest) + GAP * (len(columns) - 1)
 
 
+def table_width(table: "Laid") -> int:
+    """Return how wide `show_table` would print a table if it had the room."""
+    return max(width(table.columns, group.rows) for group in table.groups)
+
+
 def counted(number: int, thing: str) -> str:
     """Return a number with its noun, in the plural where it is not 1."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

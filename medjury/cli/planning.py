@@ -13,7 +13,7 @@ from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
-from medjury.cli.output import progress, say_unnoted
+from medjury.cli.output import progress
 from medjury.cli.places import check_json, write_json
 from medjury.cli.planning_rows import EITHER, Expected, Piloted, Wanted, plan_rows, power_rows
 from medjury.cli.planning_words import print_plan, sentences, to_json
@@ -183,11 +183,7 @@ def piloted(context: typer.Context, source: Source, seed: int) -> Piloted:
         looked = Looked(jury, len(jury), "", "paper", "")
         icc = of_jury.icc if math.isfinite(of_jury.icc) else None
         row = {"benchmark": scope.name, "scorer": "jury", "icc": icc}
-        say_unnoted(
-            looked.remember(
-                engine, [row | {"n_responses": of_jury.n_responses}], (), scores.ratings
-            )
-        )
+        looked.remember(engine, [row | {"n_responses": of_jury.n_responses}], (), scores.ratings)
     timed, measured = _minutes(engine)
     told = tuple(steered(engine))
     return Piloted(

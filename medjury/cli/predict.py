@@ -13,7 +13,7 @@ from data.errors import BadFile, BadInput, Unknown
 from medjury.cli.agreement import Names
 from medjury.cli.export_cells import cells
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
-from medjury.cli.output import progress, say, say_unnoted
+from medjury.cli.output import progress, say
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.predict_table import print_predicted
 from medjury.cli.record import write_csv
@@ -102,9 +102,7 @@ def predicted(engine: Engine, asked: Asked, json_to: Path | None = None) -> "Pre
         found = predictions(scores, sitting, options, asked.level, at)
     needed = asked.min_jurors or len(jury)
     looked = Looked(jury, needed, asked.criterion or "", options.method, "")
-    say_unnoted(
-        looked.remember(engine, [_evaluated(row) for row in found.rows], [], everything.ratings)
-    )
+    looked.remember(engine, [_evaluated(row) for row in found.rows], [], everything.ratings)
     return found
 
 

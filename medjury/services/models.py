@@ -13,7 +13,7 @@ from data.queries.ledger import fingerprint
 from data.queries.models import authors, categories, lifted
 from data.queries.record import locked_since
 from data.store.record import unblind as lift_blind
-from medjury.services.ledger import Looked, noted_in_ledger
+from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
@@ -156,4 +156,4 @@ def _remembered(engine: Engine, task: ModelsTask, n_both: int) -> str:
     names = task.scores.benchmarks
     entry = looked.entry(COMBINED if len(names) > 1 else names[0])
     data = fingerprint(task.scores.ratings)
-    return noted_in_ledger(engine, [replace(entry, fingerprint=data, n_responses=n_both)])
+    return remembered(engine, [replace(entry, fingerprint=data, n_responses=n_both)])

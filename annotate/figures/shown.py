@@ -1,0 +1,114 @@
+"""What the screens of figures are handed: texts, tables and charts, light enough for the server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibration.decision import Decision
+from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.tables.spec import Table
+from calibration.values import AnalysisOptions
+
+Fact = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementQuestion:
+    """What the agreement screen asks: how to analyse, and a panel's families by juror."""
+
+    options: AnalysisOptions
+    families: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart as a Vega-Lite specification, with its words and the rows that it shows."""
+
+    name: str
+    benchmark: str
+    spec: Mapping[str, Any]
+    caption: str
+    alt: str
+    rows: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of a report: how to read it, its tables, its facts."""
+
+    number: str
+    title: str
+    lead: str
+    tables: Sequence[Table]
+    facts: Sequence[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The means of clinicians and jury on the responses of a benchmark that have both, in points."""
+
+    benchmark: str
+    responses: tuple[str, ...]
+    clinicians: tuple[float, ...]
+    jury: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What agreement is known first: the decision, the table, and its chart."""
+
+    decision: Decision
+    table: Table
+    charts: Sequence[Chart]
+    jury: tuple[str, ...]
+    simulated: tuple[str, ...]
+    told: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What stands behind the answer: points of the scale, sections, charts, pairs of means."""
+
+    points: str
+    hangs: str
+    tried: int
+    sections: Mapping[str, Section]
+    charts: Sequence[Chart]
+    pairs: Sequence[Pair]
+
+
+@dataclass(frozen=True)
+class ModelsFigures:
+    """A comparison as the screen shows it; the rows are what charts are drawn from.
+
+    `models` has a table for each way of scoring, first the one that decides.
+    """
+
+    decision: Decision
+    models: tuple[Table, ...]
+    detectable: tuple[Table, ...]
+    rows: tuple[ModelRow, ...]
+    categories: tuple[CategoryRow, ...]
+    detectable_rows: tuple[DetectableRow, ...]
+    jury: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CostsRequest:
+    """What costs are asked for: the reader's file, unread, and the jury with its panel, if it is one.
+
+    `kind` is "csv" or "toml"; `text` is empty without a file.
+    """
+
+    text: bytes = b""
+    kind: str = ""
+    jury: tuple[str, ...] = ()
+    panel: str | None = None
+
+
+@dataclass(frozen=True)
+class CostFigures:
+    """What each model cost, in US dollars, and a table of what the jury's calls cost."""
+
+    prices: Mapping[str, float]
+    jury: Table | None
