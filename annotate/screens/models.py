@@ -16,7 +16,6 @@ from calibration.decision import Kind
 from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on, without_width
 from calibration.tables.numbers import fixed, known, whole
-from calibration.tables.spec import Table
 from data import queries
 from data.person import Person
 
@@ -55,22 +54,14 @@ def show(engine: Engine, person: Person) -> None:
     if standing.simulated and found.decision.kind is not Kind.SIMULATED:
         st.html(said(SIMULATED))
     first, *others = found.models
-    st.html(f'{tables.of_table(first)}<p class="mj-caption">{html.escape(MEANING)}</p>')
+    meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(found.rows) else MEANING
+    st.html(f'{tables.of_table(first)}<p class="mj-caption">{html.escape(meaning)}</p>')
     _ranking(found.rows)
-    _others(others, found.rows)
+    if others:
+        st.html(heading("By other scores") + "".join(map(tables.of_table, others)))
     _by_category(found.categories)
     models_costs.show(engine, person, found, jury.panel)
     _detectable(found)
-
-
-def _others(shown: Sequence[Table], rows: Sequence[ModelRow]) -> None:
-    """Show the tables by the other ways of scoring."""
-    if not shown:
-        return
-    st.html(heading("By other scores"))
-    st.html("".join(map(tables.of_table, shown)))
-    if "corrected" in _ways(rows):
-        st.html(f'<p class="mj-caption">{html.escape(CORRECTED)}</p>')
 
 
 def _ways(rows: Sequence[ModelRow | CategoryRow]) -> list[str]:

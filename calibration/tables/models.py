@@ -23,9 +23,9 @@ BY = {
 MEANING = (
     "Rank: by win rate; a range of ranks is shared by models that cannot be told apart. "
     "Win rate: share of the other models beaten on a benchmark, a tie half a win. "
-    "By instance: the same on the instances that both models have. "
     "Macro-average: mean over benchmarks on 0 to 1. Intervals are over instances."
 )
+MEANING_BY_INSTANCE = "By instance: the win rate on the instances that both models have."
 MEANING_DETECTABLE = (
     "As in the paper: score / top of the scale. Exact: on the scale of the macro-average. Both: "
     "found with 80 % power."

@@ -116,6 +116,7 @@ def _print(result: ModelsResult, named: tuple[str, ...] | None, json_to: Path | 
     """Print the decision, by whose scores, and the tables."""
     from calibration.tables.models import (
         MEANING,
+        MEANING_BY_INSTANCE,
         MEANING_DETECTABLE,
         category_tables,
         detectable_tables,
@@ -128,9 +129,9 @@ def _print(result: ModelsResult, named: tuple[str, ...] | None, json_to: Path | 
     for line in _whose_scores(result, named):
         say(line, json_to)
     wide = model_tables(result.rows, TERMINAL)
-    narrow = model_tables(result.rows, TERMINAL, narrow=True)
-    _show([*(wide if _fits(wide, json_to) else narrow)], json_to)
-    say(MEANING, json_to)
+    fits = max(map(table_width, wide)) <= room(json_to)
+    _show(wide if fits else model_tables(result.rows, TERMINAL, narrow=True), json_to)
+    say(f"{MEANING} {MEANING_BY_INSTANCE}" if fits else MEANING, json_to)
     say("", json_to)
     _show(category_tables(result.categories, TERMINAL), json_to, notes=False)
     _show(detectable := detectable_tables(result.detectable, TERMINAL), json_to)
@@ -153,11 +154,6 @@ def _show(tables: "Sequence[Table]", json_to: Path | None, *, notes: bool = True
     for table in tables:
         show_table(table, json_to, notes=notes)
         say("", json_to)
-
-
-def _fits(tables: "Sequence[Table]", json_to: Path | None) -> bool:
-    """Tell whether every one of some tables has room on the screen."""
-    return max(map(table_width, tables)) <= room(json_to)
 
 
 def _print_costs(
