@@ -29,6 +29,13 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "first_better": "The first jury, {0}, agrees better with the clinicians than {1}.",
         "second_better": "The second jury, {1}, agrees better with the clinicians than {0}.",
     },
+    "models": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "The models cannot be compared yet.",
+        "too_few": "Too few data to say whether any model leads.",
+        "inconclusive": "No model is shown to lead.",
+        "told_apart": "{0} leads: its scores are higher than those of every other model compared.",
+    },
 }
 
 
