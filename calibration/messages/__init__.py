@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibration.codes import NoteCode
-from calibration.messages import agreement, jurors, sections
+from calibration.messages import agreement, jurors, planning, predicting, sections
 from calibration.messages.form import Message, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors)
+PARTS = (agreement, sections, jurors, planning, predicting)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }
@@ -39,6 +39,12 @@ def reason(note: Note) -> str:
 def general(note: Note) -> str:
     """Return a note without the numbers of one row, as it is told of several rows at once."""
     return GENERAL.get(note.code) or words(note)
+
+
+def sentence(note: Note) -> str:
+    """Return one note as a sentence that stands by itself."""
+    text = words(note)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def told(notes: Iterable[Note]) -> str:

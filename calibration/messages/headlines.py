@@ -14,6 +14,20 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "non_inferior": "The jury agrees with the clinicians as well as a clinician does.",
         "inferior": "The jury agrees with the clinicians less well than a clinician does.",
     },
+    "predictions": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "Not known whether the jury's predictions may be used.",
+        "too_few": "Too few data to say whether the jury's predictions may be used.",
+        "inconclusive": "Not shown that the jury's predictions may be used.",
+        "usable": (
+            "The jury's predictions may be used, if the responses that clinicians rated are a random "
+            "sample."
+        ),
+        "usable_combined": (
+            "The jury's predictions may be used for all benchmarks combined, but not for each of them, "
+            "if the responses that clinicians rated are a random sample."
+        ),
+    },
 }
 
 

@@ -30,6 +30,12 @@ def say(text: str, json_to: Path | None = None) -> None:
         console.print(text)
 
 
+def say_unnoted(why: str) -> None:
+    """Say to stderr why a jury that was looked at is not noted in the ledger, if it is not."""
+    if why:
+        print(f"medjury: {why}", file=sys.stderr)
+
+
 def show(
     title: str,
     columns: Sequence[str],
