@@ -15,9 +15,7 @@ from data.queries.ledger import fingerprint
 from data.store.reports import freeze
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from medjury.cli.agreement import Asked
+    from medjury.services.calibrate import Calibration
 
 FIGURES = ("method", "k", "reps", "seed", "rows", "references")
 OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
@@ -35,34 +33,29 @@ def named(frozen: bool, name: str) -> str | None:
 
 
 def freeze_calibration(
-    engine: Engine,
-    asked: "Asked",
-    body: Mapping[str, Any],
-    jury: Sequence[str],
-    ratings: "pd.DataFrame",
+    engine: Engine, found: "Calibration", called: str | None, body: Mapping[str, Any]
 ) -> Iterator[str]:
     """Freeze a calibration as a report where that is asked for; yield a line that says so.
 
     Parameters
     ----------
-    asked
-        Its `frozen` is what the user calls the report, None where none is wanted.
+    found
+        The calibration; the report holds the fingerprint of every rating that counted.
+    called
+        What the user calls the report, None where none is wanted.
     body
         As `calibrate --json` has it; its details are left out.
-    jury
-        Handles of the jurors, as they sat.
-    ratings
-        Every rating that counted; the report holds their fingerprint.
     """
-    if asked.frozen is None:
+    if called is None:
         return
+    options = found.question.options
     kept = {key: body[key] for key in FIGURES if key in body}
-    kept |= _told(engine, asked.frozen, jury) | {
-        "options": {name: getattr(asked, name) for name in OPTIONS}
+    kept |= _told(engine, called, found.jury) | {
+        "options": {name: getattr(options, name) for name in OPTIONS}
     }
-    number = freeze(engine, fingerprint(ratings), kept)
-    called = f" ({asked.frozen})" if asked.frozen else ""
-    yield f"frozen as report {number}{called}: `medjury monitor` shows it and what comes after it"
+    number = freeze(engine, fingerprint(found.ratings), kept)
+    named = f" ({called})" if called else ""
+    yield f"frozen as report {number}{named}: `medjury monitor` shows it and what comes after it"
 
 
 def _told(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from medjury.cli.monitor_metrics import openmetrics, write_openmetrics
 from medjury.cli.monitor_parts import Wanted
 from medjury.cli.monitor_study import monitored
 from medjury.cli.monitor_words import print_monitored
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
-from medjury.cli.scores import named_jurors
 
 FALLEN = 1
 Method = Literal["paper", "published"]

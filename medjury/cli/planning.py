@@ -9,10 +9,9 @@ import typer
 from calibration.planning.rows import PlanOptions
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import progress, say, say_unnoted, show_table
 from medjury.cli.places import check_json, write_json
-from medjury.cli.scores import named_jurors
 
 if TYPE_CHECKING:
     from medjury.services.planning import Plan

@@ -9,7 +9,7 @@ import typer
 from calibration.values import AnalysisOptions
 from data.errors import BadFile, BadInput
 from medjury.cli.export_cells import cells
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import (
     progress,
     room,
@@ -21,7 +21,6 @@ from medjury.cli.output import (
 )
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.record import write_csv
-from medjury.cli.scores import named_jurors
 
 if TYPE_CHECKING:
     import pandas as pd
