@@ -113,7 +113,7 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engi
 BAD = [
     (["--level", "90"], "--level 90: give a share between 0 and 1"),
     (["--seed", "-1"], "--seed"),
-    (["--benchmark", "nothing"], "this study has letters, visits"),
+    (["--benchmark", "nothing"], "no benchmark nothing: it has letters, visits"),
     (["--jurors", "nobody"], "no ratings by a juror nobody"),
     (["--criterion", "style"], "no rubric has the criterion style"),
     (["--min-jurors", "3"], "the jury has 2 jurors"),

@@ -17,7 +17,7 @@ from medjury.cli.output import (
     say_unnoted,
     show_decision,
     show_table,
-    width,
+    table_width,
 )
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.record import write_csv
@@ -25,7 +25,6 @@ from medjury.cli.record import write_csv
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.tables.spec import Table
     from medjury.services.predicting import Predictions
 
 CsvNew = Annotated[
@@ -80,9 +79,7 @@ def predict(
         found = predicted(engine, PredictQuestion(options, level), at)
     _show(found, json_to)
     if csv_to is not None:
-        columns, rows = csv_of(found.responses)
-        written = write_csv(csv_to, columns, rows)
-        say(f"{csv_to}: {written} responses", json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(found.responses))} responses", json_to)
     write_json(to_json(found), json_to)
 
 
@@ -121,7 +118,7 @@ def _show(found: "Predictions", json_to: Path | None) -> None:
     show_decision(found.decision, json_to)
     _say_who(found, json_to)
     means = means_table(found.rows, level)
-    if _width(means) > room(json_to):
+    if table_width(means) > room(json_to):
         means = means_table(found.rows, level, narrow=True)
     single, validation = single_table(found.rows, level), validation_table(found.rows)
     for table in (means, single, validation):
@@ -129,10 +126,6 @@ def _show(found: "Predictions", json_to: Path | None) -> None:
         show_table(table, json_to, notes=table is validation)
     for line in ("", *ABOUT, *found.told):
         say(line, json_to)
-
-
-def _width(table: "Table") -> int:
-    return width(table.columns, [row for group in table.groups for row in group.rows])
 
 
 def _say_who(found: "Predictions", json_to: Path | None) -> None:

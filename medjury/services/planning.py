@@ -3,13 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy import Engine
+from threadpoolctl import threadpool_limits
 
-from calibration.messages import sentence, words
+from calibration.messages import reason, sentence, words
 from calibration.plain import plain
+from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
+from calibration.planning.plan import assumed, plan_rows, power_rows
+from calibration.planning.protocol import protocol
 from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.scope import AgreementRow, Asked, Scope
+from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scores import Scores
 from calibration.values import AnalysisOptions, Note
 from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
@@ -17,10 +24,6 @@ from data.schema import State
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
-
-if TYPE_CHECKING:
-    from calibration.scope import Scope
-    from calibration.scores import Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,6 @@ class Plan:
 
 def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     """Return a plan from an assumed ICC; no study is needed."""
-    from calibration.planning.plan import assumed, plan_rows, power_rows
-    from calibration.planning.protocol import protocol
-
     rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
     power = power_rows(rows, options)
     sentences = protocol(rows, power, options)
@@ -86,9 +86,6 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     BadInput
         If the study has no such benchmark, or one without agreement to plan from.
     """
-    from calibration.planning.plan import plan_rows, power_rows
-    from calibration.planning.protocol import protocol
-
     pilot, unnoted = piloted(engine, analysis)
     if options.minutes is None:
         options = replace(options, minutes=pilot.minutes)
@@ -100,10 +97,6 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
 
 def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
     """Return what the study's ratings say, and why its jury is not in the ledger, or ""."""
-    from threadpoolctl import threadpool_limits
-
-    from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
-
     scores = scores_of(engine)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
@@ -137,21 +130,15 @@ def to_json(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _remember(engine: Engine, pilot: Pilot, scores: "Scores") -> str:
-    from calibration.scope import AgreementRow
-
+def _remember(engine: Engine, pilot: Pilot, scores: Scores) -> str:
     looked = Looked(pilot.jurors, len(pilot.jurors), "", "paper", "")
     jury = pilot.jury
     row = AgreementRow(pilot.benchmark, "jury", icc=jury.icc, n_responses=jury.n_responses)
     return looked.remember(engine, [row], (), scores.ratings)
 
 
-def _scope(scores: "Scores", jury: Sequence[str], analysis: AnalysisOptions) -> "Scope":
+def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Scope:
     """Return one benchmark of the study, or by default all of it."""
-    from calibration.messages import reason
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting, scopes, why_undefined_scope
-
     asked = Asked(reps=analysis.reps, seed=analysis.seed)
     found = {one.name: one for one in scopes(scores, Sitting(jury or None), asked)}
     benchmark = analysis.benchmark

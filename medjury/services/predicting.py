@@ -2,23 +2,27 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 from sqlalchemy import Engine
+from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.decision import to_json as decision_to_json
+from calibration.predicting.decision import decide
+from calibration.predicting.predicted import predictions
+from calibration.predicting.row import PredictedRow
+from calibration.predicting.row import to_json as row_to_json
+from calibration.scope import AgreementRow
+from calibration.scopes import Sitting, checked
+from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
+from medjury.services.calibrate import asked_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from calibration.predicting.row import PredictedRow
-    from calibration.scores import Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,8 @@ class Predictions:
     """
 
     question: PredictQuestion
-    rows: "Sequence[PredictedRow]"
-    responses: "pd.DataFrame"
+    rows: Sequence[PredictedRow]
+    responses: pd.DataFrame
     decision: Decision
     jury: tuple[str, ...]
     silent: tuple[str, ...]
@@ -70,20 +74,11 @@ def predict(
     Unknown
         If the study has no such juror, benchmark or criterion.
     """
-    from threadpoolctl import threadpool_limits
-
-    from calibration.predicting.decision import decide
-    from calibration.predicting.predicted import predictions
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting, checked
-
-    options = question.options
-    everything = scores_of(engine)
+    options, everything = question.options, scores_of(engine)
     silent = silent_jurors(engine, everything)
     jury = _jury(everything, options.jurors, silent)
     scores = _seated(everything, jury, options.benchmark)
-    sitting = Sitting(jury, options.min_jurors)
-    asked = Asked(options.method, options.criterion, options.reps, options.seed, options.min_shared)
+    sitting, asked = Sitting(jury, options.min_jurors), asked_of(options)
     checked(scores, sitting, asked)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         found = predictions(scores, sitting, asked, question.level, tick)
@@ -101,8 +96,6 @@ def predict(
 
 def to_json(found: Predictions) -> dict[str, Any]:
     """Return the predictions as `predict --json` has them."""
-    from calibration.predicting.row import to_json as row_to_json
-
     return {
         "level": found.question.level,
         "seed": found.question.options.seed,
@@ -112,7 +105,7 @@ def to_json(found: Predictions) -> dict[str, Any]:
     }
 
 
-def _jury(scores: "Scores", jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:
+def _jury(scores: Scores, jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:
     """Return the jury; refuse a juror whom the study does not know."""
     jury = jurors or all_jurors(scores)
     if not jury:
@@ -127,30 +120,19 @@ def _jury(scores: "Scores", jurors: Sequence[str] | None, silent: Sequence[str])
     return list(dict.fromkeys(jury))
 
 
-def _seated(scores: "Scores", jury: list[str], benchmark: str | None) -> "Scores":
+def _seated(scores: Scores, jury: Sequence[str], benchmark: str | None) -> Scores:
     """Return the scores of one benchmark, or all; who sits on the jury has a seat in each."""
-    scores = replace(scores, silent=frozenset(jury) - set(scores.raters("juror")))
-    if benchmark is None:
-        return scores
-    if benchmark not in scores.benchmarks:
-        raise Unknown(f"--benchmark {benchmark}: this study has {', '.join(scores.benchmarks)}")
-    own = [
-        table[table["benchmark"] == benchmark].reset_index(drop=True)
-        for table in (scores.ratings, scores.responses)
-    ]
-    return replace(scores, ratings=own[0], responses=own[1], silent=frozenset(jury))
+    return replace(scores.of(benchmark) if benchmark else scores, silent=frozenset(jury))
 
 
 def _remember(
     engine: Engine,
     options: AnalysisOptions,
-    rows: "Sequence[PredictedRow]",
+    rows: Sequence[PredictedRow],
     jury: Sequence[str],
-    scores: "Scores",
+    scores: Scores,
 ) -> str:
     """Note in the ledger what the agreement table would; return why not, or ""."""
-    from calibration.scope import AgreementRow
-
     needed = options.min_jurors or len(jury)
     looked = Looked(jury, needed, options.criterion or "", options.method, "")
     evaluated = [
