@@ -10,8 +10,10 @@ from small import Run
 from sqlmodel import Session, select
 
 from calibration.codes import NoteCode
+from calibration.messages import sentence
 from calibration.planning.pilot import Reliability, Variation
 from calibration.planning.plan import plan_rows, power_rows
+from calibration.planning.protocol import protocol
 from calibration.planning.rows import Pilot, PlanOptions, PlanRow
 from calibration.values import note
 from data.card import Reply
@@ -206,6 +208,15 @@ def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
     assert [row.n is None for row in rows] == [False, True, False, True]
     assert rows[1].told(NoteCode.PLANNED_BELOW_ZERO) == note(NoteCode.PLANNED_BELOW_ZERO, icc=-0.2)
     assert rows[1].icc_single == -0.2
+
+
+def test_a_pilots_absurd_interval_is_said_in_words_and_kept_as_numbers() -> None:
+    found, options = pilot_of(0.4, 0.6, -1563.9), PlanOptions()
+    sentences = protocol(plan_rows(list(found.expected(2)), options), [], options, found)
+    (own, jury) = [one for one in sentences if one.code is NoteCode.PILOT_ICC]
+    assert (own["low"], jury["low"]) == (-1563.9, -1563.9)
+    assert "0.60, 95 % interval too wide to tell over 40 instances" in sentence(jury)
+    assert "1563" not in sentence(own)
 
 
 def ratings(n: int = 24) -> str:
