@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from calibration.report.parts import parts
 from report_study import rated
 from small import Run
 
-from annotate import charts, drawing
-from calibration.report.parts import parts
+from annotate import charts
 from data.rubric import read_rubric
 
 
@@ -32,7 +32,7 @@ def test_a_page_is_made_of_them(run: Run, tmp_path: Path) -> None:
     rated(run, tmp_path)
     told = run("calibrate", "--pairs", "--details", "--reps", "20", "--json", "-")[1]
     found = parts(json.loads(told))
-    shown = drawing.make("calibration.report.parts:parts", json.loads(told))
+    shown = charts.drawn("parts:parts", json.loads(told))
     assert [one["number"] for one in shown["sections"]] == [one.number for one in found.sections]
     assert charts.plotted(shown["charts"][0]["chart"])
     assert found.verdicts[0].benchmark == "visits"

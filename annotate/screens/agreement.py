@@ -59,7 +59,7 @@ class Later:
     """What stands behind the answer: asked for when a view needs it, waited for there."""
 
     def __init__(self, engine: Engine, person: Person, question: AgreementQuestion) -> None:
-        self.coming = worker.ask(person, engine, THEN, question)
+        self.coming = worker.ask(person, engine, THEN, question, "details")
 
     def found(self) -> Behind | None:
         """Return it, waiting for it; None where it was refused, and why."""

@@ -28,7 +28,7 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         st.session_state[MADE] = question
     if st.session_state.get(MADE) != question:
         return
-    coming = ask(person, engine, "annotate.figures.agreement:reports", question)
+    coming = ask(person, engine, "annotate.figures.agreement:reports", question, "details")
     texts = frame.computed(coming, "The report is being written")
     if texts is None:
         return
