@@ -15,11 +15,11 @@ from calibration.messages import told
 from calibration.mixed import clinicians_mixed_model
 from calibration.planning.pilot import (
     PairedReadings,
-    Variation,
     clinicians_reliability,
     jury_reliability,
     variations,
 )
+from calibration.planning.rows import Variation
 from calibration.resample import prepare
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes

@@ -11,10 +11,9 @@ from sqlmodel import Session, select
 
 from calibration.codes import NoteCode
 from calibration.messages import sentence
-from calibration.planning.pilot import Reliability, Variation
-from calibration.planning.plan import plan_rows, power_rows
+from calibration.planning.plan import expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
-from calibration.planning.rows import Pilot, PlanOptions, PlanRow
+from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, Variation
 from calibration.values import note
 from data.card import Reply
 from data.database import open_study
@@ -175,7 +174,7 @@ def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
 
 def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> None:
     found, wanted = pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=160, difference=0.28)
-    rows = plan_rows(list(found.expected(2)), wanted)
+    rows = plan_rows(list(expected_of(found, 2)), wanted)
     (shown,) = power_rows(rows, wanted, found)
     assert shown.sd == pytest.approx(0.1)
     assert shown.mde == pytest.approx(0.28)
@@ -184,7 +183,7 @@ def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> N
 
 
 def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
-    rows = plan_rows(list(pilot_of(0.4, 0.6, 0.2).expected(2)), PlanOptions())
+    rows = plan_rows(list(expected_of(pilot_of(0.4, 0.6, 0.2), 2)), PlanOptions())
     assert [(row.scorer, row.basis) for row in rows] == [
         ("clinicians", "pilot"),
         ("clinicians", "low end"),
@@ -197,14 +196,14 @@ def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
 
 def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
     found = pilot_of(float("nan"), float("nan"), float("nan"))
-    rows = plan_rows(list(found.expected(2)), PlanOptions())
+    rows = plan_rows(list(expected_of(found, 2)), PlanOptions())
     assert [row.n for row in rows] == [None] * 4
     assert ALIKE in rows[0].notes
     assert power_rows(rows, PlanOptions(), found) == []
 
 
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
-    rows: list[PlanRow] = plan_rows(list(pilot_of(0.4, 0.6, -0.2).expected(3)), PlanOptions())
+    rows: list[PlanRow] = plan_rows(list(expected_of(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
     assert [row.n is None for row in rows] == [False, True, False, True]
     assert rows[1].told(NoteCode.PLANNED_BELOW_ZERO) == note(NoteCode.PLANNED_BELOW_ZERO, icc=-0.2)
     assert rows[1].icc_single == -0.2
@@ -212,7 +211,7 @@ def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
 
 def test_a_pilots_absurd_interval_is_said_in_words_and_kept_as_numbers() -> None:
     found, options = pilot_of(0.4, 0.6, -1563.9), PlanOptions()
-    sentences = protocol(plan_rows(list(found.expected(2)), options), [], options, found)
+    sentences = protocol(plan_rows(list(expected_of(found, 2)), options), [], options, found)
     (own, jury) = [one for one in sentences if one.code is NoteCode.PILOT_ICC]
     assert (own["low"], jury["low"]) == (-1563.9, -1563.9)
     assert "0.60, 95 % interval too wide to tell over 40 instances" in sentence(jury)

@@ -20,54 +20,15 @@ from calibration.differences import compared
 from calibration.f_interval import UNDEFINED
 from calibration.grid import Grid
 from calibration.like_for_like import held_replicates, like_for_like
+from calibration.planning.rows import Reliability, Variation
 from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, Note, note, noted
 
 NORMAL = 3.92  # standard errors between the ends of a 95 % interval
 HEAVY = 1.25  # a standard deviation so much above what its interval tells is of rare extremes
 FEW_COMPOSITES = 5  # a z over fewer composites says little
-
-
-@dataclass(frozen=True)
-class Reliability(Noted):
-    """An ICC in the pilot, with its percentile 95 % interval over instances.
-
-    `scorer` is "clinicians": `icc` is then ICC(C,1), of single clinicians; or "jury": ICC(C,2)
-    of the jury and the clinicians' mean. NaN where undefined, with the reason in `notes`.
-    """
-
-    scorer: str
-    icc: float = NAN
-    low: float = NAN
-    high: float = NAN
-    n_responses: int = 0
-    n_instances: int = 0
-
-
-@dataclass(frozen=True)
-class Variation(Noted):
-    """How much the jury's ICC minus another's varies from study to study of the pilot's size.
-
-    `b` is what the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for
-    a held-out clinician before the same others. `sd` is of the bootstrap over `n_instances`
-    with their `n_responses`; where rare extremes make it more than 1.25 times that of a normal
-    curve with the same 95 % interval, it is the latter, for a larger study has no such extremes.
-    """
-
-    b: str
-    sd: float = NAN
-    n_responses: int = 0
-    n_instances: int = 0
-
-    def at(self, n: int) -> float:
-        """Return the standard deviation expected with n responses: it falls as 1 / sqrt(n).
-
-        For as many responses an instance as in the pilot. With fewer it is smaller, where
-        responses to one instance are alike: to read it for them errs to more responses.
-        """
-        return float(self.sd * np.sqrt(self.n_responses / n)) if self.n_responses else NAN
 
 
 def clinicians_reliability(scope: Scope) -> Reliability:

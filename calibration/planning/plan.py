@@ -9,9 +9,18 @@ from calibration.codes import NoteCode as Code
 from calibration.differences import DETECTABLE
 from calibration.f_interval import spearman_brown
 from calibration.planning.assurance import exact_n, f_width, zou_n
-from calibration.planning.pilot import Variation
 from calibration.planning.power import CRITICAL, DRAWS, Contest, detectable, power, responses_for
-from calibration.planning.rows import EITHER, Expected, Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import (
+    EITHER,
+    JURY,
+    Basis,
+    Expected,
+    Pilot,
+    PlanOptions,
+    PlanRow,
+    PowerRow,
+    Variation,
+)
 from calibration.planning.sample_size import Aim, bonett_n, corrected, single_of
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, note, noted
@@ -30,13 +39,24 @@ def assumed(icc: float | None, single: float | None, per_response: int) -> Itera
     """
     of = 2 if single is None else 1
     single = single_of(icc or 0.0) if single is None else single
-    whom = [("jury", 2)] if per_response == 1 else [("clinicians", per_response), ("jury", 2)]
+    whom = [(JURY, 2)] if per_response == 1 else [("clinicians", per_response), (JURY, 2)]
     whom = [(EITHER, 2)] if per_response == 2 else whom
     for scorer, columns in whom:
         expected = Expected(scorer, "assumed", single, columns, of)
         yield expected
         if single > PAPER:
             yield replace(expected, basis="paper obtained", single=PAPER)
+
+
+def expected_of(pilot: Pilot, per_response: int) -> Iterator[Expected]:
+    """Yield the ICCs of a pilot's clinicians and jury, each as found and at its lower limit."""
+    own, jury = pilot.clinicians, pilot.jury
+    ends: tuple[Basis, ...] = ("pilot", "low end")
+    if per_response > 1:
+        for basis, icc in zip(ends, (own.icc, own.low), strict=True):
+            yield Expected("clinicians", basis, icc, per_response, notes=own.notes)
+    for basis, icc in zip(ends, (jury.icc, jury.low), strict=True):
+        yield Expected(JURY, basis, single_of(icc), notes=jury.notes)
 
 
 def plan_rows(expected: Sequence[Expected], options: PlanOptions) -> list[PlanRow]:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from calibration.codes import NoteCode as Code
-from calibration.planning.pilot import Reliability
-from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow, Reliability
 from calibration.values import Note, note, noted, simulated_in
 
 

@@ -1,13 +1,10 @@
 """What a plan is asked for, and its rows: responses for an interval, and the power they have."""
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from calibration.values import NAN, Note, Noted
-
-if TYPE_CHECKING:
-    from calibration.planning.pilot import Reliability, Variation
 
 JURY = "jury"
 EITHER = "clinicians or jury"  # with two clinicians a response both are two columns
@@ -55,6 +52,46 @@ class Expected(Noted):
 
 
 @dataclass(frozen=True)
+class Reliability(Noted):
+    """An ICC in the pilot, with its percentile 95 % interval over instances.
+
+    `scorer` is "clinicians": `icc` is then ICC(C,1), of single clinicians; or "jury": ICC(C,2)
+    of the jury and the clinicians' mean. NaN where undefined, with the reason in `notes`.
+    """
+
+    scorer: str
+    icc: float = NAN
+    low: float = NAN
+    high: float = NAN
+    n_responses: int = 0
+    n_instances: int = 0
+
+
+@dataclass(frozen=True)
+class Variation(Noted):
+    """How much the jury's ICC minus another's varies from study to study of the pilot's size.
+
+    `b` is what the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for
+    a held-out clinician before the same others. `sd` is of the bootstrap over `n_instances`
+    with their `n_responses`; where rare extremes make it more than 1.25 times that of a normal
+    curve with the same 95 % interval, it is the latter, for a larger study has no such extremes.
+    """
+
+    b: str
+    sd: float = NAN
+    n_responses: int = 0
+    n_instances: int = 0
+
+    def at(self, n: int) -> float:
+        """Return the standard deviation expected with n responses: it falls as 1 / sqrt(n).
+
+        For as many responses an instance as in the pilot. With fewer it is smaller, where
+        responses to one instance are alike: to read it for them errs to more responses.
+        """
+        return self.sd * math.sqrt(self.n_responses / n) if self.n_responses else NAN
+
+
+@dataclass(frozen=True)
 class Pilot:
     """What a study's own ratings say; `minutes` is the median of `timed` finished readings.
 
@@ -63,24 +100,12 @@ class Pilot:
 
     benchmark: str
     jurors: tuple[str, ...]
-    clinicians: "Reliability"
-    jury: "Reliability"
-    varied: tuple["Variation", ...]
+    clinicians: Reliability
+    jury: Reliability
+    varied: tuple[Variation, ...]
     minutes: float | None
     timed: int
     told: tuple[str, ...]
-
-    def expected(self, per_response: int) -> Iterator[Expected]:
-        """Yield the ICCs of clinicians and jury, each as found and at its lower limit."""
-        from calibration.planning.sample_size import single_of
-
-        own, jury = self.clinicians, self.jury
-        ends: tuple[Basis, ...] = ("pilot", "low end")
-        if per_response > 1:
-            for basis, icc in zip(ends, (own.icc, own.low), strict=True):
-                yield Expected("clinicians", basis, icc, per_response, notes=own.notes)
-        for basis, icc in zip(ends, (jury.icc, jury.low), strict=True):
-            yield Expected(JURY, basis, single_of(icc), notes=jury.notes)
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from calibration.predicting.row import PredictedRow
 from calibration.tables.numbers import TERMINAL, Typeface, fixed, icc_interval, interval
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
+from calibration.values import Noted
 
 
 def means_table(
-    rows: Sequence[PredictedRow], level: float, face: Typeface = TERMINAL, *, narrow: bool = False
+    rows: Sequence[Noted], level: float, face: Typeface = TERMINAL, *, narrow: bool = False
 ) -> Table:
     """Return the means over all responses; where it is narrow, an interval below its mean."""
     between = "\n{}" if narrow else " ({})"
@@ -30,7 +30,7 @@ def means_table(
     return laid_out(spec, rows, face)
 
 
-def single_table(rows: Sequence[PredictedRow], level: float, face: Typeface = TERMINAL) -> Table:
+def single_table(rows: Sequence[Noted], level: float, face: Typeface = TERMINAL) -> Table:
     """Return how single responses are predicted, and how often that held."""
     spec = TableSpec(
         f"Single responses ({_share(level)})",
@@ -48,7 +48,7 @@ def single_table(rows: Sequence[PredictedRow], level: float, face: Typeface = TE
     return laid_out(spec, rows, face)
 
 
-def validation_table(rows: Sequence[PredictedRow], face: Typeface = TERMINAL) -> Table:
+def validation_table(rows: Sequence[Noted], face: Typeface = TERMINAL) -> Table:
     """Return how well the jury agrees with the clinicians, with the notes on all figures."""
     return laid_out(VALIDATION, rows, face)
 

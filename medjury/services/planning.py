@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
-from calibration.planning.plan import assumed, plan_rows, power_rows
+from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
 from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow
 from calibration.scope import AgreementRow, Asked, Scope
@@ -89,7 +89,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     pilot, unnoted = piloted(engine, analysis)
     if options.minutes is None:
         options = replace(options, minutes=pilot.minutes)
-    rows = plan_rows([*pilot.expected(options.per_response)], options)
+    rows = plan_rows([*expected_of(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
     sentences = protocol(rows, power, options, pilot)
     return Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
