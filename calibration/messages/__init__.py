@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibration.codes import NoteCode
-from calibration.messages import agreement, sections, jurors, decisions, juries, models
+from calibration.messages import agreement, sections, jurors, decisions, juries, models, planning, predicting
 from calibration.messages.form import Message, Words, filled
-
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }
@@ -35,6 +34,12 @@ def reason(note: Note) -> str:
 def general(note: Note) -> str:
     """Return a note as a table tells it: of several rows at once, below what their names say."""
     return _filled(GENERAL[note.code], note) if note.code in GENERAL else words(note)
+
+
+def sentence(note: Note) -> str:
+    """Return one note as a sentence that stands by itself."""
+    text = words(note)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def told(notes: Iterable[Note]) -> str:

@@ -36,6 +36,20 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "inconclusive": "No model is shown to lead.",
         "told_apart": "{0} leads: its scores are higher than those of every other model compared.",
     },
+    "predictions": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "Not known whether the jury's predictions may be used.",
+        "too_few": "Too few data to say whether the jury's predictions may be used.",
+        "inconclusive": "Not shown that the jury's predictions may be used.",
+        "usable": (
+            "The jury's predictions may be used, if the responses that clinicians rated are a random "
+            "sample."
+        ),
+        "usable_combined": (
+            "The jury's predictions may be used for all benchmarks combined, but not for each of them, "
+            "if the responses that clinicians rated are a random sample."
+        ),
+    },
 }
 
 

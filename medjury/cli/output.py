@@ -35,7 +35,7 @@ def say(text: str, json_to: Path | None = None) -> None:
 def say_unnoted(why: str) -> None:
     """Tell why a jury that was looked at is not noted in the ledger, if there is a reason."""
     if why:
-        print(f"medjury: not noted in the ledger of juries tried: {why}", file=sys.stderr)
+        print(f"medjury: {why}", file=sys.stderr)
 
 
 def show(
