@@ -295,6 +295,9 @@ class NoteCode(StrEnum):
     DO_TAKE_AS_EQUAL = "do_take_as_equal"
     DO_RATE_MORE_OF_EACH = "do_rate_more_of_each"
 
+    DO_COMPARE_AGAIN = "do_compare_again"
+    DO_RATE_EACH_BENCHMARK = "do_rate_each_benchmark"
+
     # Monitoring
 
     # Planning: what a pilot says

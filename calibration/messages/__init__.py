@@ -7,8 +7,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibration.codes import NoteCode
-from calibration.messages import agreement, sections, jurors, decisions, juries, models, planning, predicting
+from calibration.messages import (
+    agreement,
+    decisions,
+    juries,
+    jurors,
+    models,
+    planning,
+    predicting,
+    sections,
+)
 from calibration.messages.form import Message, Words, filled
+from calibration.values import Note
+
+# Why a figure is undefined: told after "undefined: " where it is a note of its own.
+PARTS = (agreement, sections, jurors, decisions, juries, models, planning, predicting)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }

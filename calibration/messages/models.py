@@ -159,18 +159,15 @@ MESSAGES: Mapping[Code, Message] = {
     Code.DO_RATE_TWO_MODELS: (
         "let clinicians rate responses of at least two models to the same benchmark"
     ),
-    Code.DO_RATE_FOR_REAL: (
-        "bring in responses of your own, clinicians to rate them and real jurors"
-    ),
     Code.DO_COMPARE_WITH_CLINICIANS: (
         "compare by the clinicians' ratings, or by the jury corrected with them"
     ),
     Code.DO_SCORE_SAME_BENCHMARKS: "have all models scored on the same benchmarks",
-    Code.DO_RATE_INSTANCES: (
+    Code.DO_RATE_EACH_BENCHMARK: (
         "let clinicians rate responses to at least {least} instances of each benchmark; one has "
         "{instances}"
     ),
-    Code.DO_MORE_RESAMPLES: "compare again with 2,000 resamples",
+    Code.DO_COMPARE_AGAIN: "compare again with 2,000 resamples",
     Code.DO_RATE_A_SAMPLE: "let clinicians rate a random sample of each model's responses",
     Code.DO_SEE_BENCHMARKS: (
         "look at the benchmarks one by one: each model is better on some of them"

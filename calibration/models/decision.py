@@ -189,7 +189,7 @@ def _basis(own: Sequence[ModelRow]) -> Note:
 def _next(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Note | None:
     """Return the next useful action."""
     if kind is Kind.SIMULATED:
-        return note(Code.DO_RATE_FOR_REAL)
+        return note(Code.DO_REAL_RATERS)
     if own[0].by == JURY:
         return note(Code.DO_COMPARE_WITH_CLINICIANS)
     if kind is Kind.TOLD_APART:
@@ -205,9 +205,9 @@ def _next(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Note | None:
 
 def _more_data(gap: Gap) -> Note:
     if gap.instances < FEW_INSTANCES:
-        return note(Code.DO_RATE_INSTANCES, least=FEW_INSTANCES, instances=gap.instances)
+        return note(Code.DO_RATE_EACH_BENCHMARK, least=FEW_INSTANCES, instances=gap.instances)
     if gap.resamples + gap.lost < LEAST_RESAMPLES:
-        return note(Code.DO_MORE_RESAMPLES)
+        return note(Code.DO_COMPARE_AGAIN)
     return note(Code.DO_SCORE_SAME_BENCHMARKS)
 
 
