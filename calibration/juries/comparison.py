@@ -7,6 +7,7 @@ from math import ceil, isfinite
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.differences import LEVEL, DifferenceRow
+from calibration.messages.form import listed
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, Noted, note, noted
 
@@ -45,7 +46,7 @@ def compared_juries(
         reasons=noted(*_reasons(kind, row, first, second)),
         basis=(_basis(row, first, second),),
         next=_next(kind, row, (first, second), reps),
-        names=(", ".join(first), ", ".join(second)),
+        names=(listed(first), listed(second)),
     )
 
 
@@ -178,7 +179,7 @@ def compared_rows(
     juries = ((first, row.icc_a), (second, row.icc_b))
     return [
         *(
-            ComparedRow(", ".join(jurors), icc, row.n_responses, notes=made_up)
+            ComparedRow(listed(jurors), icc, row.n_responses, notes=made_up)
             for jurors, icc in juries
         ),
         ComparedRow(
