@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, Kind
 from calibration.differences import DifferenceRow
-from calibration.juries.comparison import compared_juries
-from calibration.tables.juries import COMPARISON, compared_rows
+from calibration.juries.comparison import compared_juries, compared_rows
+from calibration.tables.juries import COMPARISON
 from calibration.tables.numbers import TERMINAL
 from calibration.tables.spec import laid_out
 from calibration.values import note

@@ -162,8 +162,8 @@ def test_a_jurors_name_is_shown_whole_and_decides_nothing():
     forged = "x; simulated raters: nobody {0}"
     named = replace(row("a", 0.6), jurors=(forged,))
     found = recommendation(ranked((named, 0.6, 1), honest=0.6))
-    assert (found.kind, found.headline) == (Kind.RECOMMENDED, f"Recommended jury: {forged}.")
-    assert found.sentences[0].startswith(f"ICC(C,2) of {forged} with the clinicians: 0.600")
+    assert (found.kind, found.headline) == (Kind.RECOMMENDED, f'Recommended jury: "{forged}".')
+    assert found.sentences[0].startswith(f'ICC(C,2) of "{forged}" with the clinicians: 0.600')
 
 
 @settings(max_examples=60, deadline=None)

@@ -13,7 +13,7 @@ from annotate import tables
 from calibration.decision import Decision
 from calibration.messages import words
 from calibration.plain import plain, plain_row
-from calibration.tables.juries import COMPARISON, LEGEND, RANKING, compared_rows
+from calibration.tables.juries import COMPARISON, RANKING, legend
 from calibration.tables.spec import Table, laid_out
 from medjury.services.juries import (
     ComparisonQuestion,
@@ -79,7 +79,7 @@ def ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
         laid_out(
             RANKING, found.front, caption="No cheaper jury agrees as well, the cheapest first"
         ),
-        notes=(*LEGEND, *left_out, *map(words, ranked.notes), *ranked.told),
+        notes=(*legend(found.front), *left_out, *map(words, ranked.notes), *ranked.told),
         first=[_of_first(row) for row in rows[:FIRST] if row.rank],
         costs=[
             _of_cost(row) | {"made_up": bool(ranked.made_up)}
@@ -93,6 +93,8 @@ def ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
 
 def comparison(engine: Engine, question: ComparisonQuestion) -> ShownComparison:
     """Return two juries side by side, laid out."""
+    from calibration.juries.comparison import compared_rows
+
     compared = compare_juries(engine, question)
     rows = compared_rows(compared.row, question.first, question.second)
     return ShownComparison(compared.decision, laid_out(COMPARISON, rows), compared.told)

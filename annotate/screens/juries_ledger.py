@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 
 from annotate import tables
 from annotate.screens import frame
+from calibration.messages.form import listed
 from calibration.report.ways import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.spec import laid_out
@@ -46,7 +47,7 @@ def show(engine: Engine, person: Person) -> None:
 
 def _row(entry: LedgerEntry) -> TriedRow:
     return TriedRow(
-        jury=", ".join(entry.jurors) + (" (simulated)" if entry.simulated else ""),
+        jury=listed(entry.jurors) + (" (simulated)" if entry.simulated else ""),
         benchmark=entry.benchmark,
         criterion=entry.criterion or "composite",
         method=entry.method,

@@ -1,13 +1,15 @@
 """Two juries: which of them agrees better with the clinicians, where that is shown."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil, isfinite
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.differences import LEVEL, DifferenceRow
+from calibration.messages.form import listed
 from calibration.remarks import FEW_INSTANCES
-from calibration.values import Note, note, noted
+from calibration.values import NAN, Note, Noted, note, noted
 
 MOST_LOST = 0.01  # share of resamples without a difference above which its interval decides nothing
 MOST_TIMES = 50  # a study that would have to grow more than this is no advice
@@ -44,7 +46,7 @@ def compared_juries(
         reasons=noted(*_reasons(kind, row, first, second)),
         basis=(_basis(row, first, second),),
         next=_next(kind, row, (first, second), reps),
-        names=(", ".join(first), ", ".join(second)),
+        names=(listed(first), listed(second)),
     )
 
 
@@ -153,3 +155,42 @@ def _to_decide(row: DifferenceRow, reps: int) -> Note:
         return note(Code.DO_CHEAPER_JURY)
     responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
     return note(Code.DO_MORE_RESPONSES, responses=responses)
+
+
+@dataclass(frozen=True)
+class ComparedRow(Noted):
+    """A jury with its ICC, or the difference of two with what belongs to it."""
+
+    jury: str
+    icc: float
+    n_responses: int
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    p_holm: float = NAN
+    n_tried: int | None = None
+
+
+def compared_rows(
+    row: DifferenceRow, first: Sequence[str], second: Sequence[str]
+) -> list[ComparedRow]:
+    """Return two juries with their ICCs on the responses that both have, then the difference."""
+    made_up = tuple(one for one in row.notes if one.code is Code.SIMULATED)
+    juries = ((first, row.icc_a), (second, row.icc_b))
+    return [
+        *(
+            ComparedRow(listed(jurors), icc, row.n_responses, notes=made_up)
+            for jurors, icc in juries
+        ),
+        ComparedRow(
+            "Difference",
+            row.difference,
+            row.n_responses,
+            row.low,
+            row.high,
+            row.p,
+            row.p_holm,
+            row.n_tried,
+            notes=row.notes,
+        ),
+    ]

@@ -14,6 +14,7 @@ from calibration.juries.pareto import on_front
 from calibration.juries.resampled import Found
 from calibration.juries.sets import Pool, Sizes
 from calibration.juries.weighted import WeightedPool
+from calibration.messages.form import listed
 from calibration.scope import Scope
 from calibration.scores import Array
 from calibration.values import NAN, Note, Noted, note, noted
@@ -78,7 +79,7 @@ class JuryRow(Noted):
     @property
     def name(self) -> str:
         """Return its jurors as a reader sees them."""
-        return ", ".join(self.jurors)
+        return listed(self.jurors)
 
 
 @dataclass(frozen=True)

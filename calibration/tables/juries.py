@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibration.codes import NoteCode as Code
 from calibration.tables.numbers import Typeface, fixed
@@ -15,10 +15,7 @@ from calibration.tables.spec import (
     probability,
     text,
 )
-from calibration.values import NAN, Noted
-
-if TYPE_CHECKING:
-    from calibration.differences import DifferenceRow
+from calibration.values import Noted
 
 LEGEND = (
     "Expected: ICC on new responses for whichever jury is at this rank, or the best of its size.",
@@ -26,6 +23,11 @@ LEGEND = (
     "US dollars: what its jurors cost a response together.",
     "Best value: no cheaper jury agrees as well.",
 )
+
+
+def legend(front: Sequence[object]) -> tuple[str, ...]:
+    """Return how to read a ranking; of best value only where some jury has one."""
+    return LEGEND if front else LEGEND[:-1]
 
 
 def _usd(row: Any, face: Typeface) -> str:
@@ -85,45 +87,6 @@ LEDGER = TableSpec(
     ),
     named=str,
 )
-
-
-@dataclass(frozen=True)
-class ComparedRow(Noted):
-    """A jury with its ICC, or the difference of two with what belongs to it."""
-
-    jury: str
-    icc: float
-    n_responses: int
-    low: float = NAN
-    high: float = NAN
-    p: float = NAN
-    p_holm: float = NAN
-    n_tried: int | None = None
-
-
-def compared_rows(
-    row: "DifferenceRow", first: Sequence[str], second: Sequence[str]
-) -> list[ComparedRow]:
-    """Return two juries with their ICCs on the responses that both have, then the difference."""
-    made_up = tuple(one for one in row.notes if one.code is Code.SIMULATED)
-    juries = ((first, row.icc_a), (second, row.icc_b))
-    return [
-        *(
-            ComparedRow(", ".join(jurors), icc, row.n_responses, notes=made_up)
-            for jurors, icc in juries
-        ),
-        ComparedRow(
-            "Difference",
-            row.difference,
-            row.n_responses,
-            row.low,
-            row.high,
-            row.p,
-            row.p_holm,
-            row.n_tried,
-            notes=row.notes,
-        ),
-    ]
 
 
 @dataclass(frozen=True)

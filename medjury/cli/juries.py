@@ -100,7 +100,8 @@ def print_comparison(
     engine: "Engine", question: "ComparisonQuestion", json_to: Path | None, on: str | None
 ) -> None:
     """Compare two juries, print which agrees better and the table, and write JSON where asked."""
-    from calibration.tables.juries import COMPARISON, compared_rows
+    from calibration.juries.comparison import compared_rows
+    from calibration.tables.juries import COMPARISON
     from calibration.tables.numbers import TERMINAL
     from calibration.tables.spec import laid_out
     from medjury.services.juries import compare_juries
@@ -167,7 +168,7 @@ def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
 def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
     """Print the best jury of each size, the first of all, the best for their cost, and the notes."""
     from calibration.messages import words
-    from calibration.tables.juries import LEGEND, RANKING
+    from calibration.tables.juries import RANKING, legend
 
     ranking, top = ranked.ranking, ranked.question.top
     pooled = "weighted mean" if ranked.question.pool == "weighted" else ranked.question.pool
@@ -184,7 +185,7 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
         if rows:
             say("", json_to)
             show_fitted(RANKING, rows, f"{ranked.benchmark}: {about} {how}", json_to)
-    for line in (*LEGEND, *map(words, ranked.notes)):
+    for line in (*legend(front), *map(words, ranked.notes)):
         say(f"  {line}", json_to)
 
 
