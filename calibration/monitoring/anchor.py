@@ -8,22 +8,25 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import Resampling, percentile_interval, replicates
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
 from calibration.monitoring.case_mix import z_icc
-from calibration.scope import NAN, Scope
+from calibration.monitoring.scored_again import APART
+from calibration.scope import Scope
 from calibration.scores import Array, Integers
 from calibration.test_retest import icc_one
+from calibration.values import NAN, Note, Noted, note, noted
 
 LEAST_INSTANCES = 2
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class AnchorRow:
+class AnchorRow(Noted):
     """A scorer's first and latest composites of the same responses.
 
     Attributes
@@ -56,7 +59,6 @@ class AnchorRow:
     change: float
     change_low: float
     change_high: float
-    note: str
 
 
 def anchor_rows(scope: Scope, jurors: Sequence[str], found: pd.DataFrame) -> list[AnchorRow]:
@@ -152,7 +154,7 @@ def _row(scope: Scope, scorer: str, members: Sequence[str], own: pd.DataFrame) -
         change=float(iccs[1] - iccs[0]),
         change_low=change.low,
         change_high=change.high,
-        note=notes.joined(_notes(scope, members, pair, clinical)),
+        notes=noted(*_notes(scope, members, pair, clinical)),
     )
 
 
@@ -179,12 +181,14 @@ def _with_clinicians(scope: Scope, own: pd.DataFrame) -> tuple[int, Array, Inter
     return len(clusters), both(np.ones((1, m)))[0], percentile_interval(drawn[:, 1] - drawn[:, 0])
 
 
-def _notes(scope: Scope, members: Sequence[str], pair: Array, clinical: int) -> Iterator[str]:
+def _notes(
+    scope: Scope, members: Sequence[str], pair: Array, clinical: int
+) -> Iterator[Note | None]:
     if not len(pair):
-        yield "no anchor: no response scored again at least 7 days later"
+        yield note(Code.NO_ANCHOR, days=APART.days)
         return
     if np.ptp(pair[:, 1] - pair[:, 0]) == 0 and pair[0, 0] != pair[0, 1]:
-        yield "every score moved by the same: there is no spread to test it by"
+        yield note(Code.SAME_MOVE)
     if clinical < LEAST_RESPONSES:
-        yield f"{clinical} of these responses rated by clinicians: no ICC"
-    yield notes.simulated(scope.simulated & set(members))
+        yield note(Code.FEW_ANCHORS_RATED, responses=clinical)
+    yield remarks.simulated(scope.simulated & set(members))

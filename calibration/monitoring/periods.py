@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Columns, Panel, column_icc, columns, unscaled, why_undefined
 from calibration.bootstrap import (
     LEAST_CLUSTERS,
@@ -16,12 +16,14 @@ from calibration.bootstrap import (
     percentile_interval,
     replicates,
 )
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED
 from calibration.monitoring.calendar import Every, Period, periods
 from calibration.monitoring.fisher import fisher_z, jackknife_se
 from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, Noted, note, noted
 
 LEAST_INSTANCES = 20  # with fewer, an ICC says next to nothing and its interval is too narrow
 
@@ -55,7 +57,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class PeriodRow:
+class PeriodRow(Noted):
     """A jury's agreement with the clinicians in one period.
 
     Attributes
@@ -91,7 +93,6 @@ class PeriodRow:
     n_missing: int
     jury_first: date | None
     jury_last: date | None
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +207,12 @@ def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Perio
         n_missing=int((period.rows & ~jury.present(grid)).sum()),
         jury_first=min((one.first for one in scored), default=None),
         jury_last=max((one.last for one in scored), default=None),
-        note=notes.joined(
-            [
-                *_notes(period, asking, instances, int(period.rows.sum()), len(x)),
-                reason,
-                _flat(scope, (*clinicians, *jury.members)),
-                notes.undefined_resamples(drawn),
-                notes.simulated(scope.simulated & {*jury.members, *clinicians}),
-            ]
+        notes=noted(
+            *_notes(period, asking, instances, int(period.rows.sum()), len(x)),
+            reason,
+            _flat(scope, (*clinicians, *jury.members)),
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & {*jury.members, *clinicians}),
         ),
     )
 
@@ -230,8 +229,10 @@ def _drawn(scope: Scope, statistic: PeriodIcc) -> Array:
     return replicates(statistic, how, scope.tick)
 
 
-def _flat(scope: Scope, raters: Sequence[str]) -> str:
-    return notes.no_variance(unscaled(scope.grid, raters)) if scope.asked.method == "paper" else ""
+def _flat(scope: Scope, raters: Sequence[str]) -> Note | None:
+    if scope.asked.method != "paper":
+        return None
+    return remarks.no_variance(unscaled(scope.grid, raters))
 
 
 def _names(scope: Scope, rows: Flags) -> list[str]:
@@ -240,11 +241,11 @@ def _names(scope: Scope, rows: Flags) -> list[str]:
 
 def _notes(
     period: Period, asking: Asking, instances: int, analysed: int, scored: int
-) -> Iterator[str]:
-    yield f"scored {scored} of {analysed}"
+) -> Iterator[Note]:
+    yield note(Code.SCORED_OF, scored=scored, analysed=analysed)
     if period.joined > 1:
-        yield f"{period.joined} {asking.every}s joined: fewer than {asking.least} instances apart"
+        yield note(Code.JOINED, periods=period.joined, every=asking.every, least=asking.least)
     if instances < asking.least:
-        yield f"too few: {notes.counted(instances, 'instance')}, and {asking.least} are needed"
+        yield note(Code.FEW_OF_PERIOD, instances=instances, least=asking.least)
     if period.end > asking.today:
-        yield "not over: ratings may still be added"
+        yield note(Code.NOT_OVER)

@@ -1,26 +1,19 @@
 """`medjury calibrate --freeze`: keep a calibration as it is, to monitor against later."""
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sqlalchemy import Engine
 
-from data.queries import benchmarks
-from data.queries.attempts import juror_profiles
-from data.queries.ledger import fingerprint
-from data.store.reports import freeze
+from calibration.values import AnalysisOptions
+from medjury.services.frozen_reports import FreezeQuestion, keep_report
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from medjury.cli.agreement import Asked
 
-FIGURES = ("method", "k", "reps", "seed", "rows", "references")
-OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
 Freeze = Annotated[
     bool, typer.Option("--freeze", help="Keep this calibration in the study, for `monitor`.")
 ]
@@ -43,49 +36,18 @@ def freeze_calibration(
 ) -> Iterator[str]:
     """Freeze a calibration as a report where that is asked for; yield a line that says so.
 
-    Parameters
-    ----------
-    asked
-        Its `frozen` is what the user calls the report, None where none is wanted.
-    body
-        As `calibrate --json` has it; its details are left out.
-    jury
-        Handles of the jurors, as they sat.
-    ratings
-        Every rating that counted; the report holds their fingerprint.
+    `asked.frozen` is what the user calls the report, None where none is wanted; the others are as
+    in `keep_report`.
     """
     if asked.frozen is None:
         return
-    kept = {key: body[key] for key in FIGURES if key in body}
-    kept |= _told(engine, asked.frozen, jury) | {
-        "options": {name: getattr(asked, name) for name in OPTIONS}
-    }
-    number = freeze(engine, fingerprint(ratings), kept)
+    options = AnalysisOptions(
+        benchmark=asked.benchmark,
+        criterion=asked.criterion,
+        references="sound" if asked.references == "sound" else "all",
+        min_shared=asked.min_shared,
+        min_jurors=asked.min_jurors,
+    )
+    number = keep_report(engine, FreezeQuestion(options, asked.frozen), body, jury, ratings)
     called = f" ({asked.frozen})" if asked.frozen else ""
     yield f"frozen as report {number}{called}: `medjury monitor` shows it and what comes after it"
-
-
-def _told(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:
-    """Return what a report holds beside the figures: on what, by whom and with what."""
-    profiles = juror_profiles(engine, jury)
-    return {
-        "name": name,
-        "version": version("medjury"),
-        "jury": sorted(jury),
-        "jurors": {
-            one: {"profile": dict(profile), "sha256": _sha256(profile)}
-            for one, profile in sorted(profiles.items())
-        },
-        "rubrics": {
-            one.name: {
-                "name": one.rubric.name,
-                "version": one.rubric.version,
-                "sha256": one.rubric.sha256,
-            }
-            for one in benchmarks(engine)
-        },
-    }
-
-
-def _sha256(profile: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest()

@@ -3,19 +3,25 @@
 import math
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from medjury.cli.monitor_metrics import openmetrics, write_openmetrics
-from medjury.cli.monitor_parts import Wanted
-from medjury.cli.monitor_study import monitored
-from medjury.cli.monitor_words import print_monitored
 from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.output import progress, room, say, show_decision, show_table
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
 from medjury.cli.scores import named_jurors
+from medjury.services.monitoring import FLOOR, LEAST_INSTANCES, Monitored, MonitoringQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from calibration.tables.spec import Table
 
 FALLEN = 1
+WIDE = 100  # characters: what has fewer gets tables without their wide columns
+NO_REPORT = "no report frozen yet: `medjury calibrate --freeze` keeps one to compare with"
 Method = Literal["paper", "published"]
 Every = Literal["week", "month", "quarter"]
 Metrics = Annotated[
@@ -32,13 +38,18 @@ Metrics = Annotated[
 def monitor(
     context: typer.Context,
     min_icc: Annotated[
-        float, typer.Option(help="Below this agreement has fallen.", callback=finite)
-    ] = 0.4,
+        float, typer.Option(help="The floor: the least ICC that is wanted.", callback=finite)
+    ] = FLOOR,
     every: Annotated[Every, typer.Option(help="Calendar period.")] = "month",
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Show and watch only from this day on.")
     ] = None,
-    least: Annotated[int, typer.Option(min=3, help="Instances a period needs.")] = 20,
+    least: Annotated[
+        int,
+        typer.Option(
+            "--min-instances", "--least", min=3, help="Smallest number of instances in a period."
+        ),
+    ] = LEAST_INSTANCES,
     baseline: Annotated[
         int | None, typer.Option(min=1, help="First periods that make the target; 3.")
     ] = None,
@@ -63,32 +74,82 @@ def monitor(
     db: Db = None,
 ) -> None:
     """Follow how far the jury agrees with clinicians; exit 1 when it has fallen."""
+    from calibration.values import AnalysisOptions
+    from medjury.services.monitoring import monitor as monitored
+
     _check(min_icc, target, (baseline, baseline_report, target))
-    wanted = Wanted(
-        jurors=named_jurors(panel, jurors),
-        panel=panel,
+    names = named_jurors(panel, jurors)
+    options = AnalysisOptions(
+        jurors=tuple(names) if names else None,
+        min_jurors=min_jurors,
         benchmark=benchmark,
         criterion=criterion,
         method=method,
-        min_jurors=min_jurors,
-        every=every,
-        since=_day(since),
-        least=least,
-        min_icc=min_icc,
         reps=reps,
         seed=seed,
+    )
+    question = MonitoringQuestion(
+        today=datetime.now(UTC).date(),
+        options=options,
+        panel=panel,
+        every=every,
+        least=least,
+        since=_day(since),
+        floor=min_icc,
         baseline=baseline,
         baseline_report=baseline_report,
         target=target,
     )
-    found = monitored(study_of(context, db), wanted, datetime.now(UTC).date())
-    taken = STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to
-    print_monitored(found, taken)
+    engine = study_of(context, db)
+    with progress("resampling", 1.0) as at:
+        found = monitored(engine, question, at)
+    show_monitored(found, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
     if metrics_to is not None:
         write_openmetrics(openmetrics(found), metrics_to)
     write_json(found.to_json(), json_to)
-    if found.fallen or not found.judged:
+    if found.judged.has_fallen:
         raise typer.Exit(FALLEN)
+
+
+def show_monitored(found: Monitored, to: Path | None = None) -> None:
+    """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
+    show_decision(found.judged.decision, to)
+    say(f"jury: {', '.join(found.judged.jury)}", to)
+    for table in _tables(found, narrow=room(to) < WIDE):
+        show_table(table, to)
+    for line in _lines(found):
+        say(line, to)
+
+
+def _tables(found: Monitored, *, narrow: bool) -> "Iterator[Table]":
+    from calibration.tables.monitoring import ANCHOR, REPORTS, mix_table, periods_table
+    from calibration.tables.numbers import TERMINAL
+    from calibration.tables.spec import laid_out
+
+    judged, causes = found.judged, found.causes
+    rows = judged.periods, judged.watched.rows, judged.remarks
+    yield periods_table(*rows, title=judged.title, face=TERMINAL, narrow=narrow)
+    if causes.anchor:
+        yield laid_out(ANCHOR, causes.anchor, TERMINAL, narrow=narrow)
+    if causes.has_mix and causes.mix:
+        yield mix_table(causes.mix, TERMINAL)
+    if found.reports:
+        yield laid_out(REPORTS, found.reports, TERMINAL, narrow=narrow)
+
+
+def _lines(found: Monitored) -> "Iterator[str]":
+    from calibration.messages import words
+
+    judged, causes = found.judged, found.causes
+    if causes.mix and not causes.has_mix:
+        yield f"case mix: {'; '.join(map(words, causes.mix.notes))}"
+    if causes.mix or causes.anchor:
+        yield from causes.drift.said
+    yield from (words(one) for row in causes.jurors for one in row.notes)
+    if not found.reports:
+        yield NO_REPORT
+    if judged.unnoted:
+        yield judged.unnoted
 
 
 def _check(min_icc: float, target: float | None, targets: tuple[float | None, ...]) -> None:

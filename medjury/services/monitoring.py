@@ -1,0 +1,445 @@
+"""A jury's agreement with clinicians over time: whether it has fallen, and what speaks for why."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind, to_json
+from calibration.messages import told, words
+from calibration.plain import plain
+from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from data.errors import BadInput
+from data.queries.attempts import juror_profiles
+from data.queries.periods import clinician_dates, juror_ratings
+from data.queries.reports import report, reports
+from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
+from medjury.services.juror_ends import JurorEnd, juror_ends
+from medjury.services.ledger import Looked
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.monitoring.anchor import AnchorRow
+    from calibration.monitoring.calendar import Every
+    from calibration.monitoring.case_mix import CaseMix
+    from calibration.monitoring.drift import Drift
+    from calibration.monitoring.periods import Asking, PeriodRow
+    from calibration.monitoring.watch import Normal, Watched
+    from calibration.scope import Scope
+    from calibration.scores import Flags, Scores
+
+FLOOR = 0.4
+LEAST_INSTANCES = 20
+WHOLE = "composite"  # where no criterion is named
+WEEK = timedelta(days=7)
+Tick = Callable[[float], None]
+"""Told the share of the work done, from above 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringQuestion:
+    """What is asked of agreement over time.
+
+    Attributes
+    ----------
+    today : whose period is not over
+    options : of the analysis; its min_shared and references are not used
+    panel : a panel of the user's, which may know when its jurors' models end
+    every, least : the calendar period, and the instances it needs
+    since : periods before this day are left out
+    floor : the least ICC that is wanted
+    baseline, baseline_report, target : what is normal: the first so many periods, a frozen
+        report, or a known ICC; at most one is given, and none is the first 3 periods
+    """
+
+    today: date
+    options: AnalysisOptions = field(default_factory=AnalysisOptions)
+    panel: str | None = None
+    every: "Every" = "month"
+    least: int = LEAST_INSTANCES
+    since: date | None = None
+    floor: float = FLOOR
+    baseline: int | None = None
+    baseline_report: int | None = None
+    target: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Whether agreement has fallen, and the periods that say so.
+
+    Attributes
+    ----------
+    benchmark : or "combined"
+    simulated : who of the jury and the clinicians is no real rater
+    mix : the judged period against the baseline or the first; None where it is that one
+    remarks : on all periods together
+    unnoted : why the ledger was not told of the jury, or ""
+    """
+
+    question: MonitoringQuestion
+    benchmark: str
+    jury: tuple[str, ...]
+    simulated: tuple[str, ...]
+    periods: tuple["PeriodRow", ...]
+    watched: "Watched"
+    mix: "CaseMix | None"
+    decision: Decision
+    remarks: tuple[Note, ...]
+    unnoted: str = ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a figure to judge by: an alarm, or the ICC of the judged period."""
+        return self.watched.alarm is not None or math.isfinite(self.watched.judged.icc)
+
+    @property
+    def title(self) -> str:
+        """Return what its table of periods is called."""
+        asked = self.question
+        return f"{self.benchmark}: agreement by {asked.every}, method {asked.options.method}"
+
+    @property
+    def has_fallen(self) -> bool:
+        """Whether the decision says that agreement has fallen."""
+        return self.decision.kind is Kind.FALLEN
+
+
+@dataclass(frozen=True, eq=False)
+class Causes:
+    """What a change may come from, and when the jurors' models end."""
+
+    anchor: tuple["AnchorRow", ...]
+    mix: "CaseMix | None"
+    drift: "Drift"
+    jurors: tuple[JurorEnd, ...]
+
+    @property
+    def has_mix(self) -> bool:
+        """Whether there is a case mix whose figures are defined."""
+        return self.mix is not None and math.isfinite(self.mix.mean_now)
+
+
+@dataclass(frozen=True, eq=False)
+class Monitored:
+    """All that `medjury monitor` finds."""
+
+    judged: Judged
+    causes: Causes
+    reports: tuple[ReportRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `monitor --json` has it; what is undefined is None."""
+        judged, causes, watched = self.judged, self.causes, self.judged.watched
+        asked, none = judged.question, noted(watched.reason)
+        why = [one for one in judged.decision.reasons if one.code is not Code.SIMULATED]
+        return {
+            "decision": to_json(judged.decision),
+            "benchmark": judged.benchmark,
+            "scorer": "jury",
+            "jury": list(judged.jury),
+            "simulated": list(judged.simulated),
+            "method": asked.options.method,
+            "every": asked.every,
+            "since": plain(asked.since),
+            "least": asked.least,
+            "threshold": asked.floor,
+            "fallen": judged.has_fallen,
+            "judged": judged.is_judged,
+            "reason": words(why[0]),
+            "newest": watched.judged.period,
+            "alarm": watched.alarm.period if watched.alarm else None,
+            "target": {
+                "icc": plain(watched.target_icc),
+                "low": plain(watched.target_low),
+                "high": plain(watched.target_high),
+                "source": watched.source,
+                "note": told(none),
+                "notes": plain(none),
+            },
+            "drift": {
+                "drift": causes.drift.drift,
+                "anchored": causes.drift.anchored,
+                "said": list(causes.drift.said),
+                "notes": plain(causes.drift.notes),
+            },
+            "reports": [one.to_json() for one in self.reports],
+            "periods": plain(judged.periods),
+            "cusum": plain(watched.rows),
+            "anchor": plain(causes.anchor),
+            "case_mix": plain(causes.mix or Noted(notes=(note(Code.MIX_OF_ONE),))),
+            "jurors": plain(causes.jurors),
+        }
+
+
+def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
+    """Compute everything, and note in the ledger that the jury was held against the clinicians.
+
+    Raises
+    ------
+    BadInput
+        If there is no jury, no clinician has rated, nothing was rated since the day asked for,
+        benchmarks have different scales, or the report cannot be the baseline.
+    """
+    study = _study(engine, question)
+    judged = _judged(study, question, tick)
+    causes = _causes(study, question, judged.watched, judged.mix)
+    found = report_rows(engine, reports(engine), judged.benchmark)
+    return Monitored(judged, causes, tuple(found))
+
+
+def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
+    """Compute the periods and the decision, and note in the ledger that the jury was looked at.
+
+    Raises
+    ------
+    BadInput
+        As `monitor`.
+    """
+    return _judged(_study(engine, question), question, tick)
+
+
+def causes(engine: Engine, question: MonitoringQuestion) -> Causes:
+    """Compute what a change may come from; the periods' intervals, which take long, are not needed.
+
+    Raises
+    ------
+    BadInput
+        As `monitor`.
+    """
+    from calibration.monitoring.watch import watch
+
+    study = _study(engine, question)
+    bare = replace(study, scope=replace(study.scope, asked=replace(study.scope.asked, reps=0)))
+    rows, asking = _periods(bare, question, None)
+    watched = watch(rows, study.normal)
+    mix = _mix(study.scope, asking, rows, watched)
+    return _causes(study, question, watched, mix)
+
+
+@dataclass(frozen=True, eq=False)
+class _Study:
+    """What the figures are computed from: scores, the jury's readings, and what is normal."""
+
+    engine: Engine
+    jury: tuple[str, ...]
+    scores: "Scores"
+    ratings: "pd.DataFrame"
+    again: "pd.DataFrame"
+    scope: "Scope"
+    normal: "Normal"
+
+    @cached_property
+    def anchors(self) -> "pd.DataFrame":
+        """Return what jurors scored again later, of the benchmarks that are looked at."""
+        from calibration.monitoring.scored_again import anchors
+
+        found = anchors(self.again, self.scores.rubrics)
+        return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
+
+
+def _study(engine: Engine, question: MonitoringQuestion) -> _Study:
+    from calibration.monitoring.scored_again import without_later
+
+    options = question.options
+    everything = scores_of(engine)
+    scores = everything.of(options.benchmark) if options.benchmark else everything
+    jury = tuple(options.jurors or all_jurors(scores))
+    normal = _normal(engine, question, scores)
+    again = juror_ratings(engine)
+    scope = _scope(engine, without_later(scores, again), jury, options)
+    return _Study(engine, jury, scores, everything.ratings, again, scope, normal)
+
+
+def _scope(
+    engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
+) -> "Scope":
+    """Return the one benchmark, or all combined, with the jury that is watched."""
+    from calibration.scope import Asked
+    from calibration.scopes import Sitting, scopes, why_undefined_scope
+
+    if not jury:
+        raise BadInput(
+            "no juror has rated anything in this study: `medjury jury run PANEL` asks a jury, "
+            "`medjury ratings FILE` brings in scores made elsewhere"
+        )
+    seated = scores
+    if options.jurors:
+        seated = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
+    asked = Asked(options.method, options.criterion, options.reps, options.seed)
+    *_, scope = scopes(seated, Sitting(jury, options.min_jurors), asked)
+    if why := why_undefined_scope(scores, scope):
+        hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
+        raise BadInput(f"{scope.name} is {words(why)}{hint}")
+    return scope
+
+
+def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
+    """Return what the periods are compared with."""
+    from calibration.monitoring.watch import BASELINE, Normal
+
+    if question.target is not None:
+        return Normal(None, question.target, None, "given")
+    if question.baseline_report is None:
+        return Normal(question.baseline or BASELINE)
+    one, options = report(engine, question.baseline_report), question.options
+    name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
+    icc, method = jury_row(one.body, name)["icc"], one.body.get("method")
+    criterion = one.body.get("options", {}).get("criterion")
+    if icc is None:
+        raise BadInput(f"--baseline-report {one.id}: has no ICC of a jury on {name}")
+    if (method, criterion) != (options.method, options.criterion):
+        raise BadInput(
+            f"--baseline-report {one.id}: is of method {method}, criterion {criterion or WHOLE}; "
+            f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
+        )
+    return Normal(None, icc, one.at.date(), f"report {one.id}")
+
+
+def _judged(study: _Study, question: MonitoringQuestion, tick: Tick | None) -> Judged:
+    from threadpoolctl import threadpool_limits
+
+    from calibration.monitoring.decide import decide
+    from calibration.monitoring.watch import watch
+
+    scope = study.scope
+    simulated = tuple(sorted(scope.simulated & {*study.jury, *scope.clinicians}))
+    with threadpool_limits(1):
+        rows, asking = _periods(study, question, tick)
+        watched = watch(rows, study.normal)
+        mix = _mix(scope, asking, rows, watched)
+    anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
+    return Judged(
+        question=question,
+        benchmark=scope.name,
+        jury=study.jury,
+        simulated=simulated,
+        periods=tuple(rows),
+        watched=watched,
+        mix=mix,
+        decision=decide(watched, mix, question.floor, anchored=anchored, simulated=simulated),
+        remarks=tuple(_remarks(rows)),
+        unnoted=_remember(study, question.options),
+    )
+
+
+def _periods(
+    study: _Study, question: MonitoringQuestion, tick: Tick | None
+) -> tuple[list["PeriodRow"], "Asking"]:
+    """Return the jury's agreement by period, and what was asked of the calendar."""
+    from calibration.monitoring.periods import period_rows, periods_of
+
+    scope, asking = study.scope, _asking(study, question)
+    many = len(periods_of(scope, asking))
+    if not many or scope.jury is None:
+        raise BadInput(f"--since {question.since}: clinicians have rated no response since then")
+    done = [0]
+
+    def ticked(resamples: int) -> None:
+        done[0] += resamples
+        if tick is not None:
+            tick(done[0] / (many * scope.asked.reps))
+
+    return period_rows(replace(scope, tick=ticked), scope.jury, asking), asking
+
+
+def _asking(study: _Study, question: MonitoringQuestion) -> "Asking":
+    from calibration.monitoring.periods import Asking, Days
+
+    again = study.again[study.again["rater"].isin(study.scope.jurors)]
+    own = again.groupby("response_id")["at"].agg(["min", "max"])
+    rated = clinician_dates(study.engine).items()
+    days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
+    return Asking(
+        rated={name: Days(one.first.date(), one.last.date()) for name, one in rated},
+        today=question.today,
+        every=question.every,
+        least=question.least,
+        since=question.since,
+        scored={str(name): Days(first, last) for name, first, last in days},
+    )
+
+
+def _mix(
+    scope: "Scope",
+    asking: "Asking",
+    rows: Sequence["PeriodRow"],
+    watched: "Watched",
+) -> "CaseMix | None":
+    """Compare the periods of the fall, or the judged one, with the baseline's (else the first)."""
+    from calibration.monitoring.case_mix import case_mix
+    from calibration.monitoring.periods import periods_of
+
+    before = watched.baseline or tuple(rows[:1])
+    if {one.period for one in before} & {one.period for one in watched.fell}:
+        return None
+    own = {one.label: one.rows for one in periods_of(scope, asking)}
+    then, now = (
+        (_spanned(part, asking.every), _together(part, own)) for part in (before, watched.fell)
+    )
+    return case_mix(scope, then, now)
+
+
+def _spanned(rows: Sequence["PeriodRow"], every: "Every") -> str:
+    """Return the first and the last calendar period of some rows as one label."""
+    from calibration.monitoring.calendar import label_of, start_of
+
+    ends = (rows[0].start, start_of(rows[-1].end, every))
+    first, last = (label_of(day, every) for day in ends)
+    return first if first == last else f"{first} to {last}"
+
+
+def _together(rows: Sequence["PeriodRow"], own: Mapping[str, "Flags"]) -> "Flags":
+    found = own[rows[0].period].copy()
+    for one in rows[1:]:
+        found |= own[one.period]
+    return found
+
+
+def _remarks(rows: Sequence["PeriodRow"]) -> Iterator[Note]:
+    """Yield what holds of all periods: scored at one time, the jury cannot have changed."""
+    days = [day for row in rows for day in (row.jury_first, row.jury_last) if day]
+    if len(rows) > 1 and days and max(days) - min(days) < WEEK:
+        yield note(Code.SCORED_AT_ONCE, day=max(days))
+    if len(rows) == 1:
+        yield note(Code.ONE_PERIOD, period=rows[0].period)
+
+
+def _causes(
+    study: _Study, question: MonitoringQuestion, watched: "Watched", mix: "CaseMix | None"
+) -> Causes:
+    from threadpoolctl import threadpool_limits
+
+    from calibration.monitoring.anchor import anchor_rows
+    from calibration.monitoring.drift import drift_of
+
+    with threadpool_limits(1):
+        anchor = anchor_rows(study.scope, study.jury, study.anchors)
+    profiles = juror_profiles(study.engine, study.jury)
+    ends = juror_ends(study.jury, profiles, question.panel, question.today)
+    drift = drift_of(anchor, mix, watched.alarm is not None)
+    return Causes(tuple(anchor), mix, drift, tuple(ends))
+
+
+def _remember(study: _Study, options: AnalysisOptions) -> str:
+    """Note the jury in the ledger, with its ICC over all periods; return why not, or ""."""
+    from calibration.agreement import column_icc, columns
+    from calibration.scope import AgreementRow
+
+    scope, jury = study.scope, study.jury
+    if scope.jury is None:
+        return ""
+    pair = columns(scope.grid, scope.jury, options.method)
+    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
+    icc = column_icc(x, y, options.method)
+    row = AgreementRow(scope.name, "jury", icc=icc, n_responses=len(x))
+    needed = options.min_jurors or len(jury)
+    looked = Looked(jury, needed, options.criterion or "", options.method, "")
+    return looked.remember(study.engine, [row], [], study.ratings)
