@@ -4,19 +4,19 @@ A chart is an Altair chart or, better here, its Vega-Lite specification from `dr
 imports Altair in this process makes every rater's page slower.
 """
 
+import html
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from annotate import drawing, tables
+from annotate import tables, vega, worker
 from annotate.chart_colours import in_words, on_screen
 from calibration.tables.numbers import fixed
 
 Row = Mapping[str, Any]
 PICKED = "picked"
-PIXELS = 2.0
 DIGITS = 3
 MOST_LISTED = 200
 # Nothing but what is drawn at its own size: Streamlit would squeeze axes and labels into the width.
@@ -28,8 +28,8 @@ FRAME = {
 
 def drawn(function: str, *given: object) -> dict[str, Any]:
     """Return the specification of a chart of `calibration.report`, as "charts:chart_intervals"."""
-    found: dict[str, Any] = drawing.make(f"calibration.report.{function}", *given)
-    return found
+    made: dict[str, Any] = worker.make("annotate.vega:drawn", function, *given)
+    return made
 
 
 def show(
@@ -53,7 +53,7 @@ def show(
     list of mappings
         What the reader clicked on.
     """
-    spec = _as_one_image(chart if isinstance(chart, Mapping) else drawing.plain(chart)) | FRAME
+    spec = _as_one_image(chart if isinstance(chart, Mapping) else vega.specification(chart)) | FRAME
     listed = plotted(spec) if rows is None else [*rows]
     is_dark = st.context.theme.type == "dark"
     shown, caption = on_screen(spec, is_dark), in_words(caption, is_dark)
@@ -66,7 +66,7 @@ def show(
         else:
             st.vega_lite_chart(None, shown, theme=None, width="content", alt=alt)
             picked = []
-        st.html(f'<p class="mj-caption">{tables.escaped(caption)}</p>{tables.style()}')
+        st.html(f'<p class="mj-caption">{html.escape(caption)}</p>{tables.style()}')
         with st.expander("Figures as a table, and files"):
             st.html(_as_table(listed, caption))
             _files(spec, name, listed)
@@ -90,39 +90,12 @@ def plotted(spec: Mapping[str, Any]) -> list[Row]:
     return max(_rows(spec), key=len, default=[])
 
 
-def svg(spec: Mapping[str, Any]) -> str:
-    """Return a chart as an SVG file; runs in the drawing process."""
-    import vl_convert
-
-    from calibration.report.svg import VEGA_LITE
-
-    return str(vl_convert.vegalite_to_svg(_on_paper(spec), vl_version=VEGA_LITE))
-
-
-def png(spec: Mapping[str, Any]) -> str:
-    """Return a chart as a PNG file in base 64; runs in the drawing process."""
-    import base64
-
-    import vl_convert
-
-    from calibration.report.svg import VEGA_LITE
-
-    found = vl_convert.vegalite_to_png(_on_paper(spec), vl_version=VEGA_LITE, scale=PIXELS)
-    return base64.b64encode(found).decode()
-
-
-def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a chart without what only a click needs, on white."""
-    kept = {key: value for key, value in spec.items() if key != "params"}
-    return kept | {"config": {**spec.get("config", {}), "background": "white"}}
-
-
 def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
     """Show what makes the files; nothing is made before it is asked for."""
     with st.container(horizontal=True, gap="small"):
         for kind, mime, make in (
-            ("svg", "image/svg+xml", partial(drawing.make, "annotate.charts:svg", spec)),
-            ("png", "image/png", partial(_picture, spec)),
+            ("svg", "image/svg+xml", partial(worker.make, "annotate.vega:svg", spec)),
+            ("png", "image/png", partial(worker.make, "annotate.vega:png", spec)),
             ("csv", "text/csv", partial(tables.csv_of, rows)),
         ):
             st.download_button(
@@ -130,12 +103,6 @@ def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
                 key=f"{name}-{kind}",
                 on_click="ignore",
             )
-
-
-def _picture(spec: Mapping[str, Any]) -> bytes:
-    import base64
-
-    return base64.b64decode(drawing.make("annotate.charts:png", spec))
 
 
 def _as_table(rows: Sequence[Row], caption: str) -> str:

@@ -24,14 +24,16 @@ from typing import Any
 from sqlalchemy import Engine
 
 from annotate import jury_panels
-from annotate.commands import SPOKEN, environment
 from annotate.study import study
 from data.errors import BadInput, MedjuryError
 from data.person import Person, only
+from data.place import VARIABLE
 from data.schema import Role
 from data.store.jury_runs import RunOrder, beat_run, begin_run, end_run
 
 BEAT_SECONDS = 1.0
+SPOKEN = "medjury: "  # how the command line begins a message to its user
+COLUMNS = 200
 LINES = 40
 STUDY, CRASH = "study ", "Traceback (most recent call last)"
 CRASHED = "the run ended unexpectedly; the server's log says why. What was stored stays"
@@ -70,12 +72,18 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
     return token
 
 
-def arguments(order: RunOrder, path: Path) -> list[str]:
+def _arguments(order: RunOrder, path: Path) -> list[str]:
     """Return an order as the command line takes it."""
     words = ["jury", "run", str(path), "--replicates", f"{order.replicates}"]
     for name in order.benchmarks:
         words += ["--benchmark", name]
     return words
+
+
+def environment(engine: Engine) -> dict[str, str]:
+    """Return what a command on this study needs; its URL may hold a password: no `ps` shows it."""
+    url = engine.url.render_as_string(hide_password=False)
+    return os.environ | {VARIABLE: url, "OMP_NUM_THREADS": "1", "COLUMNS": f"{COLUMNS}"}
 
 
 def keep(engine: Engine, token: str) -> None:
@@ -154,7 +162,7 @@ def _child(files: _Files, out: int, err: int) -> "subprocess.Popen[bytes]":
     """Start the command; SIGINT works in it even where the server was started without."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     order = files.order
-    words = [*arguments(order, files.panel), "--concurrency", f"{order.concurrency}"]
+    words = [*_arguments(order, files.panel), "--concurrency", f"{order.concurrency}"]
     words += ["--max-usd", repr(order.cap)] if order.cap is not None else []
     words += ["--batch"] if order.batch else []
     command = [sys.executable, "-m", "medjury", *words, "--json", "-"]

@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -14,6 +14,7 @@ from data.store.assignments import Slot
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast
 )
+MINUTES = 2.0  # of one reading; an assumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +134,15 @@ class Design:
         short = {r: round(self.asked * load) - self.repeats_of(r) for r, load in self.load.items()}
         return {rater: missing for rater, missing in short.items() if missing > 0}
 
-    def to_json(self, minutes_per_response: float = 2.0) -> dict[str, Any]:
-        """Return the design's figures as `medjury assign --json` writes them.
-
-        The minutes are an assumption, which nothing in the study bears out yet.
-        """
+    def to_json(self, minutes_per_response: float = MINUTES) -> dict[str, Any]:
+        """Return the design's figures as `medjury assign --json` writes them."""
         return {
             "seed": self.seed,
             "per_response": self.per_response,
             "load": self.load,
             "overlap": self.overlap,
             "repeats": self.repeats,
-            "plan": _plan(self, minutes_per_response),
+            "plan": asdict(plan_of(self, minutes_per_response)),
         }
 
     def _all(self) -> Iterator[Slot | Assigned]:
@@ -163,27 +161,79 @@ class Design:
         }
 
 
-def _plan(design: Design, minutes_per_response: float) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a design comes to, for whom it asks to read.
+
+    Attributes
+    ----------
+    load_min, load_max
+        First readings of the clinicians with fewest and most.
+    overlap_min, overlap_max
+        Responses that any two clinicians share.
+    connected
+        Whether shared responses link every clinician with every other.
+    model_spread
+        The largest difference between two clinicians' counts of one model's responses.
+    adjacent
+        How often one instance is shown twice in a row, at the clinician where it is most often.
+    repeats_missing
+        Hidden repeats that were asked for and found no place.
+    minutes_per_response, minutes, minutes_total
+        Of a reading, which is assumed; of each clinician; of all.
+    icc_assumed, icc_low, icc_high, icc_width
+        The 95 % interval of the agreement, were it as assumed; None with too few responses.
+    icc_width_by_instances
+        The width if the instances alone counted.
+    notes
+        What the design could not give.
+    """
+
+    responses: int
+    instances: int
+    raters: int
+    load_min: int
+    load_max: int
+    overlap_min: int
+    overlap_max: int
+    connected: bool
+    model_spread: int
+    adjacent: int
+    repeats_missing: int
+    minutes_per_response: float
+    minutes: Mapping[str, float]
+    minutes_total: float
+    icc_assumed: float
+    icc_low: float | None
+    icc_high: float | None
+    icc_width: float | None
+    icc_width_by_instances: float | None
+    notes: Sequence[str]
+
+
+def plan_of(design: Design, minutes_per_response: float = MINUTES) -> Plan:
+    """Return what a design comes to; nothing in the study bears the minutes out yet."""
     shared = [design.overlap["|".join(pair)] for pair in _pairs(design.raters)]
     minutes = {r: len(design.orders[r]) * minutes_per_response for r in design.raters}
-    return {
-        "responses": len(design.responses),
-        "instances": len({item.instance for item in design.responses}),
-        "raters": len(design.raters),
-        "load_min": min(design.load.values()),
-        "load_max": max(design.load.values()),
-        "overlap_min": min(shared, default=0),
-        "overlap_max": max(shared, default=0),
-        "connected": design.connected,
-        "model_spread": design.model_spread,
-        "adjacent": design.adjacent,
-        "repeats_missing": sum(design.short_of_repeats.values()),
-        "minutes_per_response": minutes_per_response,
-        "minutes": minutes,
-        "minutes_total": sum(minutes.values()),
+    return Plan(
+        responses=len(design.responses),
+        instances=len({item.instance for item in design.responses}),
+        raters=len(design.raters),
+        load_min=min(design.load.values()),
+        load_max=max(design.load.values()),
+        overlap_min=min(shared, default=0),
+        overlap_max=max(shared, default=0),
+        connected=design.connected,
+        model_spread=design.model_spread,
+        adjacent=design.adjacent,
+        repeats_missing=sum(design.short_of_repeats.values()),
+        minutes_per_response=minutes_per_response,
+        minutes=minutes,
+        minutes_total=sum(minutes.values()),
+        icc_assumed=ASSUMED_ICC,
         **_expected_interval(design),
-        "notes": _notes(design),
-    }
+        notes=_notes(design),
+    )
 
 
 def _pairs(names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -209,8 +259,7 @@ def _expected_interval(design: Design) -> dict[str, float | None]:
         "icc_width": best.high - best.low,
         "icc_width_by_instances": least.high - least.low,
     }
-    finite = {name: round(end, 4) if math.isfinite(end) else None for name, end in ends.items()}
-    return {"icc_assumed": ASSUMED_ICC, **finite}
+    return {name: round(end, 4) if math.isfinite(end) else None for name, end in ends.items()}
 
 
 def _notes(design: Design) -> list[str]:

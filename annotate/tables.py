@@ -10,19 +10,24 @@ from importlib.resources import files
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.tables.notes import TableNote, parted
+from calibration.tables.notes import TableNote
 from calibration.tables.numbers import DASH, chance, fixed, interval, whole
-from calibration.tables.spec import Table
+from calibration.tables.spec import Group, Table
+from calibration.writers.html import (
+    Classes,
+    Markup,
+    escaped,
+    html_list,
+    html_notes,
+    html_table,
+)
 from data.formula import guarded_name
 
 Row = Mapping[str, Any]
 Cell = Callable[[Row], str]
+CLASSES = Classes("mj-scroll", "mj-figures", "mj-word", "mj-group", "mj-notes", "mj-folded")
 STYLE = (files("annotate") / "tables.css").read_text("utf-8")
 SCRIPT = (files("annotate") / "tables.js").read_text("utf-8")
-
-
-class Markup(str):
-    """HTML that is ready: what is of others in it is escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +71,28 @@ def table(
 
     Everything is escaped. Notes stand below it as a list.
     """
-    cells = [[one.cell(row) for one in columns] for row in rows]
-    groups = [{"heading": "", "rows": cells}]
-    named = [one.heading for one in columns]
-    left = {one.heading for one in columns if one.is_words}
-    return of_report(
-        {"caption": caption, "columns": named, "groups": groups, "notes": notes, "words": left}
+    cells = tuple(tuple(one.cell(row) for one in columns) for row in rows)
+    shown = Table(
+        caption,
+        tuple(one.heading for one in columns),
+        (Group("", cells),),
+        tuple(map(TableNote, notes)),
+        frozenset(one.heading for one in columns if one.is_words),
     )
-
-
-def of_report(told: Mapping[str, Any]) -> str:
-    """Return a `calibration.report.tables.Table`, as a mapping, as a table for `st.html`."""
-    heads = "".join(
-        f'<th scope="col"{_side(one, told)}>{escaped(one)}</th>' for one in told["columns"]
-    )
-    body = "".join(_group(one, told) for one in told["groups"])
-    return (
-        f'{style()}<div class="mj-scroll" role="region" tabindex="0" '
-        f'aria-label="{escaped(told["caption"])}"><table class="mj-figures">'
-        f"<caption>{escaped(told['caption'])}</caption><thead><tr>{heads}</tr></thead>"
-        f"{body}</table></div>{noted(told['notes'])}"
-    )
+    return of_table(shown)
 
 
 def of_table(table: Table) -> str:
     """Return a table that is laid out, with its notes, for `st.html`."""
-    groups = [{"heading": one.heading, "rows": one.rows} for one in table.groups]
-    shown = {"caption": table.caption, "columns": table.columns, "groups": groups}
-    return of_report(shown | {"notes": table.notes, "words": table.words})
+    return style() + html_table(table, CLASSES)
+
+
+def of_report(told: Mapping[str, Any]) -> str:
+    """Return a `calibration.tables.spec.Table`, as a mapping, as a table for `st.html`."""
+    groups = (Group(one["heading"], tuple(map(tuple, one["rows"]))) for one in told["groups"])
+    notes = tuple(one if isinstance(one, TableNote) else TableNote(one) for one in told["notes"])
+    words = frozenset(told["words"])
+    return of_table(Table(told["caption"], tuple(told["columns"]), tuple(groups), notes, words))
 
 
 def of_decision(decision: Decision) -> str:
@@ -127,19 +126,12 @@ def _mount() -> Callable[..., object]:
 def noted(notes: Sequence[TableNote | str]) -> str:
     """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
     every = [one if isinstance(one, TableNote) else TableNote(one) for one in notes]
-    loud, quiet = ([one.text for one in part] for part in parted(every))
-    more = f"{len(quiet)} more notes: further intervals, and what they rest on"
-    folded = (
-        f'<details class="mj-folded"><summary class="mj-caption">{more}</summary>'
-        f"{listed(quiet)}</details>"
-    )
-    return listed(loud) + (folded if quiet else "")
+    return html_notes(every, CLASSES)
 
 
 def listed(notes: Sequence[str]) -> str:
     """Return all notes as a list."""
-    items = "".join(f"<li>{escaped(one)}</li>" for one in notes)
-    return f'<ul class="mj-notes">{items}</ul>' if items else ""
+    return html_list(notes, CLASSES)
 
 
 def csv_of(rows: Sequence[Row]) -> str:
@@ -160,38 +152,9 @@ def style() -> str:
     return f"<style>{STYLE}</style>"
 
 
-def escaped(text: object) -> str:
-    """Return a text as HTML shows it word for word; what is HTML already, as it is."""
-    return text if isinstance(text, Markup) else html.escape(str(text))
-
-
 def link(text: str, to: str) -> Markup:
     """Return a link to another screen."""
     return Markup(f'<a href="{html.escape(to)}" target="_self">{html.escape(text)}</a>')
-
-
-def _group(group: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    """Return rows under their heading, which is none where there is one group only."""
-    span = len(told["columns"])
-    head = (
-        f'<tr><th scope="rowgroup" colspan="{span}" class="mj-group">{escaped(group["heading"])}'
-        "</th></tr>"
-        if group["heading"]
-        else ""
-    )
-    return f"<tbody>{head}{''.join(_row(cells, told) for cells in group['rows'])}</tbody>"
-
-
-def _row(cells: Sequence[str], told: Mapping[str, Any]) -> str:
-    rest = "".join(
-        f"<td{_side(name, told)}>{escaped(cell)}</td>"
-        for name, cell in zip(told["columns"][1:], cells[1:], strict=True)
-    )
-    return f'<tr><th scope="row">{escaped(cells[0])}</th>{rest}</tr>'
-
-
-def _side(column: str, told: Mapping[str, Any]) -> str:
-    return ' class="mj-word"' if column in told["words"] else ""
 
 
 def _harmless(value: Any) -> Any:

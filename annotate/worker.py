@@ -1,71 +1,259 @@
-"""Figures for the screens: the command line makes them, in a process of its own.
+"""Figures and drawings for the screens: values that one other process makes, asked by function.
 
-No rater waits for them and the server loads nothing that they need. What a command answered is
-kept as long as the study has not changed: a page opened again, by whomever, is there at once.
-Once it has, nobody can ask for them again, and they are let go: a day of rating leaves no heap.
+What makes them loads pandas, Altair and scipy: 150 MB and seconds that raters would feel, so the
+server has none of it. `annotate.worker_process` is started when it is first asked, and again when
+it has ended: idle, or killed. There is one for everything, with a thread for each lane: two would
+load pandas twice, and beside a long computation a chart has its turn every 5 ms.
+
+An answer comes back by pickle, which reads from nobody but this child: a plain value, or a dataclass
+whose module imports nothing heavy, for it is imported here too.
 """
 
-import json
+import atexit
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
 from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 from sqlalchemy import Engine
 
-from annotate import commands
-from data.errors import BadInput, MedjuryError
+from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries.version import version
 from data.schema import Role
 
-KEPT = 64
-AT_ONCE = 1  # the other processors are the raters'
+Lane = Literal["figures", "drawings", "probes"]
+Question = TypeVar("Question", bound=Hashable)
+Result = TypeVar("Result")
+LANES: tuple[Lane, ...] = get_args(Lane)
+IDLE_SECONDS = 900
+MOST_ANSWERS = 64
+MOST_DRAWINGS = 256
+MOST_BYTES = 4_000_000  # of all drawings: while people rate, few are asked for again
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the others are the raters'
+WAS_IDLE = 0  # how the process ends by itself
+TRIES = 2
+ENDED = "the process that was to compute this has ended before it was done; ask again"
+DRAWING_MODULES = ("calibration.report.charts", "vl_convert")
 
-Figures = dict[str, Any]
 
-_answers: OrderedDict[tuple[object, ...], "Future[Figures]"] = OrderedDict()
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A process that runs, and our ends of the connections to it."""
+
+    process: subprocess.Popen[bytes]
+    lanes: Mapping[Lane, Connection]
+
+
+class Worker:
+    """The process: started when it is asked, and again when it has ended."""
+
+    def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
+        self.child: Child | None = None
+        self._idle_seconds = idle_seconds
+        self._starting = Lock()
+        self._turns = {lane: Lock() for lane in LANES}
+
+    @property
+    def runs(self) -> bool:
+        """Whether there is a process to ask."""
+        return self.child is not None and self.child.process.poll() is None
+
+    def answer(self, lane: Lane, question: bytes) -> bytes:
+        """Return the answer to a pickled question, waiting for it and for those before it.
+
+        A process that ended by itself, being idle, just when it was asked is asked anew.
+
+        Raises
+        ------
+        MedjuryError
+            If the process was killed meanwhile.
+        """
+        with self._turns[lane]:
+            for _ in range(TRIES):
+                child = self._running()
+                with suppress(EOFError, OSError):
+                    child.lanes[lane].send_bytes(question)
+                    return child.lanes[lane].recv_bytes()
+                if child.process.wait() != WAS_IDLE:
+                    break
+        raise MedjuryError(ENDED)
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        with self._starting:
+            if self.child is not None:
+                self.child.process.kill()
+                self.child.process.wait()
+            self.child = None
+
+    def _running(self) -> Child:
+        with self._starting:
+            if self.child is None or not self.runs:
+                self.child = _started(self._idle_seconds)
+            return self.child
+
+
+_worker = Worker()
+_figures = ThreadPoolExecutor(1, "figures")
+_drawings = ThreadPoolExecutor(1, "drawings")
+_answers: OrderedDict[tuple[Hashable, ...], "Future[Any]"] = OrderedDict()
+_made: OrderedDict[bytes, bytes] = OrderedDict()  # digest of a question -> pickled answer
 _lock = Lock()
-_pool = ThreadPoolExecutor(AT_ONCE, "figures")
+atexit.register(_worker.end)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
-def ask(person: Person, engine: Engine, *arguments: str) -> "Future[Figures]":
-    """Return the figures to come of a command on a study: what its `--json` says.
+def ask(
+    person: Person,
+    engine: Engine,
+    function: "Callable[[Engine, Question], Result] | str",
+    question: Question,
+) -> "Future[Result]":
+    """Return what a function makes of a study, to come.
 
     Parameters
     ----------
     person
         Who asks.
     engine
-        Of the study.
-    arguments
-        As typed: `"calibrate", "--details"`.
+        Of the study; the process opens one of its own.
+    function
+        Called there with an engine and the question. One of a module that loads pandas is named,
+        as "package.module:function".
+    question
+        A frozen dataclass, which is hashable and can be pickled.
 
-    The same command on an unchanged study runs once, however many ask; one that failed is
-    forgotten. The future raises BadInput with the command's message where the command refuses.
+    The same question on an unchanged study is computed once, however many ask; one that failed is
+    forgotten. The future raises the MedjuryError that the function raised.
     """
-    key = (engine.url, version(engine), arguments)
+    name = _name(function)
+    url = engine.url.render_as_string(hide_password=False)
+    return remembered(
+        engine,
+        (name, question),
+        lambda: _figures.submit(
+            call, "figures", "annotate.worker_process:of_study", url, name, question
+        ),
+    )
+
+
+def call(lane: Lane, function: "Callable[..., Result] | str", *given: object) -> Result:
+    """Return what a function returns there, waiting for it; nothing is remembered."""
+    returned: Result = _value(_worker.answer(lane, pickle.dumps((_name(function), given))))
+    return returned
+
+
+def make(function: str, *given: object) -> Any:
+    """Return what a function makes of plain values; what was made before is there at once.
+
+    Parameters
+    ----------
+    function
+        Ours, as "package.module:function"; never a name that came from a browser.
+    given
+        Its arguments, which can be pickled.
+
+    Raises
+    ------
+    MedjuryError
+        If nothing could be made of them; the server's log says why.
+    """
+    question = pickle.dumps((function, given))
+    key = hashlib.sha256(question).digest()
+    made = _known(key) or _drawings.submit(_drawn, key, question).result()
+    return _value(made)
+
+
+def wake() -> None:
+    """Start the process and have it load what draws, without waiting for it."""
+    if not _worker.runs:
+        load = pickle.dumps(("annotate.worker_process:load", DRAWING_MODULES))
+        _drawings.submit(_worker.answer, "drawings", load)
+
+
+def end() -> None:
+    """End the process, if there is one; the next question starts another."""
+    _worker.end()
+
+
+def remembered(
+    engine: Engine, asked: Hashable, begin: "Callable[[], Future[Result]]"
+) -> "Future[Result]":
+    """Return what was begun for the same question on an unchanged study, else begin it.
+
+    What belongs to an earlier state of the study can no longer be asked for, and is let go.
+    """
+    key = (engine.url, version(engine), asked)
     with _lock:
         known = _answers.get(key)
         if known is None or (known.done() and known.exception() is not None):
-            known = _answers[key] = _pool.submit(_figures, engine, arguments)
+            known = _answers[key] = begin()
         _answers.move_to_end(key)
-        for one in [one for one in _answers if one[0] == key[0] and one[1] != key[1]]:
-            del _answers[one]
-        while len(_answers) > KEPT:
+        for old in [one for one in _answers if one[0] == key[0] and one[1] != key[1]]:
+            del _answers[old]
+        while len(_answers) > MOST_ANSWERS:
             _answers.popitem(last=False)
     return known
 
 
-def _figures(engine: Engine, arguments: tuple[str, ...]) -> Figures:
-    """Return what a command says in figures."""
-    ran = commands.run(engine, *arguments, "--json", "-")
-    if ran.returncode == commands.USER_ERROR:
-        raise BadInput(commands.refusal(ran))
-    if not ran.stdout:
-        raise MedjuryError(
-            f"medjury {arguments[0]} ended without figures; the server's log says why"
-        )
-    figures: Figures = json.loads(ran.stdout)
-    return figures
+def _name(function: "Callable[..., object] | str") -> str:
+    if isinstance(function, str):
+        return function
+    return f"{function.__module__}:{function.__qualname__}"
+
+
+def _started(idle_seconds: float) -> Child:
+    """Start a process; what it must not tell `ps` comes over the connections."""
+    pairs = [Pipe() for _ in LANES]
+    theirs = [theirs.fileno() for _, theirs in pairs]
+    command = [
+        sys.executable,
+        "-m",
+        "annotate.worker_process",
+        f"{idle_seconds}",
+        *map(str, theirs),
+    ]
+    process = subprocess.Popen(  # noqa: S603 our own module
+        command, stdin=subprocess.DEVNULL, env=os.environ | ONE_THREAD, pass_fds=theirs
+    )
+    for _, end_of_theirs in pairs:
+        end_of_theirs.close()
+    return Child(process, dict(zip(LANES, (ours for ours, _ in pairs), strict=True)))
+
+
+def _value(answer: bytes) -> Any:
+    """Return what an answer says, or raise the error that it is."""
+    value = pickle.loads(answer)  # noqa: S301 from our own child
+    if isinstance(value, MedjuryError):
+        raise value
+    return value
+
+
+def _known(key: bytes) -> bytes | None:
+    """Return an answer that was kept, which is then the last to be let go."""
+    with _lock:
+        if key in _made:
+            _made.move_to_end(key)
+        return _made.get(key)
+
+
+def _drawn(key: bytes, question: bytes) -> bytes:
+    """Return an answer, kept as it came: as objects it would be thrice as big."""
+    made = _known(key) or _worker.answer("drawings", question)
+    _value(made)  # an error is not kept
+    with _lock:
+        _made[key] = made
+        while len(_made) > MOST_DRAWINGS or sum(map(len, _made.values())) > MOST_BYTES:
+            _made.popitem(last=False)
+    return made

@@ -21,7 +21,19 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-WORDS = {"note", "notes", "reason", "told", "made", "versions", "lead", "html", "alt", "caption"}
+WORDS = {
+    "note",
+    "notes",
+    "reason",
+    "told",
+    "made",
+    "versions",
+    "lead",
+    "html",
+    "alt",
+    "caption",
+    "last",
+}
 COMMANDS: dict[str, tuple[str, ...]] = {
     "calibrate": ("calibrate", "--details", "--pairs", "--reps", "200", "--json", "-"),
     "published": ("calibrate", "--method", "published", "--reps", "200", "--json", "-"),

@@ -84,6 +84,7 @@ def like_for_like_row(
         corrected_low=ends.low,
         corrected_high=ends.high,
         undefined_resamples=int((~np.isfinite(drawn)).sum()),
+        resamples=len(drawn),
         notes=noted(
             *_held_notes(scope, found, boot),
             remarks.corrected(scope.looked, level, ends),

@@ -26,6 +26,7 @@ class NoteCode(StrEnum):
     SAME_SCORE = "same_score"
     MIRRORED = "mirrored"
     NO_Z = "no_z"
+    CRITERION_UNRATED = "criterion_unrated"
     NO_CRITERION = "no_criterion"
     NOT_RATED = "not_rated"
     DIFFERENT_SCALES = "different_scales"
@@ -168,6 +169,35 @@ class NoteCode(StrEnum):
     FEW_REPLICATED = "few_replicated"
     REPLICATES_ALIKE = "replicates_alike"
     IDENTICAL_REPLICATES = "identical_replicates"
+
+    # Decisions: why
+    MADE_UP = "made_up"
+    NO_JUROR = "no_juror"
+    NO_CLINICIAN_RATING = "no_clinician_rating"
+    GAP = "gap"
+    ALL_ABOVE = "all_above"
+    ALL_BELOW = "all_below"
+    REACHES_BELOW = "reaches_below"
+    CORRECTED_REACHES = "corrected_reaches"
+    FEW_TO_TRUST = "few_to_trust"
+    LOST_TO_TRUST = "lost_to_trust"
+    NO_INTERVAL = "no_interval"
+    HOLDS_CORRECTED = "holds_corrected"
+    NOT_CORRECTED = "not_corrected"
+
+    # Decisions: on how much they rest, and what to do next
+    RESTS_ON = "rests_on"
+    DO_REAL_RATERS = "do_real_raters"
+    DO_LET_RATE = "do_let_rate"
+    DO_RUN_JURY = "do_run_jury"
+    DO_RUN_JURY_ON = "do_run_jury_on"
+    DO_SECOND_CLINICIAN = "do_second_clinician"
+    DO_MORE_CLINICIANS = "do_more_clinicians"
+    DO_MORE_INSTANCES = "do_more_instances"
+    DO_MORE_RESPONSES = "do_more_responses"
+    DO_OTHER_JURY = "do_other_jury"
+    DO_EXPORT = "do_export"
+    DO_SEE_NOTES = "do_see_notes"
 
     # Juries
 

@@ -37,7 +37,9 @@ class DifferenceRow(Noted):
     `a` is "jury", `b` "metric:NAME", "juror:NAME" or "jury:NAME". `difference` is of two
     ICC(C,2) with the clinicians, NaN if one is undefined; `low` and `high` its percentile 95 %
     interval. `p` is two-sided, in (0, 1], NaN without a difference or resamples; `p_holm` is
-    corrected for `n_tried` comparisons: those with a p here, and those tried elsewhere.
+    corrected for `n_tried` comparisons: those with a p here, and those tried elsewhere. `icc_a`
+    and `icc_b` are both on the responses that both have; `detectable` is the smallest difference
+    that 80 % power would find, NaN where it says nothing.
     """
 
     benchmark: str
@@ -50,6 +52,9 @@ class DifferenceRow(Noted):
     p_holm: float = NAN
     n_tried: int = 0
     n_responses: int = 0
+    icc_a: float = NAN
+    icc_b: float = NAN
+    detectable: float = NAN
 
 
 def difference_rows(
@@ -208,6 +213,7 @@ def _replicates(found: Sequence[_Comparison], method: Method) -> Statistic:
 
 def _row(scope: Scope, found: _Comparison, drawn: Array) -> DifferenceRow:
     ends = UNDEFINED if found.reason else percentile_interval(drawn)
+    own, other = (NAN, NAN) if found.reason else found.iccs
     return DifferenceRow(
         benchmark=scope.name,
         a=JURY,
@@ -217,6 +223,9 @@ def _row(scope: Scope, found: _Comparison, drawn: Array) -> DifferenceRow:
         high=ends.high,
         p=shifted_p(found.difference, drawn),
         n_responses=int(found.rows.sum()),
+        icc_a=own,
+        icc_b=other,
+        detectable=NAN if found.reason else _detectable(found.difference, drawn),
         notes=noted(found.reason, *_notes(scope, found, drawn)),
     )
 
@@ -241,13 +250,22 @@ def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[Note | No
 
 def _doubts(difference: float, drawn: Array) -> Iterator[Note | None]:
     """Say that interval and p disagree, and what was too small to be found."""
-    finite, ends = drawn[np.isfinite(drawn)], percentile_interval(drawn)
-    apart = ends.low > 0 or ends.high < 0
-    if apart != (shifted_p(difference, drawn) <= LEVEL):
+    if _apart(drawn) != (shifted_p(difference, drawn) <= LEVEL):
         yield note(Code.TWO_METHODS)
-    least = DETECTABLE * float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
-    if not apart and least > abs(difference):
+    if np.isfinite(least := _detectable(difference, drawn)):
         yield note(Code.NOT_DETECTABLE, least=least)
+
+
+def _apart(drawn: Array) -> bool:
+    ends = percentile_interval(drawn)
+    return ends.low > 0 or ends.high < 0
+
+
+def _detectable(difference: float, drawn: Array) -> float:
+    """Return what 80 % power would find, NaN where a difference is shown or is larger."""
+    finite = drawn[np.isfinite(drawn)]
+    least = DETECTABLE * float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
+    return least if not _apart(drawn) and least > abs(difference) else NAN
 
 
 def _has_no_z(reason: Note | None) -> bool:

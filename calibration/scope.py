@@ -40,7 +40,7 @@ class LikeForLikeRow(AgreementRow):
 
     Both are means over the clinicians that could be held out, of the ICC with the mean of the
     others. The corrected interval is the one that holds where several benchmarks are looked at
-    (Bonferroni), NaN where one alone is; `undefined_resamples` have no difference.
+    (Bonferroni), NaN where one alone is; `undefined_resamples` of `resamples` have no difference.
     """
 
     jury_icc: float = NAN
@@ -48,6 +48,7 @@ class LikeForLikeRow(AgreementRow):
     corrected_low: float = NAN
     corrected_high: float = NAN
     undefined_resamples: int = 0
+    resamples: int = 0
 
 
 def without_instances(scores: Scores, instances: Collection[str]) -> Scores:

@@ -222,7 +222,7 @@ def test_no_screen_of_figures_breaks_wcag_22_aa_in_the_dark(
     found: dict[str, list[str]] = {}
     for path in OF_FIGURES:
         page.goto(f"{server.address}/{path}")
-        told = page.locator(".mj-judged, .mj-verdict, .mj-empty").first
+        told = page.locator(".mj-decision, .mj-verdict, .mj-empty").first
         told.wait_for(timeout=FIRST_MS)
         for tab in page.get_by_role("tab").all_inner_texts() or [""]:
             if tab:

@@ -1,22 +1,20 @@
 """What `medjury assign` says of a design, in words."""
 
-from typing import Any
-
 import pytest
 from sqlalchemy import Engine
 
 from annotate.assign import Item, design
+from annotate.plan import Plan, plan_of
 from data.queries import check_code
 from data.schema import Role
 from medjury.cli.reading import first_coordinator, told
 
 
-def plan(responses: int, raters: int, per_response: int) -> dict[str, Any]:
+def plan(responses: int, raters: int, per_response: int) -> Plan:
     """Return the plan of a small design: three models answer each instance."""
     items = [Item(n + 1, n // 3, f"model {n % 3}") for n in range(responses)]
     names = [f"dr_{chr(97 + n)}" for n in range(raters)]
-    found: dict[str, Any] = design(items, names, per_response).to_json()["plan"]
-    return found
+    return plan_of(design(items, names, per_response))
 
 
 def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:

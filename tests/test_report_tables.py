@@ -4,12 +4,12 @@ import csv
 import io
 
 import pytest
-from little_study import study
-from report_study import table_rows
-
 from calibration.report.agreement_tables import AGREEMENT
 from calibration.report.table_formats import CSV_COLUMNS, latex, markdown, table_csv
 from calibration.report.tables import Said, told
+from little_study import study
+from report_study import table_rows
+
 from calibration.tables.numbers import chance, fixed, interval, marked, money, whole
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}

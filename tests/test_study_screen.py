@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 from study_place import StudyIn, all_rows
 
+from annotate.designs import DesignRequest
 from annotate.screens import study_design, study_intake
 from annotate.screens.study_intake import Upload
 from annotate.screens.study_pace import by_day, outlook, silent, spread
@@ -25,7 +26,7 @@ from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries.record import acts, verify
-from data.queries.steering import design_input, taxonomy
+from data.queries.steering import taxonomy
 from data.schema import Response, Role, now
 from data.store import add_people, end_access, invite, recuse, steering, submit
 from data.store.responses import Place
@@ -33,6 +34,7 @@ from data.store.steering import PlannedWork, lock_study, set_place, store_design
 
 RESEARCHER = Person(7, "Rita", Role.RESEARCHER)
 CLINICIAN = Person(8, "dr-a", Role.CLINICIAN, rater=1)
+REQUEST = DesignRequest(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
 RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\nr11,dr-x,clinician,4,,5\n"
 NAMED = RESPONSES.replace(
     "model-one,Mild pain.", "model-one,As an AI language model I say: mild pain."
@@ -119,7 +121,7 @@ def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person)
         lambda: study_intake.bring_rating_file(small_study, person, upload(RATINGS)),
         lambda: set_place(person, small_study, "visits", Place()),
         lambda: store_design(person, small_study, plan, ["dr-a"]),
-        lambda: design_input(person, small_study),
+        lambda: study_design.deal(person, small_study, REQUEST),
         lambda: lock_study(person, small_study),
         lambda: steering.reopen_study(person, small_study, "why"),
     ):
@@ -246,8 +248,7 @@ def test_the_screen_deals_what_the_command_deals(
     names = write("names.txt", "dr-b\ndr-a\ndr-c\n")
     asked = ("assign", "--raters", str(names), "--per-response", "2", "--seed", "5")
     told = json.loads(run(*asked, "--plan", "--json", "-")[1])
-    wanted = study_design.Wanted(("dr-c", "dr-a", "dr-b"), 2, 0.1, 5)
-    found = study_design._designed(small_study, OPERATOR, wanted)
+    found = study_design.deal(OPERATOR, small_study, REQUEST)
     assert (found.load, found.overlap, found.repeats) == (
         *(told["load"], told["overlap"], told["repeats"]),
     )

@@ -200,7 +200,7 @@ def hold_jury(page: Page, server: Server, stub: Stub) -> None:
 def agree(page: Page, begun: Begun) -> dict[str, Any]:
     """Open Agreement: its figures are the command's; return the jury's row."""
     page.goto(f"{begun.server.address}/agreement")
-    page.locator(".mj-judged").wait_for(timeout=agreement.FIRST_MS)
+    page.locator(".mj-decision").wait_for(timeout=agreement.FIRST_MS)
     rows = {row["scorer"]: row for row in begun.command("calibrate")["rows"]}
     for scorer, name in (("jury", "Jury"), ("juror:a", "a"), ("juror:b", "b")):
         heading = page.get_by_role("rowheader", name=name, exact=True)

@@ -1,11 +1,13 @@
 """What agreement is asked for: chosen from what the study has, and kept in the URL."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate.figures.shown import AgreementQuestion
+from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
 
@@ -16,14 +18,29 @@ SIZES = ("1-5", "1-2", "1-3", "1", "2", "3", "4", "5")
 Asked = tuple[str, ...]
 
 
-def asked(engine: Engine, person: Person) -> Asked:
-    """Ask for benchmark, jury, criterion, method and references; return the arguments."""
+def asked(engine: Engine, person: Person) -> AgreementQuestion:
+    """Ask for benchmark, jury, criterion, method and references."""
     places = st.container(key="controls").columns((3, 3, 3, 2, 2))
-    about = _benchmark_and_criterion(engine, person, places)
-    method = _chosen(places[3], "Method", METHODS, "method")
-    kept = _chosen(places[4], "References", KEPT, "references")
+    benchmark, criterion = benchmark_and_criterion(engine, person, places)
+    method = chosen(places[3], "Method", METHODS, "method")
+    kept = chosen(places[4], "References", KEPT, "references")
     jury = jury_of(queries.jurors_heard(person, engine), places[1])
-    return (*about, *jury, f"--method={method}", f"--references={kept}")
+    options = AnalysisOptions(
+        jurors=jury.jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        method="published" if method == "published" else "paper",
+        references="sound" if kept == "sound" else "all",
+    )
+    return AgreementQuestion(options, jury.families)
+
+
+@dataclass(frozen=True, slots=True)
+class Jury:
+    """Who sits; None is everybody heard. A panel's families come with it."""
+
+    jurors: tuple[str, ...] | None = None
+    families: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,53 +54,63 @@ class Ranked:
 def of_juries(engine: Engine, person: Person) -> Ranked:
     """Ask what the ranking of juries takes; it has no panels, and all references count."""
     places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
-    about = _benchmark_and_criterion(engine, person, (places[0], places[0], places[1]))
-    method = _chosen(places[2], "Method", METHODS, "method")
-    sizes = _chosen(places[3], "Jurors in a jury", SIZES, "sizes")
-    pool = _chosen(places[4], "Pooled by", POOLS, "pool")
-    common = _chosen(places[5], "Responses", RESPONSES, "responses")
+    own = places[0], places[0], places[1]
+    benchmark, criterion = benchmark_and_criterion(engine, person, own)
+    about: Asked = (f"--benchmark={benchmark}",) if benchmark else ()
+    about += (f"--criterion={criterion}",) if criterion else ()
+    method = chosen(places[2], "Method", METHODS, "method")
+    sizes = chosen(places[3], "Jurors in a jury", SIZES, "sizes")
+    pool = chosen(places[4], "Pooled by", POOLS, "pool")
+    common = chosen(places[5], "Responses", RESPONSES, "responses")
     scope = (*about, f"--method={method}")
     size = () if sizes == SIZES[0] else (f"--sizes={sizes}",)
     both = ("--common",) if common == RESPONSES[1] else ()
     return Ranked(scope, (*scope, f"--pool={pool}", *size, *both))
 
 
-def jury_of(heard: Sequence[str], place: "st.delta_generator.DeltaGenerator") -> Asked:
+def jury_of(heard: Sequence[str], place: "st.delta_generator.DeltaGenerator") -> Jury:
     """Ask who sits: everybody heard, a panel that was heard, or some jurors by name."""
-    panels = {f"panel {one}": (f"--panel={one}",) for one in _panels({*heard})}
-    options = [EVERY_JUROR, *panels, *([SOME] if len(heard) > 1 else [])]
-    jury = _chosen(place, "Jury", options, "jury")
+    panels = _panels({*heard})
+    options = [EVERY_JUROR, *(f"panel {one}" for one in panels)]
+    jury = chosen(place, "Jury", [*options, *([SOME] if len(heard) > 1 else [])], "jury")
     if jury != SOME:
-        return panels.get(jury, ())
+        return panels.get(jury.removeprefix("panel "), Jury())
     named = st.multiselect(
         "Jurors who sit", list(heard), default=[*heard][:1], key="jurors", bind="query-params"
     )
-    return (f"--jurors={','.join(named)}",) if named else ()
+    return Jury(tuple(named)) if named else Jury()
 
 
-def _benchmark_and_criterion(
+def benchmark_and_criterion(
     engine: Engine, person: Person, places: Sequence["st.delta_generator.DeltaGenerator"]
-) -> Asked:
+) -> tuple[str | None, str | None]:
+    """Ask for a benchmark and a criterion; None is all of them, and the composite."""
     found = queries.materials(person, engine)
     criteria = dict.fromkeys(name for one in found for name in one.view.rubric.criteria)
     names = [one.view.name for one in found]
-    benchmark = _chosen(places[0], "Benchmark", [ALL, *names], "benchmark")
-    criterion = _chosen(places[2], "Criterion", [WHOLE, *criteria], "criterion")
-    of = () if benchmark == ALL else (f"--benchmark={benchmark}",)
-    return (*of, *(() if criterion == WHOLE else (f"--criterion={criterion}",)))
+    benchmark = chosen(places[0], "Benchmark", [ALL, *names], "benchmark")
+    criterion = chosen(places[2], "Criterion", [WHOLE, *criteria], "criterion")
+    return (
+        None if benchmark == ALL else benchmark,
+        None if criterion == WHOLE else criterion,
+    )
 
 
-def _panels(heard: set[str]) -> list[str]:
+def _panels(heard: set[str]) -> dict[str, Jury]:
     """Return the panels that ship and of which every juror was heard."""
     from jury.panel import read_panel, shipped
 
-    seats: Mapping[str, set[str]] = {
-        name: {one.name for one in read_panel(name).juror} for name in shipped()
+    panels = {name: read_panel(name).juror for name in shipped()}
+    return {
+        name: Jury(
+            tuple(one.name for one in jurors), tuple((one.name, one.family) for one in jurors)
+        )
+        for name, jurors in panels.items()
+        if {one.name for one in jurors} <= heard
     }
-    return [name for name, who in seats.items() if who <= heard]
 
 
-def _chosen(
+def chosen(
     place: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
 ) -> str:
     """Ask for one of what there is; what the URL says besides is not taken."""

@@ -7,21 +7,20 @@ from urllib.parse import quote
 import streamlit as st
 
 from annotate import charts, tables
+from annotate.figures.shown import Chart, Pair
 from calibration.tables.numbers import fixed
 
 MOST_FAR, MOST_PICKED = 15, 50
 NEAR = 1e-5
-Drawn = Mapping[str, Any]
-Pair = Mapping[str, Any]
 
 
-def show(drawn: Sequence[Drawn], pairs: Sequence[Pair]) -> None:
+def show(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
     """Show both charts of each benchmark side by side, what was clicked on, and who is far apart."""
     if not drawn:
         st.html("<p class=\"mj-lead\">No response has both a jury's and a clinician's mean.</p>")
-    for number, benchmark in enumerate(dict.fromkeys(one["benchmark"] for one in drawn)):
-        rows = rows_of(next(one for one in pairs if one["benchmark"] == benchmark))
-        own = [one for one in drawn if one["benchmark"] == benchmark]
+    for number, benchmark in enumerate(dict.fromkeys(one.benchmark for one in drawn)):
+        rows = rows_of(next(one for one in pairs if one.benchmark == benchmark))
+        own = [one for one in drawn if one.benchmark == benchmark]
         picked: dict[str, Mapping[str, Any]] = {}
         with st.container(key=f"beside-{number}"):
             places = st.columns(len(own), gap="medium")
@@ -41,9 +40,7 @@ def rows_of(pair: Pair) -> list[dict[str, Any]]:
     """Return a row for each response: both means, and their difference, in points."""
     return [
         {"response": name, "clinicians": ours, "jury": theirs, "gap": theirs - ours}
-        for name, ours, theirs in zip(
-            pair["responses"], pair["clinicians"], pair["jury"], strict=True
-        )
+        for name, ours, theirs in zip(pair.responses, pair.clinicians, pair.jury, strict=True)
     ]
 
 
@@ -59,14 +56,14 @@ def lying_at(
             yield row
 
 
-def _shown(one: Drawn, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _shown(one: Chart, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Show a chart; return the responses that were clicked on."""
-    drawn = charts.plotted(one["chart"])
+    drawn = charts.plotted(one.spec)
     ends = [name for name in ("x", "y", "x2", "y2") if drawn and name in drawn[0]]
     mark = "rect" if "x2" in ends else "circle"
-    spec = charts.pickable(one["chart"], mark, *ends)
-    marks = charts.show(spec, f"{one['name']}-{one['benchmark']}", one["caption"], one["alt"], rows)
-    is_scatter = one["name"] == "scatter"
+    spec = charts.pickable(one.spec, mark, *ends)
+    marks = charts.show(spec, f"{one.name}-{one.benchmark}", one.caption, one.alt, rows)
+    is_scatter = one.name == "scatter"
     return [row for mark in marks for row in lying_at(rows, mark, is_scatter=is_scatter)]
 
 

@@ -1,16 +1,19 @@
 """What all screens of those who steer a study share: their look, their figures, their refusals."""
 
 import html
+from concurrent.futures import Future
 from importlib.resources import files
+from typing import TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import appearance
-from annotate.worker import Figures, ask
+from annotate import appearance, commands
+from annotate.commands import Figures
 from data.errors import MedjuryError
 from data.person import Person
 
+Result = TypeVar("Result")
 STYLE = appearance.COLOURS + (files("annotate") / "screens" / "frame.css").read_text("utf-8")
 
 
@@ -25,17 +28,22 @@ def begin(person: Person, title: str, about: str = "") -> None:
     )
 
 
-def figures(person: Person, engine: Engine, *arguments: str) -> Figures | None:
-    """Return what a command says of the study, waiting for it; None where it refused, and why."""
-    coming = ask(person, engine, *arguments)
+def computed(coming: "Future[Result]", doing: str) -> Result | None:
+    """Return what is being computed, waiting for it; None where it was refused, and why."""
     try:
         if coming.done():
             return coming.result()
-        with st.spinner(f"medjury {arguments[0]} is at work", show_time=True):
+        with st.spinner(doing, show_time=True):
             return coming.result()
     except MedjuryError as error:
         empty(str(error))
         return None
+
+
+def figures(person: Person, engine: Engine, *arguments: str) -> Figures | None:
+    """Return what a command says of the study, waiting for it; None where it refused, and why."""
+    coming = commands.ask(person, engine, *arguments)
+    return computed(coming, f"medjury {arguments[0]} is at work")
 
 
 def empty(text: str, todo: str = "") -> None:

@@ -7,13 +7,13 @@ from importlib.resources import files
 from typing import Any
 
 import streamlit as st
+from calibration.report.numbers import DASH, SIMULATED, fixed, interval
 from sqlalchemy import Engine
 
-from annotate import charts, drawing, tables
+from annotate import charts, tables, worker
+from annotate.commands import Figures
 from annotate.screens import agreement_controls, frame, juries_compare, juries_ledger, tabs
-from annotate.worker import Figures
 from calibration.report.ways import tried
-from calibration.tables.numbers import DASH, SIMULATED, fixed, interval
 from data import queries
 from data.person import Person
 
@@ -40,7 +40,7 @@ def show(engine: Engine, person: Person) -> None:
     if not heard:
         frame.empty(NOBODY, FIRST)
         return
-    drawing.wake()
+    worker.wake()
     asked = agreement_controls.of_juries(engine, person)
     found = frame.figures(person, engine, "juries", f"--top={MOST}", *asked.ranking)
     if found is None:

@@ -4,12 +4,12 @@ import html
 from collections.abc import Sequence
 
 import streamlit as st
+from calibration.report.numbers import chance, fixed, interval
 from sqlalchemy import Engine
 
 from annotate import tables
+from annotate.commands import Figures
 from annotate.screens import frame
-from annotate.worker import Figures
-from calibration.tables.numbers import chance, fixed, interval
 from data.person import Person
 
 ABOUT = (

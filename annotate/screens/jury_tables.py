@@ -1,11 +1,13 @@
 """Panels and what comes of them as tables: jurors, probes, estimates. Every text is escaped."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
 
 from annotate.screens.markup import Cell, table
+from jury.injection import SelfTest
 from jury.panel import Juror, Panel
+from jury.probe import ProbeRow
+from medjury.services.jury_lab import RunEstimate
 
 JURORS = ("Juror", "Model", "Family", "Texts go to", "Key in", "Ends", "USD per million in / out")
 PROBED = ("Juror", "Status", "Answered as", "Form", "Temperature", "Injections", "Ends", "USD")
@@ -32,46 +34,47 @@ def notices(panel: Panel, today: date) -> list[str]:
     return over + panel.notices(today) + made_up
 
 
-def probe_table(figures: Mapping[str, Any]) -> str:
+def probe_table(rows: Sequence[ProbeRow]) -> str:
     """Return what each juror answered to a probe."""
-    return table("Probe", PROBED, [_probed(one) for one in figures["jurors"]], words=7)
+    return table("Probe", PROBED, [_probed(one) for one in rows], words=7)
 
 
-def probe_reasons(figures: Mapping[str, Any]) -> list[str]:
+def probe_reasons(rows: Sequence[ProbeRow]) -> list[str]:
     """Return why jurors did not answer as they should."""
-    return [f"{one['juror']}: {one['reason']}" for one in figures["jurors"] if one["reason"]]
+    return [f"{one.juror}: {one.reason}" for one in rows if one.reason]
 
 
-def estimate_table(figures: Mapping[str, Any]) -> str:
+def estimate_table(expected: RunEstimate) -> str:
     """Return what a run would take, juror by juror and in all."""
-    jurors, own = figures["jurors"], figures["own_family"]
+    jurors, own = expected.jurors, expected.own.own
     rows: list[list[Cell]] = [
         [
-            one["juror"],
-            own.get(one["juror"], 0),
-            one["calls"],
-            one["tokens_in"],
-            usd(one["usd_likely"]),
-            usd(one["usd_most"]),
+            one.juror,
+            own.get(one.juror, 0),
+            one.calls,
+            one.tokens_in,
+            usd(one.usd_likely),
+            usd(one.usd_most),
         ]
         for one in jurors
     ]
     if len(jurors) > 1:
-        sums = [sum(one[name] for one in jurors) for name in ("calls", "tokens_in")]
-        money = [usd(total(figures, name)) for name in ("usd_likely", "usd_most")]
-        rows.append(["all", None, *sums, *money])
+        calls, tokens = sum(one.calls for one in jurors), sum(one.tokens_in for one in jurors)
+        likely = usd(_total([one.usd_likely for one in jurors]))
+        most = usd(_total([one.usd_most for one in jurors]))
+        rows.append(["all", None, calls, tokens, likely, most])
     return table("Estimate", ESTIMATED, rows)
-
-
-def total(figures: Mapping[str, Any], name: str) -> float | None:
-    """Return a sum over an estimate's jurors, None if it is unknown for any."""
-    each = [one[name] for one in figures["jurors"]]
-    return None if None in each else sum(each)
 
 
 def usd(amount: float | None) -> str:
     """Return an amount; unknown is not free."""
     return "unknown" if amount is None else f"${amount:,.4f}"
+
+
+def _total(amounts: Sequence[float | None]) -> float | None:
+    """Return a sum, None if a part of it is unknown."""
+    known = [one for one in amounts if one is not None]
+    return sum(known) if len(known) == len(amounts) else None
 
 
 def _juror(one: Juror, environment: Mapping[str, str]) -> list[Cell]:
@@ -86,18 +89,18 @@ def _juror(one: Juror, environment: Mapping[str, str]) -> list[Cell]:
     return [one.name, one.model, one.family, one.place, key, str(end) if end else None, price]
 
 
-def _probed(one: Mapping[str, Any]) -> list[Cell]:
-    names = ("juror", "status", "returned_model", "schema", "temperature")
-    told = [one[name] or None for name in names]
-    return [*told, _injections(one["injection"]), one["ends"], usd(one["usd"])]
+def _probed(one: ProbeRow) -> list[Cell]:
+    told = (one.juror, str(one.status), one.returned_model, one.schema, one.temperature)
+    ends = str(one.ends) if one.ends else None
+    return [*(cell or None for cell in told), _injections(one.injection), ends, usd(one.usd)]
 
 
-def _injections(test: Mapping[str, Any] | None) -> str | None:
+def _injections(test: SelfTest | None) -> str | None:
     """Return how a juror bore the instructions hidden in answers."""
     if test is None:
         return None
-    if test.get("simulated"):
+    if test.simulated:
         return "not asked: simulated"
-    held, moved = test["held"], test["moved"]
-    unknown = test["of"] - held - moved
-    return f"{held} held, {moved} moved" + (f", {unknown} not known" if unknown else "")
+    unknown = len(test.outcomes) - test.held - test.moved
+    counts = f"{test.held} held, {test.moved} moved"
+    return counts + (f", {unknown} not known" if unknown else "")

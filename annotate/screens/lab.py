@@ -7,16 +7,16 @@ from importlib.resources import files
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_panels, jury_probes, jury_runs
+from annotate import jury_panels, jury_probes, jury_runs, worker
 from annotate.screens import frame, jury_tables, lab_edit, lab_run
 from annotate.screens.markup import heading, notice, refused, said
-from annotate.worker import ask
 from data import queries
 from data.errors import BadInput, MedjuryError
 from data.person import Person
 from data.schema import now
 from data.store.jury_runs import RunOrder
 from jury.panel import Panel
+from medjury.services.jury_lab import RunScope, run_estimate
 
 STYLE = (files("annotate") / "screens" / "lab.css").read_text("utf-8")
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
@@ -93,7 +93,7 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     with st.container(key="lab-probe", horizontal=True, vertical_alignment="center"):
         st.html(heading("Probe"))
         if st.button("Probe the jurors", key="probe"):
-            jury_probes.probe(person, engine, chosen.name, chosen.text)
+            jury_probes.probe(person, engine, chosen.text)
     probe = jury_probes.last_probe(person, engine, chosen.text)
     if probe is None:
         st.html(
@@ -102,25 +102,25 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
             )
         )
         return
-    every = None if probe.figures.done() else POLL_SECONDS
+    every = None if probe.rows.done() else POLL_SECONDS
     st.fragment(_probed, run_every=every)(probe, waited=every is not None)
 
 
 def _probed(probe: jury_probes.Probe, *, waited: bool) -> None:
     """Show what came of a probe, once it has."""
-    if not probe.figures.done():
+    if not probe.rows.done():
         st.html(said(f"{probe.by} asked at {probe.at:%H:%M} UTC; the jurors are being probed."))
         return
     if waited:
         st.rerun()
     try:
-        figures = probe.figures.result()
+        rows = probe.rows.result()
     except MedjuryError as error:
         st.html(refused(str(error)))
         return
-    reasons = [notice(one) for one in jury_tables.probe_reasons(figures)]
+    reasons = [notice(one) for one in jury_tables.probe_reasons(rows)]
     asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
-    st.html(jury_tables.probe_table(figures) + "".join(reasons) + asked)
+    st.html(jury_tables.probe_table(rows) + "".join(reasons) + asked)
 
 
 def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str]) -> None:
@@ -174,13 +174,13 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
 
 def _count(engine: Engine, person: Person, order: RunOrder) -> None:
     """Ask what the run would take, and keep the answer for this session."""
-    path = jury_panels.on_disk(order.panel, order.text)
+    scope = RunScope(jury_panels.usable(order.text), order.replicates, order.benchmarks)
+    coming = worker.ask(person, engine, run_estimate, scope)
     try:
         with st.spinner("Counting what is missing"):
-            coming = ask(person, engine, *jury_runs.arguments(order, path), "--estimate")
             st.session_state[ESTIMATE] = (order, coming.result(), now())
     except MedjuryError as error:
-        st.html(refused(jury_panels.without_path(str(error), path)))
+        st.html(refused(str(error)))
 
 
 def _estimate(order: RunOrder) -> None:
@@ -191,10 +191,10 @@ def _estimate(order: RunOrder) -> None:
             said("An estimate counts calls, tokens and money of what is missing. Nothing is sent.")
         )
         return
-    _, figures, at = known
-    paper = jury_tables.usd(figures["paper_usd"])
+    _, expected, at = known
+    paper = jury_tables.usd(expected.bound.usd)
     st.html(
-        jury_tables.estimate_table(figures)
+        jury_tables.estimate_table(expected)
         + said(
             f"As of {at:%H:%M} UTC. Likely: 100 tokens of answer a criterion; at most: every answer "
             f"as long as allowed. The MedHELM paper's upper bound: {paper}. Own family: responses "

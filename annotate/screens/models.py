@@ -6,12 +6,12 @@ from importlib.resources import files
 from typing import Any
 
 import streamlit as st
+from calibration.report.numbers import DASH, fixed, interval, whole
 from sqlalchemy import Engine
 
 from annotate import charts, tables
+from annotate.commands import Figures
 from annotate.screens import frame, models_blind, models_costs, models_partial, monitoring_controls
-from annotate.worker import Figures
-from calibration.tables.numbers import DASH, fixed, interval, whole
 from data import queries
 from data.person import Person
 

@@ -17,8 +17,8 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables
+from annotate.commands import Figures, ask
 from annotate.screens import frame
-from annotate.worker import Figures, ask
 from data import queries
 from data.person import Person
 

@@ -6,13 +6,13 @@ from importlib.resources import files
 from typing import Any
 
 import streamlit as st
+from calibration.report.numbers import fixed, interval
 from sqlalchemy import Engine
 
 from annotate import charts, tables
+from annotate.commands import Figures
 from annotate.screens import frame, monitoring_controls, monitoring_reports, monitoring_verdict
 from annotate.screens.monitoring_verdict import sentence
-from annotate.worker import Figures
-from calibration.tables.numbers import fixed, interval
 from data import queries
 from data.person import Person
 

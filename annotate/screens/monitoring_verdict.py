@@ -4,7 +4,7 @@ import html
 
 import streamlit as st
 
-from annotate.worker import Figures
+from annotate.commands import Figures
 
 
 def show(found: Figures) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import tables, worker
+from annotate.figures.shown import AgreementQuestion
 from annotate.screens import (
     frame,
     study_design,
@@ -16,6 +18,7 @@ from annotate.screens import (
     study_record,
 )
 from annotate.screens.markup import notice
+from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
 from data.queries import Material, Standing
@@ -49,11 +52,22 @@ def show(engine: Engine, person: Person) -> None:
     if standing.locked:
         told = "nobody rates, imports or assigns until it is reopened; reading goes on."
         st.html(notice(f"Locked since {standing.locked}: {told}"))
+    if materials:
+        _decision(engine, person)
     chosen = _chosen(person)
     if not materials and chosen in ("Progress", "Material", "Design"):
         frame.empty(NONE_YET, FIRST[person.role])
         return
     PARTS[chosen](engine, person)
+
+
+def _decision(engine: Engine, person: Person) -> None:
+    """Show what may be said of the jury so far, and what to do next."""
+    question = AgreementQuestion(AnalysisOptions())
+    coming = worker.ask(person, engine, "annotate.figures.agreement:decision", question)
+    found = frame.computed(coming, "Does the jury agree? It is being computed")
+    if found is not None:
+        st.html(tables.of_decision(found))
 
 
 def _chosen(person: Person) -> str:

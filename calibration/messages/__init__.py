@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibration.codes import NoteCode
-from calibration.messages import agreement, jurors, monitoring, sections
+from calibration.messages import agreement, decisions, jurors, monitoring, sections
 from calibration.messages.form import Message, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors, monitoring)
+PARTS = (agreement, sections, jurors, decisions, monitoring)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }

@@ -67,6 +67,7 @@ def _single_other(figures: Figures) -> str:
 
 
 REASONS: Mapping[Code, Message] = {
+    Code.CRITERION_UNRATED: "no clinician has rated this criterion",
     Code.NOTHING_SCORED: "no score",
     Code.CRITERION_UNSCORED: "no clinician has scored {criterion} here",
     Code.NO_TWO_SCORES: "no response has the scores of two of these raters",

@@ -1,20 +1,23 @@
 """Biases of jurors that a study cannot tell of: a sentence where a table would be all dashes."""
 
-from calibration.report.content import Content, Row
+from typing import Any
+
+from calibration.codes import NoteCode as Code
+from calibration.messages import REASONS, reason
+from calibration.report.content import Content
 from calibration.report.definitions import Fact
 from calibration.tables.numbers import known
 
-NO_FAMILY = "no family is stored"
 UNTESTED = (
     "Bias towards single models is not tested, because {}. The jury may favour responses by its own "
     "models, and nothing on this page would show it."
 )
 
 
-def defined(content: Content, section: str, figure: str) -> list[Row]:
+def defined(content: Content, section: str, figure: str) -> list[Any]:
     """Return a section's rows of the benchmarks shown; none where all figures are undefined."""
     rows = content.of(section, *content.shown)
-    return rows if any(known(row[figure]) for row in rows) else []
+    return rows if any(known(getattr(row, figure)) for row in rows) else []
 
 
 def not_tested(content: Content) -> list[Fact]:
@@ -30,14 +33,11 @@ def not_tested(content: Content) -> list[Fact]:
     return found
 
 
-def _why(section: str, rows: list[Row]) -> str:
-    parts = [one for row in rows for one in row["note"].split("; ")]
-    reasons = dict.fromkeys(
-        one.removeprefix("undefined: ") for one in parts if one.startswith("undefined")
-    )
-    said = "; ".join(reasons) or "no figure is defined"
+def _why(section: str, rows: list[Any]) -> str:
+    notes = (one for row in rows for one in row.notes if one.code in REASONS)
+    why = "; ".join(dict.fromkeys(map(reason, notes))) or "no figure is defined"
     if section != "self_preference":
-        return f"Not given: {said}."
-    if all(NO_FAMILY in row["note"] for row in rows):
-        said = "the jurors' model families are not given (`--panel` names them)"
-    return UNTESTED.format(said)
+        return f"Not given: {why}."
+    if all(row.told(Code.NO_FAMILY) for row in rows):
+        why = "the jurors' model families are not given (`--panel` names them)"
+    return UNTESTED.format(why)

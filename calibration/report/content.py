@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from calibration.report.evidence import Paired
-from calibration.scores import COMBINED
-
-Row = Mapping[str, Any]
+from calibration.decision import Decision
+from calibration.report.evidence import CriterionRow, Paired
+from calibration.scope import AgreementRow
+from calibration.values import COMBINED, Noted
 
 
 @dataclass(frozen=True)
@@ -94,37 +94,45 @@ class Content:
 
     Attributes
     ----------
-    rows : the agreement table, as in `calibrate --json`
-    details : section -> rows, as in `calibrate --details --json`
-    criteria : rows of `evidence.criterion_rows` as mappings
+    rows : the agreement table
+    decisions : what may be said, by benchmark, in the table's order
+    details : section -> rows, as `details.details` returns them
+    criteria : rows of `evidence.criterion_rows`
     paired : means of clinicians and jury, by benchmark
     study : Study
     """
 
-    rows: Sequence[Row]
-    details: Mapping[str, Sequence[Row]]
-    criteria: Sequence[Row]
+    rows: Sequence[AgreementRow]
+    decisions: Mapping[str, Decision]
+    details: Mapping[str, Sequence[Noted]]
+    criteria: Sequence[CriterionRow]
     paired: Mapping[str, Paired]
     study: Study
 
     @property
     def benchmarks(self) -> list[str]:
         """Return the benchmarks in the table's order, `combined` last."""
-        return list(dict.fromkeys(str(row["benchmark"]) for row in self.rows))
+        return list(dict.fromkeys(row.benchmark for row in self.rows))
 
     @property
     def shown(self) -> list[str]:
         """Return whose details are shown: all combined, or each benchmark where that is undefined."""
-        analysed = {row["benchmark"] for row in self.details.get("distributions", ())}
+        analysed = {row.benchmark for row in self.of("distributions")}
         if COMBINED in analysed or len(self.benchmarks) == 1:
             return self.benchmarks[-1:]
         return [name for name in self.benchmarks if name in analysed]
 
-    def of(self, section: str, *benchmarks: str) -> list[Row]:
-        """Return the rows of a section of the details, of some benchmarks."""
-        return [row for row in self.details.get(section, ()) if row["benchmark"] in benchmarks]
+    @property
+    def decision(self) -> Decision:
+        """Return what may be said of all benchmarks combined, or of the only one."""
+        return [*self.decisions.values()][-1]
 
-    def about(self, scorer: str, *benchmarks: str) -> list[Row]:
+    def of(self, section: str, *benchmarks: str) -> list[Any]:
+        """Return the rows of a section of the details, of some benchmarks; of none named, all."""
+        rows: Sequence[Any] = self.details.get(section, ())
+        return [row for row in rows if not benchmarks or row.benchmark in benchmarks]
+
+    def about(self, scorer: str, *benchmarks: str) -> list[AgreementRow]:
         """Return a scorer's rows of the agreement table, of some benchmarks."""
         wanted = benchmarks or tuple(self.benchmarks)
-        return [row for row in self.rows if row["scorer"] == scorer and row["benchmark"] in wanted]
+        return [row for row in self.rows if row.scorer == scorer and row.benchmark in wanted]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import (
     Panel,
     column_icc,
@@ -15,22 +15,23 @@ from calibration.agreement import (
     why_undefined,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, f_interval
 from calibration.ranks import rank_correlations
 from calibration.resample import prepare
-from calibration.scope import NAN, Asked, Row, Scope
+from calibration.scope import AgreementRow, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Array, Scores
 from calibration.secondary import secondary_rows
 from calibration.stack import MOST_ROWS, together
+from calibration.values import NAN, Note, note, noted
 from data.errors import TooFew
 
-UNRATED = "undefined: no clinician has rated this criterion"
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
 @dataclass(frozen=True)
-class CriterionRow(Row):
+class CriterionRow(AgreementRow):
     """The jury on one criterion: its row of the agreement table, and its points of the scale.
 
     `bias` is the mean of jury minus clinicians, with its 95 % interval; between the two
@@ -101,7 +102,8 @@ def criterion_rows(scores: Scores, sitting: Sitting, asked: Asked) -> list[Crite
                 if scope.jury and scope.name in wanted
             ]
         except TooFew:
-            found += [CriterionRow(one, "jury", note=UNRATED, criterion=name) for one in wanted]
+            why = (note(Code.CRITERION_UNRATED),)
+            found += [CriterionRow(one, "jury", notes=why, criterion=name) for one in wanted]
     return sorted(found, key=lambda row: (row.benchmark == COMBINED, row.benchmark))
 
 
@@ -117,7 +119,7 @@ def paired_means(scores: Scores, sitting: Sitting, asked: Asked) -> Iterator[Pai
 def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) -> CriterionRow:
     reason = why_undefined_scope(scores, scope)
     if reason:
-        return CriterionRow(scope.name, "jury", note=reason, criterion=criterion)
+        return CriterionRow(scope.name, "jury", notes=(reason,), criterion=criterion)
     grid, method = scope.grid, scope.asked.method
     pair = columns(grid, jury, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -132,7 +134,7 @@ def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) ->
     high = boot.high if np.isfinite(boot.high) else exact.high
     heard = ~np.isnan(grid.composites[pair.both][:, grid.of_kind("clinician")])
     points = secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]
-    of = (reason, notes.negative(icc, high, spearman), notes.undefined_resamples(drawn))
+    of = (reason, remarks.negative(icc, high, spearman), remarks.undefined_resamples(drawn))
     return CriterionRow(
         benchmark=scope.name,
         scorer="jury",
@@ -146,7 +148,7 @@ def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) ->
         n_clinicians=int(heard.any(axis=0).sum()),
         n_missing=int((~jury.present(grid)).sum()),
         spearman=spearman,
-        note=notes.joined([*_notes(scope, jury, len(x), instances), *of]),
+        notes=noted(*_notes(scope, jury, len(x), instances), *of),
         criterion=criterion,
         **{name: getattr(points, name) for name in IN_POINTS},
     )
@@ -160,13 +162,12 @@ def _drawn(scope: Scope, jury: Panel) -> Array:
     return drawn[:, 0]
 
 
-def _notes(scope: Scope, jury: Panel, responses: int, instances: int) -> Iterator[str]:
-    yield scope.analysed_note
-    if jury.needed < len(jury.members):
-        yield f"mean of at least {jury.needed} of {len(jury.members)} jurors"
+def _notes(scope: Scope, jury: Panel, responses: int, instances: int) -> Iterator[Note | None]:
+    yield scope.analysed
+    yield remarks.fewer_jurors(jury.needed, len(jury.members))
     if scope.asked.method == "paper":
-        yield notes.no_variance(unscaled(scope.grid, (*scope.clinicians, *jury.members)))
-    yield notes.incomplete(sum(scope.incomplete.get(name, 0) for name in jury.members))
-    yield notes.few_instances(instances)
-    yield notes.shared_instances(responses, instances)
-    yield notes.simulated(scope.simulated & {*jury.members, *scope.clinicians})
+        yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *jury.members)))
+    yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in jury.members))
+    yield remarks.few_instances(instances)
+    yield remarks.shared_instances(responses, instances)
+    yield remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians})

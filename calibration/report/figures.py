@@ -9,10 +9,10 @@ import numpy as np
 from calibration.report import charts
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
-from calibration.report.content import Content, Row
+from calibration.report.content import Content
 from calibration.report.svg import svg
 from calibration.report.uneven import uneven
-from calibration.tables.numbers import fixed, interval, is_simulated, known, marked, scorer, whole
+from calibration.tables.numbers import fixed, interval, known, marked, scorer, whole
 
 MOST_INFLUENTIAL = 8
 
@@ -27,11 +27,11 @@ class Figure:
 
 def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
     """Yield jury, jurors, metrics and clinicians side by side."""
-    rows = [row for row in content.rows if row["benchmark"] == benchmark]
-    drawn = [_interval(row) for row in rows if _kind(row) in KINDS and known(row["icc"])]
+    rows = [row for row in content.rows if row.benchmark == benchmark]
+    drawn = [_interval(row) for row in rows if _kind(row) in KINDS and known(row.icc)]
     if not drawn:
         return
-    missing = [scorer(row["scorer"]) for row in rows if _undefined(row)]
+    missing = [scorer(row.scorer) for row in rows if _undefined(row)]
     caption = (
         "Agreement with the clinicians' mean, ICC(C,2): jury (diamond), single jurors (circles), "
         "metrics (squares). Clinicians by pairs (triangle) are one against one, and so not comparable "
@@ -81,11 +81,11 @@ def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
     rows = [
         {
             "label": _rater(row),
-            "criterion": row["criterion"],
-            "counts": row["counts"],
+            "criterion": row.criterion,
+            "counts": row.counts,
         }
         for row in content.of("distributions", benchmark)
-        if row["rater"] != "jury" and row["counts"]
+        if row.rater != "jury" and row.counts
     ]
     if rows:
         said = "share of each score by rater and criterion; the means stand in the JSON"
@@ -100,8 +100,8 @@ def influence(content: Content, benchmark: str) -> Iterator[Figure]:
     """Yield what the jury's ICC hangs on."""
     rows = influential(content, benchmark)
     drawn = [
-        {"label": row["left_out"].partition(":")[2], "kind": row["left_out"].partition(":")[0]}
-        | {"change": row["change"]}
+        {"label": row.left_out.partition(":")[2], "kind": row.left_out.partition(":")[0]}
+        | {"change": row.change}
         for row in rows
     ]
     if any(known(one["change"]) for one in drawn):
@@ -113,9 +113,9 @@ def influence(content: Content, benchmark: str) -> Iterator[Figure]:
         )
 
 
-def influential(content: Content, benchmark: str) -> list[Row]:
+def influential(content: Content, benchmark: str) -> list[Any]:
     """Return the rows of the largest changes of the jury's ICC."""
-    rows = [row for row in content.of("influence", benchmark) if _is_jury(row) and row["left_out"]]
+    rows = [row for row in content.of("influence", benchmark) if _is_jury(row) and row.left_out]
     return rows[:MOST_INFLUENTIAL]
 
 
@@ -124,37 +124,38 @@ def benchmark_id(benchmark: str) -> str:
     return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in benchmark)
 
 
-def _interval(row: Row) -> dict[str, Any]:
-    name = marked(scorer(row["scorer"]), row)
-    ends = {"low": row["boot_low"], "high": row["boot_high"]}
-    return {"label": name, "kind": _kind(row), "value": row["icc"]} | ends
+def _interval(row: Any) -> dict[str, Any]:
+    name = marked(scorer(row.scorer), row)
+    ends = {"low": row.boot_low, "high": row.boot_high}
+    return {"label": name, "kind": _kind(row), "value": row.icc} | ends
 
 
-def _rater(row: Row) -> str:
-    name = "Clinicians" if row["rater"] == "clinicians" else scorer(row["rater"])
+def _rater(row: Any) -> str:
+    name = "Clinicians" if row.rater == "clinicians" else scorer(row.rater)
     return marked(name, row)
 
 
 def _simulated(content: Content, benchmark: str) -> str:
     """Return the word that a caption begins with where raters behind the chart are not real."""
-    return "Simulated. " if any(map(is_simulated, content.about("jury", benchmark))) else ""
+    return "Simulated. " if any(row.simulated for row in content.about("jury", benchmark)) else ""
 
 
-def _kind(row: Row) -> str:
-    return str(row["scorer"]).partition(":")[0]
+def _kind(row: Any) -> str:
+    return str(row.scorer).partition(":")[0]
 
 
-def _undefined(row: Row) -> bool:
-    return _kind(row) in KINDS and not known(row["icc"])
+def _undefined(row: Any) -> bool:
+    return _kind(row) in KINDS and not known(row.icc)
 
 
-def _low(one: Row) -> float:
+def _low(one: Any) -> float:
     return float(one["low"]) if known(one["low"]) else float(one["value"])
 
 
-def _is_jury(row: Row) -> bool:
-    return bool(row["scorer"] == "jury")
+def _is_jury(row: Any) -> bool:
+    return bool(row.scorer == "jury")
 
 
-def _float(row: Row | None, key: str) -> float:
-    return float(row[key]) if row is not None and known(row[key]) else np.nan
+def _float(row: Any | None, key: str) -> float:
+    value: Any = getattr(row, key, None)
+    return float(value) if known(value) else np.nan

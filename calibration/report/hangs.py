@@ -15,14 +15,14 @@ def hangs_on(content: Content, benchmark: str) -> str:
 
 def _left_out(content: Content, benchmark: str) -> Iterator[str]:
     """Say which response or instance changes the ICC most when it is left out."""
-    rows = [row for row in content.of("influence", benchmark) if row["scorer"] == "jury"]
-    told = [row for row in rows if row["left_out"] and known(row["change"])]
+    rows = [row for row in content.of("influence", benchmark) if row.scorer == "jury"]
+    told = [row for row in rows if row.left_out and known(row.change)]
     if told:
-        most = max(told, key=lambda row: abs(row["change"]))
-        kind, _, name = str(most["left_out"]).partition(":")
+        most = max(told, key=lambda row: abs(row.change))
+        kind, _, name = str(most.left_out).partition(":")
         yield (
-            f"The jury's ICC hangs most on the {kind} {name}: {fixed(most['icc_all'], 3)} with it, "
-            f"{fixed(most['icc_without'], 3)} without."
+            f"The jury's ICC hangs most on the {kind} {name}: {fixed(most.icc_all, 3)} with it, "
+            f"{fixed(most.icc_without, 3)} without."
         )
 
 
@@ -32,13 +32,13 @@ def _juror(content: Content, benchmark: str) -> Iterator[str]:
     Shapley values sum to the whole jury's ICC, on the responses that its subsets have too.
     """
     rows = content.of("juror_value", benchmark)
-    told = [row for row in rows if known(row["icc_without"])]
-    if not told or not all(known(row["shapley"]) for row in rows):
+    told = [row for row in rows if known(row.icc_without)]
+    if not told or not all(known(row.shapley) for row in rows):
         return
-    whole, best = sum(row["shapley"] for row in rows), max(told, key=lambda row: row["icc_without"])
-    if best["icc_without"] - whole > WORTH_SAYING:
+    whole, best = sum(row.shapley for row in rows), max(told, key=lambda row: row.icc_without)
+    if best.icc_without - whole > WORTH_SAYING:
         yield (
-            f"Without the juror {best['juror']} the jury would agree better: ICC "
-            f"{fixed(best['icc_without'], 3)} instead of {fixed(whole, 3)}. `medjury juries` ranks "
+            f"Without the juror {best.juror} the jury would agree better: ICC "
+            f"{fixed(best.icc_without, 3)} instead of {fixed(whole, 3)}. `medjury juries` ranks "
             "all juries, with the luck of choosing taken out."
         )

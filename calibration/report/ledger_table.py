@@ -1,9 +1,10 @@
 """The ledger on a page: how many juries were ever held against the clinicians."""
 
 from calibration.report.content import Study, Tried
-from calibration.report.tables import Group, Table, place
 from calibration.report.ways import different, ever_tried
-from calibration.tables.numbers import fixed, whole
+from calibration.tables.notes import TableNote
+from calibration.tables.numbers import fixed, place, whole
+from calibration.tables.spec import Group, Table
 
 MOST = 25
 
@@ -31,7 +32,7 @@ def tried_table(study: Study) -> Table:
     """Return the ledger jury by jury, what was looked at last first."""
     order = sorted(study.tried, key=lambda one: one.last, reverse=True)
     left = len(order) - MOST
-    notes = (f"{left} earlier ones are not listed.",) if left > 0 else ()
+    notes = (TableNote(f"{left} earlier ones are not listed."),) if left > 0 else ()
     listed: dict[str, list[tuple[str, ...]]] = {}
     for one in order[:MOST]:
         listed.setdefault(_jury(one), []).append(_cells(one))

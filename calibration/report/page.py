@@ -14,11 +14,11 @@ from calibration.report.figures import Figure
 from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
 from calibration.report.sections import sections
-from calibration.report.tables import Table
 from calibration.report.uneven import uneven
-from calibration.report.verdict import Verdict, verdict
-from calibration.scores import COMBINED
-from calibration.tables.numbers import fixed, interval, known, simulated_raters
+from calibration.tables.numbers import fixed, interval, known
+from calibration.tables.spec import Table
+from calibration.values import simulated_in
+from calibration.writers.html import REPORT, html_table
 
 HERE = "calibration.report"
 LEAST_BIAS = 0.005  # points: below it two decimals show none
@@ -33,47 +33,35 @@ def page(content: Content) -> str:
     """
     style = files(HERE).joinpath("style.css").read_text("utf-8")
     template = _environment().from_string(files(HERE).joinpath("template.html").read_text("utf-8"))
-    found = verdicts(content)
+    last = content.benchmarks[-1]
     return template.render(
         style=Markup(style),  # noqa: S704 # our own file
         style_hash=_hash(style),
         content=content,
         study=content.study,
-        verdicts=found,
-        first=found[-1],
-        points=in_points(content, found[-1].benchmark),
-        hangs=hangs_on(content, found[-1].benchmark),
-        simulated=simulated_raters([*content.rows]),
+        decisions=content.decisions,
+        first=content.decision,
+        points=in_points(content, last),
+        hangs=hangs_on(content, last),
+        simulated=simulated_in(content.rows),
         tried=juries_tried(content.study),
         sections=sections(content),
     )
 
 
-def verdicts(content: Content) -> list[Verdict]:
-    """Return the verdict on each benchmark, in the table's order."""
-    single = sum(name != COMBINED for name in content.benchmarks)
-    return [
-        verdict(
-            [row for row in content.rows if row["benchmark"] == name],
-            looked=1 if name == COMBINED else single,
-        )
-        for name in content.benchmarks
-    ]
-
-
 def in_points(content: Content, benchmark: str) -> str:
     """Return in a sentence how many points of the scale the jury is off, or ""."""
-    rows = [row for row in content.of("other_measures", benchmark) if row["scorer"] == "jury"]
-    if not rows or not known(rows[0]["bias"]):
+    rows = [row for row in content.of("other_measures", benchmark) if row.scorer == "jury"]
+    if not rows or not known(rows[0].bias):
         return ""
     row = rows[0]
-    way = "more generous" if row["bias"] > 0 else "stricter"
-    ends = interval(row["bias_low"], row["bias_high"])
-    bias = f"{fixed(abs(row['bias']))} points {way} than the clinicians"
-    if abs(row["bias"]) < LEAST_BIAS:
+    way = "more generous" if row.bias > 0 else "stricter"
+    ends = interval(row.bias_low, row.bias_high)
+    bias = f"{fixed(abs(row.bias))} points {way} than the clinicians"
+    if abs(row.bias) < LEAST_BIAS:
         bias = "less than 0.005 points off the clinicians"
     sure = f" (95 % interval of jury minus clinicians {ends})" if ends else ""
-    limits = interval(row["limits_low"], row["limits_high"])
+    limits = interval(row.limits_low, row.limits_high)
     far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
     said = f"In points of the scale, the jury is on average {bias}{sure}{far}."
     return f"{said} {uneven(content, benchmark)}".strip()
@@ -86,13 +74,18 @@ def _environment() -> Environment:
         "figure": lambda block: isinstance(block, Figure),
         "figures": lambda block: isinstance(block, tuple),
     }
-    found.filters |= {"drawing": _drawing, "prose": _prose}
+    found.filters |= {"drawing": _drawing, "prose": _prose, "html_table": _table}
     return found
 
 
 def _drawing(figure: Figure) -> Markup:
     """Return a chart as it is: vl-convert has escaped every label in it."""
     return Markup(figure.svg)  # noqa: S704
+
+
+def _table(table: Table) -> Markup:
+    """Return a table as HTML, in which every text is escaped."""
+    return Markup(html_table(table, REPORT))  # noqa: S704
 
 
 def _prose(text: Any) -> Markup:

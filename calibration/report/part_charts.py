@@ -1,6 +1,6 @@
 """The charts of a report as such, with their captions, for a page that can answer to a click."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,9 @@ import numpy as np
 from calibration.report import charts, figures
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
-from calibration.report.content import Content, Row
-from calibration.report.tables import place
+from calibration.report.content import Content
 from calibration.report.uneven import uneven
-from calibration.tables.numbers import fixed, interval, is_simulated, known, marked, scorer
+from calibration.tables.numbers import fixed, interval, known, marked, place, scorer
 
 
 @dataclass(frozen=True)
@@ -27,30 +26,31 @@ class Drawn:
     chart: Any
     caption: str
     alt: str
-    rows: Sequence[Row] = ()
+    rows: Sequence[Mapping[str, Any]] = ()
 
 
 def drawn(content: Content) -> Iterator[Drawn]:
     """Yield every chart of a report, of the benchmarks whose details it shows."""
     yield from _criteria(content)
     for benchmark in content.shown:
-        yield from _intervals(content, benchmark)
+        yield from intervals(content, benchmark)
         yield from _points(content, benchmark)
         yield from _distributions(content, benchmark)
         yield from _influence(content, benchmark)
 
 
-def _intervals(content: Content, benchmark: str) -> Iterator[Drawn]:
+def intervals(content: Content, benchmark: str) -> Iterator[Drawn]:
+    """Yield the chart of every scorer's ICC on one benchmark, or on all combined."""
     rows = [
         {
-            "label": marked(scorer(row["scorer"]), row),
-            "kind": str(row["scorer"]).partition(":")[0],
-            "value": row["icc"],
-            "low": row["boot_low"],
-            "high": row["boot_high"],
+            "label": marked(scorer(row.scorer), row),
+            "kind": str(row.scorer).partition(":")[0],
+            "value": row.icc,
+            "low": row.boot_low,
+            "high": row.boot_high,
         }
         for row in content.rows
-        if row["benchmark"] == benchmark and known(row["icc"])
+        if row.benchmark == benchmark and known(row.icc)
     ]
     rows = [row for row in rows if row["kind"] in KINDS]
     if rows:
@@ -74,19 +74,17 @@ def _criteria(content: Content) -> Iterator[Drawn]:
     several = len(content.benchmarks) > 1
     rows = [
         {
-            "label": f"{row['criterion']}, {place(row['benchmark'])}"
-            if several
-            else row["criterion"],
+            "label": f"{row.criterion}, {place(row.benchmark)}" if several else row.criterion,
             "kind": "jury",
-            "value": row["icc"],
-            "low": row["boot_low"],
-            "high": row["boot_high"],
+            "value": row.icc,
+            "low": row.boot_low,
+            "high": row.boot_high,
         }
         for row in content.criteria
-        if known(row["icc"])
+        if known(row.icc)
     ]
     if rows:
-        made_up = "Simulated. " if any(map(is_simulated, content.criteria)) else ""
+        made_up = "Simulated. " if any(row.simulated for row in content.criteria) else ""
         yield Drawn(
             "criteria",
             "",
@@ -101,10 +99,11 @@ def _points(content: Content, benchmark: str) -> Iterator[Drawn]:
     pair = content.paired.get(benchmark)
     if pair is None or not len(pair.jury):
         return
-    far = [row for row in content.of("other_measures", benchmark) if row["scorer"] == "jury"]
+    far = [row for row in content.of("other_measures", benchmark) if row.scorer == "jury"]
     names = ("bias", "limits_low", "limits_high")
     bias, low, high = (
-        float(far[0][name]) if far and known(far[0][name]) else np.nan for name in names
+        float(getattr(far[0], name)) if far and known(getattr(far[0], name)) else np.nan
+        for name in names
     )
     drawn = "counted in cells" if is_binned(len(pair.jury)) else "larger where several lie"
     about = f"{_of(content, benchmark)}{len(pair.jury):,} responses, {drawn}; click on one to see which."
@@ -128,14 +127,12 @@ def _points(content: Content, benchmark: str) -> Iterator[Drawn]:
 def _distributions(content: Content, benchmark: str) -> Iterator[Drawn]:
     rows = [
         {
-            "label": marked(
-                "Clinicians" if row["rater"] == "clinicians" else scorer(row["rater"]), row
-            ),
-            "criterion": row["criterion"],
-            "counts": row["counts"],
+            "label": marked("Clinicians" if row.rater == "clinicians" else scorer(row.rater), row),
+            "criterion": row.criterion,
+            "counts": row.counts,
         }
         for row in content.of("distributions", benchmark)
-        if row["rater"] != "jury" and row["counts"]
+        if row.rater != "jury" and row.counts
     ]
     if rows:
         yield Drawn(
@@ -151,9 +148,9 @@ def _distributions(content: Content, benchmark: str) -> Iterator[Drawn]:
 
 def _influence(content: Content, benchmark: str) -> Iterator[Drawn]:
     rows = [
-        {"label": label, "kind": kind, "change": row["change"]}
+        {"label": label, "kind": kind, "change": row.change}
         for row in figures.influential(content, benchmark)
-        for kind, _, label in [row["left_out"].partition(":")]
+        for kind, _, label in [row.left_out.partition(":")]
     ]
     if any(known(one["change"]) for one in rows):
         yield Drawn(
@@ -170,5 +167,5 @@ def _influence(content: Content, benchmark: str) -> Iterator[Drawn]:
 def _of(content: Content, benchmark: str) -> str:
     """Return what a caption begins with: whose chart it is, and whether raters are made up."""
     behind = content.about("jury", benchmark)
-    made_up = "Simulated. " if any(map(is_simulated, behind)) else ""
+    made_up = "Simulated. " if any(row.simulated for row in behind) else ""
     return made_up + (f"{place(benchmark)}. " if len(content.benchmarks) > 1 else "")

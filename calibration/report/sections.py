@@ -1,32 +1,28 @@
 """The sections of a report, in the order in which its two readers look for answers."""
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from calibration.report import agreement_tables as shapes
+from calibration import remarks
 from calibration.report import figures
-from calibration.report import juror_tables as jurors
 from calibration.report.biases import defined, not_tested
-from calibration.report.content import Content, Row
+from calibration.report.content import Content
 from calibration.report.cost import cost_words
 from calibration.report.definitions import PLACES, Fact, definitions
+from calibration.report.evidence import CriterionRow
 from calibration.report.figures import Figure
 from calibration.report.ledger_table import ledger_words, tried_table
-from calibration.report.tables import Shape, Table, place
 from calibration.report.uneven import uneven_facts
-from calibration.scores import COMBINED
-from calibration.tables.numbers import SIMULATED, known, whole
+from calibration.tables import agreement, jurors
+from calibration.tables.numbers import known, place, whole
+from calibration.tables.spec import Table, TableSpec, laid_out
+from calibration.values import COMBINED, Noted, noted, simulated_in
 
-PREFERENCE = "Self-preference: points for responses by the juror's own model family"
-LENGTH = "Length: points added when a response has twice the words"
 MOST_OUTLYING = 5
-HELD = re.compile(r"with the other clinicians: jury (\S+), a clinician (-?\d\.\d+)")
-
-BOTH = re.compile(r"(?:^|; )jury (-?\d+\.\d+), .+? (-?\d+\.\d+)(?:;|$)")
-POWER = re.compile(r"80 % power would find here, (\d+\.\d+)")
+IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
 @dataclass(frozen=True)
@@ -73,23 +69,26 @@ def _points_lead() -> str:
 
 
 def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...] | list[Fact]]:
-    rows: list[Row] = []
+    rows: list[CriterionRow] = []
     for benchmark in content.benchmarks:
-        far = {row["scorer"]: row for row in content.of("other_measures", benchmark)}.get("jury")
-        what = content.study.criterion or "composite"
-        names = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
-        own = {name: far[name] if far else None for name in names} | {"criterion": what}
-        rows += [{**row, **own} for row in content.about("jury", benchmark)]
-        rows += [row for row in content.criteria if row["benchmark"] == benchmark]
+        rows += [_of_all_criteria(content, row) for row in content.about("jury", benchmark)]
+        rows += [row for row in content.criteria if row.benchmark == benchmark]
     if rows:
-        several = len(content.benchmarks) > 1
-        yield shapes.CRITERIA.table("The jury against the clinicians' mean", rows, grouped=several)
-    if told := uneven_facts(content):
-        yield told
+        yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
+    if facts := uneven_facts(content):
+        yield facts
     for benchmark in content.shown:
         yield from figures.intervals(content, benchmark)
         if pair := tuple(figures.points(content, benchmark)):
             yield pair
+
+
+def _of_all_criteria(content: Content, row: Any) -> CriterionRow:
+    """Return the jury's row of the agreement table as a row among its criteria."""
+    points = content.of("other_measures", row.benchmark)
+    own = next((one for one in points if one.scorer == "jury"), None)
+    figures = {name: getattr(own, name) for name in IN_POINTS} if own else {}
+    return CriterionRow(**vars(row), **figures, criterion=content.study.criterion or "composite")
 
 
 def _like_lead() -> str:
@@ -100,33 +99,21 @@ def _like_lead() -> str:
 
 
 def _held(content: Content) -> Iterator[Table]:
-    rows = [{**row, **_two(row)} for row in content.about("like_for_like")]
-    if rows:
-        named = [{**row, "benchmark": place(row["benchmark"])} for row in rows]
-        caption = (
-            "ICC with the mean of the other clinicians: the jury's minus a held-out clinician's"
-        )
-        yield shapes.HELD.table(caption, named)
-    again = [{**row, "benchmark": place(row["benchmark"])} for row in content.about("intra_rater")]
-    if again:
-        caption = "The same clinician again: absolute agreement of a reading with its hidden repeat"
-        yield shapes.AGAIN.table(caption, again)
-    tested = [row for row in content.of("alt_test", *content.shown) if row["scorer"] == "jury"]
+    for spec, scorer in ((agreement.HELD, "like_for_like"), (agreement.AGAIN, "intra_rater")):
+        if rows := content.about(scorer):
+            yield laid_out(spec, [_placed(row) for row in rows])
+    tested = [row for row in content.of("alt_test", *content.shown) if row.scorer == "jury"]
     if tested:
-        caption = (
-            "Alternative-annotator test (Calderon et al. 2025): passes from a winning rate of 0.5"
-        )
-        yield _of_shown(shapes.ALT_TEST, caption, tested, content)
+        yield _of_shown(agreement.NEARNESS, tested, content)
 
 
-def _two(row: Row) -> dict[str, float | None]:
-    told = HELD.search(row["note"])
-    pair = (float(told[1]), float(told[2])) if told else (None, None)
-    return dict(zip(("jury", "clinician"), pair, strict=True))
+def _placed(row: Any) -> Any:
+    """Return a row whose benchmark is named as a heading names it."""
+    return replace(row, benchmark=place(row.benchmark))
 
 
 def _against(content: Content) -> str:
-    tried = max((row["n_tried"] for row in content.of("differences", *content.shown)), default=0)
+    tried = max((row.n_tried for row in content.of("differences", *content.shown)), default=0)
     return (
         "The jury's ICC minus another's on the same resamples of the same responses: two intervals "
         "that overlap say nothing about a difference, this one does. p by Holm is corrected for "
@@ -136,18 +123,8 @@ def _against(content: Content) -> str:
 
 
 def _baselines(content: Content) -> Iterator[Table]:
-    rows = content.of("differences", *content.shown)
-    if rows:
-        named = [{**row, **_two_iccs(row)} for row in rows]
-        yield _of_shown(shapes.DIFFERENCES, "Paired differences of ICC(C,2)", named, content)
-
-
-def _two_iccs(row: Row) -> dict[str, float | None]:
-    """Return both ICCs and the smallest difference to be found, as the row's note has them."""
-    told, power = BOTH.search(row["note"]), POWER.search(row["note"])
-    pair = (float(told[1]), float(told[2])) if told else (None, None)
-    least = float(power[1]) if power else None
-    return dict(zip(("first", "second", "detectable"), (*pair, least), strict=True))
+    if rows := content.of("differences", *content.shown):
+        yield _of_shown(agreement.DIFFERENCES, rows, content)
 
 
 def _hang_lead() -> str:
@@ -161,28 +138,44 @@ def _influence(content: Content) -> Iterator[Table | Figure]:
     for benchmark in content.shown:
         yield from figures.influence(content, benchmark)
         if rows := figures.influential(content, benchmark):
-            spaced = [{**row, "left_out": row["left_out"].replace(":", " ", 1)} for row in rows]
-            yield shapes.INFLUENCE.table(_titled("Largest changes", benchmark, content), spaced)
+            yield laid_out(
+                agreement.INFLUENCE, rows, caption=_titled(agreement.INFLUENCE, benchmark, content)
+            )
         if far := outliers(content, benchmark):
-            caption = "Responses on which jury and clinicians are farthest apart"
-            yield shapes.OUTLIERS.table(_titled(caption, benchmark, content), far)
+            yield laid_out(
+                agreement.OUTLIERS, far, caption=_titled(agreement.OUTLIERS, benchmark, content)
+            )
         yield from figures.distributions(content, benchmark)
     if missing := content.of("missing", *content.shown):
-        yield _of_shown(shapes.MISSING, "What is missing, and what it could do", missing, content)
+        yield _of_shown(agreement.MISSING, missing, content)
 
 
-def outliers(content: Content, benchmark: str) -> list[Row]:
+@dataclass(frozen=True)
+class Outlier(Noted):
+    """A response on which jury and clinicians are far apart, in points."""
+
+    response: str
+    clinicians: float
+    jury: float
+    gap: float
+
+
+def outliers(content: Content, benchmark: str) -> list[Outlier]:
     """Return the responses with the largest difference in points, the largest first."""
     pair = content.paired.get(benchmark)
     if pair is None:
         return []
     gap = pair.jury - pair.clinicians
     order = np.argsort(-np.abs(gap), kind="stable")[:MOST_OUTLYING]
-    behind = [row["note"] for row in content.about("jury", benchmark)]
-    parts = [part for note in behind for part in note.split("; ") if part.startswith(SIMULATED)]
+    made_up = noted(remarks.simulated(simulated_in(content.about("jury", benchmark))))
     return [
-        {"response": pair.responses[at], "clinicians": pair.clinicians[at], "jury": pair.jury[at]}
-        | {"gap": gap[at], "note": "; ".join(parts)}
+        Outlier(
+            pair.responses[at],
+            float(pair.clinicians[at]),
+            float(pair.jury[at]),
+            float(gap[at]),
+            notes=made_up,
+        )
         for at in order
     ]
 
@@ -195,33 +188,21 @@ def _juror_lead() -> str:
 
 
 def _jurors(content: Content) -> Iterator[Table | list[Fact]]:
-    effective = content.of("effective_jurors", *content.benchmarks)
-    named = [{**row, "benchmark": place(row["benchmark"])} for row in effective]
-    if named:
-        yield jurors.EFFECTIVE.table("How many independent jurors the jury is worth", named)
-    retest = [row for row in content.of("test_retest", *content.shown) if known(row["icc_one"])]
-    for shape, caption, rows in (
-        (jurors.VALUE, "What each juror adds", content.of("juror_value", *content.shown)),
-        (jurors.SEVERITY, "Leniency", content.of("severity", *content.shown)),
-        (jurors.PREFERENCE, PREFERENCE, defined(content, "self_preference", "preference")),
-        (jurors.LENGTH, LENGTH, defined(content, "length", "slope_per_doubling")),
-        (jurors.RETEST, "The same juror again", retest),
-        (
-            jurors.BEYOND_CHANCE,
-            "Agreement beyond chance on whole scores",
-            _by_rater(content.of("chance_corrected", *content.shown)),
-        ),
+    if effective := content.of("effective_jurors"):
+        yield laid_out(jurors.EFFECTIVE, [_placed(row) for row in effective])
+    retest = [row for row in content.of("test_retest", *content.shown) if known(row.icc_one)]
+    for spec, rows in (
+        (jurors.VALUE, content.of("juror_value", *content.shown)),
+        (jurors.SEVERITY, content.of("severity", *content.shown)),
+        (jurors.PREFERENCE, defined(content, "self_preference", "preference")),
+        (jurors.LENGTH, defined(content, "length", "slope_per_doubling")),
+        (jurors.RETEST, retest),
+        (jurors.BEYOND_CHANCE, content.of("chance_corrected", *content.shown)),
     ):
         if rows:
-            yield _of_shown(shape, caption, rows, content)
+            yield _of_shown(spec, rows, content)
     if untested := not_tested(content):
         yield untested
-
-
-def _by_rater(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with the clinicians called so: here they are no row of pairs."""
-    named = {"clinicians": "Clinicians"}
-    return [{**row, "raters": named.get(row["raters"], row["raters"])} for row in rows]
 
 
 def _tried(content: Content) -> Iterator[Table]:
@@ -230,19 +211,18 @@ def _tried(content: Content) -> Iterator[Table]:
 
 
 def _everything(content: Content) -> Table:
-    several = len(content.benchmarks) > 1
-    caption = "Agreement with the clinicians. The row like for like is a difference of two ICCs"
-    return shapes.AGREEMENT.table(caption, content.rows, grouped=several)
+    return laid_out(agreement.AGREEMENT, content.rows, grouped=len(content.benchmarks) > 1)
 
 
-def _of_shown(shape: Shape, caption: str, rows: Sequence[Row], content: Content) -> Table:
-    grouped = len(content.shown) > 1
-    titled = caption if grouped else _titled(caption, str(rows[0]["benchmark"]), content)
-    return shape.table(titled, rows, grouped=grouped)
+def _of_shown(spec: TableSpec, rows: Sequence[Any], content: Content) -> Table:
+    if len(content.shown) > 1:
+        return laid_out(spec, rows, grouped=True)
+    return laid_out(spec, rows, caption=_titled(spec, rows[0].benchmark, content))
 
 
-def _titled(caption: str, benchmark: str, content: Content) -> str:
+def _titled(spec: TableSpec, benchmark: str, content: Content) -> str:
     """Return a caption with whose figures these are, where there are several benchmarks."""
     if len(content.benchmarks) == 1:
-        return caption
-    return f"{caption}: {'all benchmarks combined' if benchmark == COMBINED else benchmark}"
+        return spec.caption
+    whose = "all benchmarks combined" if benchmark == COMBINED else benchmark
+    return f"{spec.caption}: {whose}"

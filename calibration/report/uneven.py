@@ -1,27 +1,23 @@
 """Whether the jury is as far off at the low end as at the high, in words."""
 
-import re
 from collections.abc import Iterator
+from typing import Any
 
-from calibration.report.content import Content, Row
-from calibration.report.tables import place
-from calibration.tables.numbers import fixed, interval, known
+from calibration.codes import NoteCode as Code
+from calibration.report.content import Content
+from calibration.tables.numbers import fixed, interval, known, place
 
 Fact = tuple[str, str]
-FITTED = re.compile(
-    r"fitted difference (\S+) points where the mean of both is (\S+) \(10th percentile\), "
-    r"(\S+) where it is (\S+) \(90th\)"
-)
 EVEN = 0.005  # points: below it two decimals show none
 
 
 def uneven(content: Content, benchmark: str) -> str:
     """Return in a sentence how far off the jury is at both ends, or "" where that is not shown."""
-    rows = [row for row in content.of("other_measures", benchmark) if row["scorer"] == "jury"]
-    told = FITTED.search(rows[0]["note"]) if rows else None
-    if told is None:
+    row = _jury(content, benchmark)
+    fitted = row.told(Code.UNEVEN) if row else None
+    if fitted is None:
         return ""
-    low, at_low, high, at_high = map(float, told.groups())
+    low, at_low, high, at_high = (fitted[name] for name in ("low", "at_low", "high", "at_high"))
     return (
         f"It is not the same everywhere: where the mean of both is low ({fixed(at_low)}, the 10th "
         f"percentile) the jury is {_off(low)} than the clinicians, where it is high "
@@ -39,19 +35,24 @@ def uneven_facts(content: Content) -> list[Fact]:
 
 
 def _slope(content: Content, benchmark: str) -> str:
-    row = next(one for one in content.of("other_measures", benchmark) if one["scorer"] == "jury")
-    return " ".join(_parts(row))
+    return " ".join(_parts(_jury(content, benchmark)))
 
 
-def _parts(row: Row) -> Iterator[str]:
-    ends = interval(row["slope_low"], row["slope_high"])
+def _jury(content: Content, benchmark: str) -> Any:
+    """Return the jury's row in points, or None."""
+    rows = content.of("other_measures", benchmark)
+    return next((row for row in rows if row.scorer == "jury"), None)
+
+
+def _parts(row: Any) -> Iterator[str]:
+    ends = interval(row.slope_low, row.slope_high)
     yield (
-        f"For each point of the mean of both, jury minus clinicians changes by {fixed(row['slope'])} "
+        f"For each point of the mean of both, jury minus clinicians changes by {fixed(row.slope)} "
         f"points (95 % interval {ends})."
     )
-    if known(row["sd_ratio"]):
+    if known(row.sd_ratio):
         yield (
-            f"The jury's SD is {fixed(row['sd_ratio'])} times the clinicians': noise alone can do "
+            f"The jury's SD is {fixed(row.sd_ratio)} times the clinicians': noise alone can do "
             "this too, where one of the two has more of it."
         )
 

@@ -19,6 +19,8 @@ QUIET = (  # they only add figures
     Code.CORRECTED,
     Code.HELD_ON,
     Code.PAIRS_TOO_FEW,
+    Code.SHARED_AC2,
+    Code.SINGLE_SCORES,
 )
 
 
@@ -33,10 +35,14 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class TableNote:
-    """A note below a table: its words, with the rows it holds for, and whether it only adds figures."""
+    """A note below a table: its words, with the rows it holds for.
+
+    `is_quiet` tells whether it only adds figures; `code` is None of what is no note on a figure.
+    """
 
     text: str
     is_quiet: bool = False
+    code: Code | None = None
 
 
 def table_notes(rows: Sequence[Remark], left_out: Collection[Code] = ()) -> tuple[TableNote, ...]:
@@ -68,7 +74,8 @@ def _note(
 ) -> TableNote:
     for_all = len(own) == len(everybody) > 1
     text = words if for_all else f"{_whom([*own], everybody)}: {words}"
-    return TableNote(text, all(map(is_quiet, own.values())))
+    notes = [*own.values()]
+    return TableNote(text, all(map(is_quiet, notes)), notes[0].code)
 
 
 def _whom(who: Sequence[tuple[str, str]], everybody: Sequence[tuple[str, str]]) -> str:

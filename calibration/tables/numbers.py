@@ -14,7 +14,7 @@ NAMES = {
     "like_for_like": "Like for like",
     "intra_rater": "Same clinician again",
 }
-ABSURD = 2.0  # an ICC is at most 1; an interval that reaches so far off says nothing
+WIDEST = 3.0  # an ICC is at most 1; an interval that is wider says nothing
 TOO_WIDE = "too wide to tell"
 COMPARISONS = ("clinicians", "like_for_like", "intra_rater")  # each may rest on a handful
 
@@ -51,7 +51,7 @@ def interval(low: Any, high: Any, digits: int = 2, face: Typeface = PAGE) -> str
 
 def icc_interval(low: Any, high: Any, digits: int = 2, face: Typeface = PAGE) -> str:
     """Return an interval of an ICC or a difference of two; in words where it is too wide to say much."""
-    if known(low) and known(high) and (low < -ABSURD or high > ABSURD):
+    if known(low) and known(high) and high - low > WIDEST:
         return TOO_WIDE
     return interval(low, high, digits, face)
 

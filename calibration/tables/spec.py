@@ -73,6 +73,7 @@ class TableSpec:
     ----------
     caption : what the table is, as a title
     about, first : the field that names a row, and the heading above the names
+    named : makes the name that is shown of it
     columns : the others, in order
     in_columns : codes of notes that are not told below the table: a column says the same
     tells : fields of which one must be known for the rows to make a table
@@ -87,6 +88,7 @@ class TableSpec:
     tells: tuple[str, ...] = ()
     wanted: Callable[[Any], bool] = lambda _: True
     most: int | None = None
+    named: Callable[[str], str] = scorer
 
     def shown(self, rows: Sequence[Any]) -> list[Any]:
         """Return the rows that the table shows."""
@@ -147,7 +149,7 @@ def laid_out(
 
 def _name(spec: TableSpec, row: Noted) -> str:
     fragile = getattr(row, "scorer", "") in COMPARISONS and any(map(row.told, FRAGILE))
-    return scorer(f"{getattr(row, spec.about)}") + (", fragile" if fragile else "")
+    return spec.named(f"{getattr(row, spec.about)}") + (", fragile" if fragile else "")
 
 
 def number(heading: str, name: str, digits: int = 2, *, wide: bool = False) -> Column:

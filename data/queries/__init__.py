@@ -43,11 +43,9 @@ from data.queries.rubric_evidence import (
     validations,
 )
 from data.queries.steering import (
-    DesignInput,
     Material,
     Standing,
     checked_record,
-    design_input,
     materials,
     readings_by_response,
     rubric_names,
@@ -73,7 +71,6 @@ __all__ = [
     "AssignedView",
     "BenchmarkView",
     "Checked",
-    "DesignInput",
     "DesignItem",
     "House",
     "JurorCard",
@@ -96,7 +93,6 @@ __all__ = [
     "checked_record",
     "compared",
     "complete_ratings",
-    "design_input",
     "design_items",
     "finished",
     "frozen_reports",

@@ -17,7 +17,7 @@ from data.person import Person, only
 from data.queries.masks import StoredText, author_names, searched_up_to, stored_texts
 from data.queries.models import TAXONOMY
 from data.queries.record import Verified, acts, locked_since, verify
-from data.queries.study import BenchmarkView, assigned, benchmarks, design_items, stored_rubric
+from data.queries.study import BenchmarkView, benchmarks, stored_rubric
 from data.rubric import Rubric
 from data.schema import (
     Account,
@@ -65,14 +65,6 @@ class Standing:
     steered: tuple[tuple[str, datetime, str, str], ...]
     events: int
     simulated: bool
-
-
-@dataclass(frozen=True, slots=True)
-class DesignInput:
-    """What a design is made from; `begun` slots must stay with their clinician."""
-
-    items: tuple[tuple[int, int, str, str], ...]
-    assigned: tuple[tuple[str, int, int, bool, int], ...]
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -186,20 +178,6 @@ def who_can_rate(_: Person, engine: Engine) -> list[str]:
     query = select(Account.name).where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
     with reading(engine) as session:
         return sorted(session.exec(query))
-
-
-@only(Role.COORDINATOR)
-def design_input(_: Person, engine: Engine) -> DesignInput:
-    """Return every response with its hidden author, to balance, and all that is assigned."""
-    return DesignInput(
-        tuple(
-            (one.response, one.instance, one.model, one.benchmark) for one in design_items(engine)
-        ),
-        tuple(
-            (one.rater, one.response, one.pass_, one.begun, one.position)
-            for one in assigned(engine)
-        ),
-    )
 
 
 @only(Role.COORDINATOR)

@@ -11,9 +11,9 @@ from sqlalchemy import Engine
 from data.errors import BadFile
 from data.rubric import Rubric
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
-from medjury.cli.output import say
+from medjury.cli.output import say, say_unnoted
 from medjury.cli.places import check_json, write_json
-from medjury.cli.rubric_export import Resampling, validation
+from medjury.services.rubric_validation import Resampling, validation
 
 DIFFERS = 1
 MOST_BYTES = 20_000_000
@@ -123,7 +123,9 @@ def _against(engine: Engine, body: Body) -> Iterator[str]:
     jurors = [dict(one) for one in body["panel"]["jurors"]]
     seats = [{key: value for key, value in one.items() if key != "family"} for one in jurors]
     asked = Resampling(record["reps"], record["seed"])
-    now = validation(engine, Rubric(**body["rubric"]), seats, asked)
+    found = validation(engine, Rubric(**body["rubric"]), seats, asked)
+    say_unnoted(found.unnoted)
+    now = found.record
     kept = {key: value for key, value in record.items() if key not in PASSING}
     for where, says, is_now in differences(
         kept, {key: now.get(key) for key in now if key not in PASSING}

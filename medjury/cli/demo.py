@@ -20,12 +20,14 @@ from data.store import Slot, add_people, assign, import_ratings, import_response
 from data.store.responses import Place
 from jury.panel import read_panel
 from jury.run import run_panel
-from medjury.cli.agreement import print_agreement
+from medjury.cli.agreement import Output, print_agreement
+from medjury.cli.agreement_show import Shown
 from medjury.cli.jury import print_result
 from medjury.cli.metrics import METRICS, run_metric
 from medjury.cli.options import Db, study_of, url_of
 from medjury.cli.output import say
 from medjury.cli.reading import print_codes, serve
+from medjury.services.calibrate import THE_TABLE
 
 GUEST = "guest"
 COORDINATOR = "coordinator"
@@ -45,7 +47,7 @@ def demo(
     engine = study_of(context, db, create=True)
     refuse_other_study(engine, url_of(context, db))
     fill(engine)
-    print_agreement(engine)
+    print_agreement(engine, THE_TABLE, Output(Shown()))
     codes = invite(engine, [GUEST]) or [renew(engine, GUEST)]
     coordinators = [one.name for one in people(OPERATOR, engine) if one.name == COORDINATOR]
     codes += (

@@ -17,10 +17,9 @@ from data.store.ledger import Evaluated, remember
 from medjury.cli.elsewhere import SCORES, On, computing
 from medjury.cli.juries_compare import Compare, print_comparison, two_juries
 from medjury.cli.juries_table import print_ranking, to_json
-from medjury.cli.options import Db, Json, Seed, study_of
+from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import At, progress, say
 from medjury.cli.places import check_json, write_json
-from medjury.cli.scores import named_jurors
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 

@@ -11,9 +11,9 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
+from medjury.cli.options import named_jurors
 from medjury.cli.output import say, show
 from medjury.cli.places import write_json
-from medjury.cli.scores import named_jurors
 from medjury.services.record import steered
 from medjury.services.scores import scores_of
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -14,17 +14,18 @@ from data.errors import BadInput
 from jury.call import Provider
 from jury.elsewhere import left_alone
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
-from jury.run import estimate, run_panel
+from jury.run import run_panel
 from jury.tally import Progress, RunResult
 from medjury.cli.elsewhere import On
 from medjury.cli.jury_advice import advice, by_juror
 from medjury.cli.jury_batch import FULL_PRICES, in_batches, still_in_batches
-from medjury.cli.jury_figures import beside
+from medjury.cli.jury_figures import to_json, told_after, told_before, told_bound
 from medjury.cli.jury_missing import missing
 from medjury.cli.jury_probe import Named, probe
 from medjury.cli.options import Db, Json, finite, study_of
 from medjury.cli.output import counted, progress, say, show
 from medjury.cli.places import check_json, write_json
+from medjury.services.jury_lab import RunScope, run_estimate
 
 MISSING = 1
 jury = typer.Typer(
@@ -92,15 +93,15 @@ def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -
         keys(panel)
     elif asked.batch:
         raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
-    rows = estimate(engine, panel, replicates=asked.replicates, benchmarks=asked.benchmarks)
-    figures = beside(engine, panel, rows, asked.benchmarks)
-    for line in (*before(panel), *figures.before()):
+    scope = RunScope(panel, asked.replicates, tuple(asked.benchmarks or ()))
+    expected = run_estimate(engine, scope)
+    for line in (*before(panel), *told_before(expected)):
         say(line, json_to)
     result = _rated(engine, panel, asked, json_to)
     print_result(result, json_to)
-    for line in figures.after(whole=asked.max_usd is None) if result.calls else ():
+    for line in told_after(expected, whole=asked.max_usd is None) if result.calls else ():
         say(line, json_to)
-    write_json(result.to_json() | figures.to_json(), json_to)
+    write_json(result.to_json() | to_json(expected), json_to)
     return result
 
 
@@ -182,37 +183,18 @@ def _print_estimate(
     """Show what a run would take, juror by juror."""
     if replicates < 1:
         raise BadInput(f"--replicates {replicates}: must be at least 1")
-    rows = estimate(engine, panel, replicates=replicates, benchmarks=benchmark)
-    show(
-        f"Panel {panel.name}, estimated",
-        ["juror", "calls", "tokens in", "likely USD", "at most USD"],
-        [
-            [
-                one.juror,
-                f"{one.calls}",
-                f"{one.tokens_in}",
-                _usd(one.usd_likely),
-                _usd(one.usd_most),
-            ]
-            for one in rows
-        ],
-        json_to,
-    )
-    body = [
-        {
-            "juror": one.juror,
-            "calls": one.calls,
-            "tokens_in": one.tokens_in,
-            "usd_likely": one.usd_likely,
-            "usd_most": one.usd_most,
-        }
-        for one in rows
+    expected = run_estimate(engine, RunScope(panel, replicates, tuple(benchmark or ())))
+    rows = [
+        [one.juror, f"{one.calls}", f"{one.tokens_in}", _usd(one.usd_likely), _usd(one.usd_most)]
+        for one in expected.jurors
     ]
-    figures = beside(engine, panel, rows, benchmark)
+    heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
+    show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     over = ended(panel, datetime.now(UTC).date())
-    for line in (*over, *figures.before(), *figures.priced()):
+    for line in (*over, *told_before(expected), *told_bound(expected)):
         say(line, json_to)
-    write_json({"panel": panel.name, "jurors": body} | figures.to_json(), json_to)
+    jurors = [asdict(one) for one in expected.jurors]
+    write_json({"panel": panel.name, "jurors": jurors} | to_json(expected), json_to)
 
 
 def _usd(amount: float | None) -> str:

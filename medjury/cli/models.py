@@ -16,11 +16,10 @@ from data.store.record import unblind as lift_blind
 from jury.panel import Panel, read_panel
 from medjury.cli.models_costs import jury_cost, models_costs, read_costs, refuse_unknown
 from medjury.cli.models_table import print_models
-from medjury.cli.options import Db, Json, Seed, study_of
+from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import progress, say
 from medjury.cli.places import check_json, write_json
 from medjury.cli.record import Reason, Who
-from medjury.cli.scores import named_jurors
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from medjury.cli.monitor_metrics import openmetrics, write_openmetrics
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import progress, room, say, show_decision, show_table
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
-from medjury.cli.scores import named_jurors
 from medjury.services.monitoring import FLOOR, LEAST_INSTANCES, Monitored, MonitoringQuestion
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def monitor(
 def show_monitored(found: Monitored, to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
     show_decision(found.judged.decision, to)
-    say(f"jury: {', '.join(found.judged.jury)}", to)
+    say(f"jury: {', '.join(found.judged.study.jury)}", to)
     for table in _tables(found, narrow=room(to) < WIDE):
         show_table(table, to)
     for line in _lines(found):

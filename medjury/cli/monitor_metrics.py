@@ -60,7 +60,7 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
     who = {
         "benchmark": judged.benchmark,
         "scorer": "jury",
-        "simulated": "true" if judged.simulated else "false",
+        "simulated": "true" if judged.study.simulated else "false",
     }
     sums = [row.cusum for row in watched.rows if row.period == newest.period]
     yield from (

@@ -30,6 +30,12 @@ def say(text: str, json_to: Path | None = None) -> None:
         console.print(text)
 
 
+def say_unnoted(why: str) -> None:
+    """Tell why a jury that was looked at is not noted in the ledger, if there is a reason."""
+    if why:
+        print(f"medjury: not noted in the ledger of juries tried: {why}", file=sys.stderr)
+
+
 def show(
     title: str,
     columns: Sequence[str],
@@ -88,6 +94,11 @@ def width(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     cells = zip(columns, *rows, strict=True)
     longest = [max(len(line) for cell in one for line in cell.split("\n")) for one in cells]
     return sum(longest) + GAP * (len(columns) - 1)
+
+
+def table_width(table: "Laid") -> int:
+    """Return how wide `show_table` would print a table if it had the room."""
+    return max(width(table.columns, group.rows) for group in table.groups)
 
 
 def counted(number: int, thing: str) -> str:

@@ -12,12 +12,11 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import progress
 from medjury.cli.places import check_json, write_json
 from medjury.cli.planning_rows import EITHER, Expected, Piloted, Wanted, plan_rows, power_rows
 from medjury.cli.planning_words import print_plan, sentences, to_json
-from medjury.cli.scores import named_jurors
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors

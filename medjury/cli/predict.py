@@ -12,12 +12,11 @@ from sqlalchemy import Engine
 from data.errors import BadFile, BadInput, Unknown
 from medjury.cli.agreement import Names
 from medjury.cli.export_cells import cells
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import progress, say
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.predict_table import print_predicted
 from medjury.cli.record import write_csv
-from medjury.cli.scores import named_jurors
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors

@@ -1,15 +1,17 @@
 """`medjury assign` and `medjury serve`: who rates what, and the page they rate on."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from sqlalchemy import Engine
 
-from annotate.assign import Assigned, Design, Item, top_up
+from annotate.assign import Design
+from annotate.designs import DesignRequest, designed
+from annotate.plan import Plan, plan_of
 from data.errors import BadFile, BadInput
 from data.person import OPERATOR
-from data.queries import assigned, design_items, has_coordinator
+from data.queries import has_coordinator
 from data.schema import Role
 from data.store import Invitation, add_people, invite
 from data.store import assign as store_assignments
@@ -40,7 +42,7 @@ def assign(
     Run it again with other raters or more responses: what has been begun stays, the rest moves.
     """
     engine = study_of(context, db)
-    found = designed(engine, names(raters), per_response, repeats, seed)
+    found = designed(engine, DesignRequest(tuple(names(raters)), per_response, repeats, seed))
     _show(found, json_to)
     if not plan:
         invitations = invite(engine, list(found.load))
@@ -80,22 +82,6 @@ def first_coordinator(engine: Engine) -> list[Invitation]:
     return add_people(OPERATOR, engine, [FIRST], Role.COORDINATOR)
 
 
-def designed(
-    engine: Engine, raters: list[str], per_response: int, repeats: float, seed: int
-) -> Design:
-    """Return the design for every response of the study, begun work staying where it is."""
-    items = [
-        Item(one.response, one.instance, one.model, one.benchmark) for one in design_items(engine)
-    ]
-    if not items:
-        raise BadInput("the study has no responses yet: `medjury import FILE` brings them in")
-    existing = [
-        Assigned(one.rater, one.response, one.pass_, one.begun, one.position)
-        for one in assigned(engine)
-    ]
-    return top_up(existing, items, raters, per_response, seed, repeats=repeats)
-
-
 def names(raters: str) -> list[str]:
     """Return the clinicians' names: from a file, one a line, or made from a number."""
     if raters.isdecimal():
@@ -127,9 +113,9 @@ def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> N
 
 def _show(found: Design, json_to: Path | None) -> None:
     """Print each clinician's work, and what to know of the design before anyone is invited."""
-    plan = found.to_json()["plan"]
+    plan = plan_of(found)
     rows = [
-        [rater, str(load), str(found.repeats_of(rater)), f"{plan['minutes'][rater]:g}"]
+        [rater, str(load), str(found.repeats_of(rater)), f"{plan.minutes[rater]:g}"]
         for rater, load in found.load.items()
     ]
     title = f"{counted(found.per_response, 'clinician')} a response"
@@ -138,32 +124,32 @@ def _show(found: Design, json_to: Path | None) -> None:
         say(line, json_to)
 
 
-def told(plan: dict[str, Any]) -> list[str]:
+def told(plan: Plan) -> list[str]:
     """Return a plan in sentences, without what the table of clinicians has."""
-    shared = _range(plan["overlap_min"], plan["overlap_max"])
-    linked = "; all are linked by what they share" if plan["connected"] else ""
+    shared = _range(plan.overlap_min, plan.overlap_max)
+    linked = "; all are linked by what they share" if plan.connected else ""
     said = [
-        f"{counted(plan['responses'], 'response')} to {counted(plan['instances'], 'instance')}.",
-        f"Minutes: {plan['minutes_total']:g} in all, assuming {plan['minutes_per_response']:g} "
+        f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}.",
+        f"Minutes: {plan.minutes_total:g} in all, assuming {plan.minutes_per_response:g} "
         "for each showing.",
     ]
-    if plan["raters"] > 1:
+    if plan.raters > 1:
         said += [
             f"Any two clinicians share {shared}{linked}.",
-            f"Clinicians' counts of one model's responses differ by {plan['model_spread']} at most.",
+            f"Clinicians' counts of one model's responses differ by {plan.model_spread} at most.",
         ]
-    return [*said, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan["notes"])]
+    return [*said, _expected(plan), *(f"{note[0].upper()}{note[1:]}." for note in plan.notes)]
 
 
-def _expected(plan: dict[str, Any]) -> str:
+def _expected(plan: Plan) -> str:
     """Return in words what interval the agreement of two columns would have as assumed."""
-    if plan["icc_width"] is None:
+    if plan.icc_width is None:
         return "Too few responses for an interval."
-    least = plan["icc_width_by_instances"]
+    least = plan.icc_width_by_instances
     dependent = "" if least is None else f" ({least:.2f} if the instances alone counted)"
     return (
-        f"Expected 95 % interval of the agreement: {plan['icc_low']:z.2f} to "
-        f"{plan['icc_high']:z.2f}, width {plan['icc_width']:.2f}{dependent}."
+        f"Expected 95 % interval of the agreement: {plan.icc_low:z.2f} to "
+        f"{plan.icc_high:z.2f}, width {plan.icc_width:.2f}{dependent}."
     )
 
 

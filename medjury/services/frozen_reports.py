@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -21,15 +21,11 @@ from data.queries.ledger import fingerprint
 from data.queries.reports import FrozenReport
 from data.queries.rubric_evidence import jurors_heard
 from data.store.reports import freeze
-from medjury.services.ledger import Looked
-from medjury.services.references import all_instances, sound_only
-from medjury.services.scores import all_jurors, scores_of
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from medjury.services.calibrate import Calibration
 
 JURY = "jury"
-COLUMNS = 2  # of the ICC: the clinicians and the scorer
 FIGURES = ("method", "k", "reps", "seed", "rows", "references")
 OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
 NO_ROW: Mapping[str, Any] = {
@@ -118,62 +114,37 @@ def jury_row(body: Mapping[str, Any], benchmark: str | None) -> Mapping[str, Any
     return wanted[0] if wanted else {**NO_ROW, "benchmark": benchmark}
 
 
-def freeze_report(
-    engine: Engine, question: FreezeQuestion, tick: Callable[[float], None] | None = None
-) -> int:
-    """Compute a calibration, note in the ledger that the jury was looked at, and freeze it.
+def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
+    """Compute a calibration, which notes the jury in the ledger, and freeze it; return its number.
 
     Raises
     ------
-    BadInput, TooFew, Unknown
-        As `medjury calibrate`.
+    BadInput, Unknown, TooFew
+        As `medjury.services.calibrate`.
     """
-    from threadpoolctl import threadpool_limits
+    from medjury.services.calibrate import Question, as_json, calibrate
 
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting
-    from calibration.table import agreement_rows
-
-    options = question.options
-    everything = scores_of(engine)
-    chosen = everything.of(options.benchmark) if options.benchmark else everything
-    kept = (sound_only if options.references == "sound" else all_instances)(engine, chosen)
-    jury = list(options.jurors or all_jurors(kept.scores))
-    sitting = Sitting(jury or None, options.min_jurors)
-    asked = Asked(options.method, options.criterion, options.reps, options.seed, options.min_shared)
-    with threadpool_limits(1):
-        rows = agreement_rows(kept.scores, sitting, asked, tick)
-    instances = "" if options.references == "all" else f"{options.references} references"
-    needed = options.min_jurors or len(jury)
-    looked = Looked(jury, needed, options.criterion or "", options.method, instances)
-    looked.remember(engine, rows, [], everything.ratings)
-    body = {name: getattr(options, name) for name in ("method", "reps", "seed")}
-    body |= {"k": COLUMNS, "rows": plain(rows), **kept.to_json()}
-    return keep_report(engine, question, body, jury, everything.ratings)
+    found = calibrate(engine, Question(question.options))
+    return keep_report(engine, found, question.name, as_json(engine, found))
 
 
-def keep_report(
-    engine: Engine,
-    question: FreezeQuestion,
-    body: Mapping[str, Any],
-    jury: Sequence[str],
-    ratings: "pd.DataFrame",
-) -> int:
+def keep_report(engine: Engine, found: "Calibration", name: str, body: Mapping[str, Any]) -> int:
     """Freeze a calibration as a report; return its number.
 
     Parameters
     ----------
+    found
+        The calibration; the report holds the fingerprint of every rating that counted.
+    name
+        What the user calls the report, or "".
     body
         As `calibrate --json` has it; its details are left out.
-    jury
-        Handles of the jurors, as they sat.
-    ratings
-        Every rating that counted; the report holds their fingerprint.
     """
+    options = found.question.options
     kept = {key: body[key] for key in FIGURES if key in body}
-    kept |= _made_with(engine, question.name, jury)
-    kept |= {"options": {name: getattr(question.options, name) for name in OPTIONS}}
-    return freeze(engine, fingerprint(ratings), kept)
+    kept |= _made_with(engine, name, found.jury)
+    kept |= {"options": {one: getattr(options, one) for one in OPTIONS}}
+    return freeze(engine, fingerprint(found.ratings), kept)
 
 
 def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.details import Known
+    from calibration.report.evidence import CriterionRow
     from calibration.scope import AgreementRow, Scope
 
 
@@ -73,11 +74,32 @@ class Looked:
             for row in rows
             if row.scorer == "jury"
         ]
-        try:
-            remember(engine, entries)
-        except NoStudy as error:
-            return f"not noted in the ledger of juries tried: {error}"
-        return ""
+        return _remembered(engine, entries)
+
+    def remember_criteria(self, engine: Engine, rows: Sequence["CriterionRow"]) -> str:
+        """Note the jury on every criterion, with the ratings' hash that the table has left.
+
+        Returns why it could not be noted, or "".
+        """
+        hashes = {one.key: one.fingerprint for one in tried(engine)}
+        entries = [
+            replace(
+                replace(self, criterion=row.criterion).entry(row.benchmark),
+                fingerprint=hashes.get(self.entry(row.benchmark).key, ""),
+                n_responses=row.n_responses,
+                icc=row.icc,
+            )
+            for row in rows
+        ]
+        return _remembered(engine, entries) if entries else ""
+
+
+def _remembered(engine: Engine, entries: Sequence[Evaluated]) -> str:
+    try:
+        remember(engine, entries)
+    except NoStudy as error:
+        return f"not noted in the ledger of juries tried: {error}"
+    return ""
 
 
 def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -> "Known":

@@ -72,22 +72,43 @@ class MonitoringQuestion:
 
 
 @dataclass(frozen=True, eq=False)
+class Study:
+    """What the figures are computed from: scores, the jury's readings, and what is normal."""
+
+    jury: tuple[str, ...]
+    scores: "Scores"
+    ratings: "pd.DataFrame"
+    again: "pd.DataFrame"
+    scope: "Scope"
+    normal: "Normal"
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """Return who of the jury and the clinicians is no real rater."""
+        return tuple(sorted(self.scope.simulated & {*self.jury, *self.scope.clinicians}))
+
+    @cached_property
+    def anchors(self) -> "pd.DataFrame":
+        """Return what jurors scored again later, of the benchmarks that are looked at."""
+        from calibration.monitoring.scored_again import anchors
+
+        found = anchors(self.again, self.scores.rubrics)
+        return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
+
+
+@dataclass(frozen=True, eq=False)
 class Judged:
     """Whether agreement has fallen, and the periods that say so.
 
     Attributes
     ----------
-    benchmark : or "combined"
-    simulated : who of the jury and the clinicians is no real rater
     mix : the judged period against the baseline or the first; None where it is that one
     remarks : on all periods together
     unnoted : why the ledger was not told of the jury, or ""
     """
 
     question: MonitoringQuestion
-    benchmark: str
-    jury: tuple[str, ...]
-    simulated: tuple[str, ...]
+    study: Study
     periods: tuple["PeriodRow", ...]
     watched: "Watched"
     mix: "CaseMix | None"
@@ -96,9 +117,20 @@ class Judged:
     unnoted: str = ""
 
     @property
+    def benchmark(self) -> str:
+        """Return the benchmark, or "combined"."""
+        return self.study.scope.name
+
+    @property
     def is_judged(self) -> bool:
         """Whether there is a figure to judge by: an alarm, or the ICC of the judged period."""
         return self.watched.alarm is not None or math.isfinite(self.watched.judged.icc)
+
+    @property
+    def why(self) -> Note:
+        """Return the reason that decides, whoever is simulated."""
+        reasons = self.decision.reasons
+        return next(one for one in reasons if one.code is not Code.SIMULATED)
 
     @property
     def title(self) -> str:
@@ -138,14 +170,13 @@ class Monitored:
     def to_json(self) -> dict[str, Any]:
         """Return it as `monitor --json` has it; what is undefined is None."""
         judged, causes, watched = self.judged, self.causes, self.judged.watched
-        asked, none = judged.question, noted(watched.reason)
-        why = [one for one in judged.decision.reasons if one.code is not Code.SIMULATED]
+        asked = judged.question
         return {
             "decision": to_json(judged.decision),
             "benchmark": judged.benchmark,
             "scorer": "jury",
-            "jury": list(judged.jury),
-            "simulated": list(judged.simulated),
+            "jury": list(judged.study.jury),
+            "simulated": list(judged.study.simulated),
             "method": asked.options.method,
             "every": asked.every,
             "since": plain(asked.since),
@@ -153,23 +184,11 @@ class Monitored:
             "threshold": asked.floor,
             "fallen": judged.has_fallen,
             "judged": judged.is_judged,
-            "reason": words(why[0]),
+            "reason": words(judged.why),
             "newest": watched.judged.period,
             "alarm": watched.alarm.period if watched.alarm else None,
-            "target": {
-                "icc": plain(watched.target_icc),
-                "low": plain(watched.target_low),
-                "high": plain(watched.target_high),
-                "source": watched.source,
-                "note": told(none),
-                "notes": plain(none),
-            },
-            "drift": {
-                "drift": causes.drift.drift,
-                "anchored": causes.drift.anchored,
-                "said": list(causes.drift.said),
-                "notes": plain(causes.drift.notes),
-            },
+            "target": _target(watched),
+            "drift": _drift(causes.drift),
             "reports": [one.to_json() for one in self.reports],
             "periods": plain(judged.periods),
             "cusum": plain(watched.rows),
@@ -179,8 +198,26 @@ class Monitored:
         }
 
 
+def _target(watched: "Watched") -> dict[str, Any]:
+    ends = {name: plain(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
+    none = noted(watched.reason)
+    return ends | {"source": watched.source, "note": told(none), "notes": plain(none)}
+
+
+def _drift(drift: "Drift") -> dict[str, Any]:
+    figures = {"drift": drift.drift, "anchored": drift.anchored}
+    return figures | {"said": list(drift.said), "notes": plain(drift.notes)}
+
+
 def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
-    """Compute everything, and note in the ledger that the jury was held against the clinicians.
+    """Compute everything; see `judge`."""
+    judged = judge(engine, question, tick)
+    found = report_rows(engine, reports(engine), judged.benchmark)
+    return Monitored(judged, causes(engine, judged), tuple(found))
+
+
+def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
+    """Judge agreement by its periods, and note in the ledger that the jury was looked at.
 
     Raises
     ------
@@ -188,64 +225,48 @@ def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = No
         If there is no jury, no clinician has rated, nothing was rated since the day asked for,
         benchmarks have different scales, or the report cannot be the baseline.
     """
-    study = _study(engine, question)
-    judged = _judged(study, question, tick)
-    causes = _causes(study, question, judged.watched, judged.mix)
-    found = report_rows(engine, reports(engine), judged.benchmark)
-    return Monitored(judged, causes, tuple(found))
+    from threadpoolctl import threadpool_limits
 
-
-def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
-    """Compute the periods and the decision, and note in the ledger that the jury was looked at.
-
-    Raises
-    ------
-    BadInput
-        As `monitor`.
-    """
-    return _judged(_study(engine, question), question, tick)
-
-
-def causes(engine: Engine, question: MonitoringQuestion) -> Causes:
-    """Compute what a change may come from; the periods' intervals, which take long, are not needed.
-
-    Raises
-    ------
-    BadInput
-        As `monitor`.
-    """
+    from calibration.monitoring.decide import decide
     from calibration.monitoring.watch import watch
 
     study = _study(engine, question)
-    bare = replace(study, scope=replace(study.scope, asked=replace(study.scope.asked, reps=0)))
-    rows, asking = _periods(bare, question, None)
-    watched = watch(rows, study.normal)
-    mix = _mix(study.scope, asking, rows, watched)
-    return _causes(study, question, watched, mix)
+    asking = _asking(engine, study, question)
+    with threadpool_limits(1):
+        rows = _periods(study, asking, tick)
+        watched = watch(rows, study.normal)
+        mix = _mix(study.scope, asking, rows, watched)
+    anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
+    decision = decide(watched, mix, question.floor, anchored=anchored, simulated=study.simulated)
+    return Judged(
+        question=question,
+        study=study,
+        periods=tuple(rows),
+        watched=watched,
+        mix=mix,
+        decision=decision,
+        remarks=tuple(_remarks(rows)),
+        unnoted=_remember(engine, study, question.options),
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class _Study:
-    """What the figures are computed from: scores, the jury's readings, and what is normal."""
+def causes(engine: Engine, judged: Judged) -> Causes:
+    """Return what a change may come from, of agreement that has been judged."""
+    from threadpoolctl import threadpool_limits
 
-    engine: Engine
-    jury: tuple[str, ...]
-    scores: "Scores"
-    ratings: "pd.DataFrame"
-    again: "pd.DataFrame"
-    scope: "Scope"
-    normal: "Normal"
+    from calibration.monitoring.anchor import anchor_rows
+    from calibration.monitoring.drift import drift_of
 
-    @cached_property
-    def anchors(self) -> "pd.DataFrame":
-        """Return what jurors scored again later, of the benchmarks that are looked at."""
-        from calibration.monitoring.scored_again import anchors
-
-        found = anchors(self.again, self.scores.rubrics)
-        return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
+    study, question = judged.study, judged.question
+    with threadpool_limits(1):
+        anchor = anchor_rows(study.scope, study.jury, study.anchors)
+    profiles = juror_profiles(engine, study.jury)
+    ends = juror_ends(study.jury, profiles, question.panel, question.today)
+    drift = drift_of(anchor, judged.mix, judged.watched.alarm is not None)
+    return Causes(tuple(anchor), judged.mix, drift, tuple(ends))
 
 
-def _study(engine: Engine, question: MonitoringQuestion) -> _Study:
+def _study(engine: Engine, question: MonitoringQuestion) -> Study:
     from calibration.monitoring.scored_again import without_later
 
     options = question.options
@@ -255,7 +276,7 @@ def _study(engine: Engine, question: MonitoringQuestion) -> _Study:
     normal = _normal(engine, question, scores)
     again = juror_ratings(engine)
     scope = _scope(engine, without_later(scores, again), jury, options)
-    return _Study(engine, jury, scores, everything.ratings, again, scope, normal)
+    return Study(jury, scores, everything.ratings, again, scope, normal)
 
 
 def _scope(
@@ -303,43 +324,14 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
     return Normal(None, icc, one.at.date(), f"report {one.id}")
 
 
-def _judged(study: _Study, question: MonitoringQuestion, tick: Tick | None) -> Judged:
-    from threadpoolctl import threadpool_limits
-
-    from calibration.monitoring.decide import decide
-    from calibration.monitoring.watch import watch
-
-    scope = study.scope
-    simulated = tuple(sorted(scope.simulated & {*study.jury, *scope.clinicians}))
-    with threadpool_limits(1):
-        rows, asking = _periods(study, question, tick)
-        watched = watch(rows, study.normal)
-        mix = _mix(scope, asking, rows, watched)
-    anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
-    return Judged(
-        question=question,
-        benchmark=scope.name,
-        jury=study.jury,
-        simulated=simulated,
-        periods=tuple(rows),
-        watched=watched,
-        mix=mix,
-        decision=decide(watched, mix, question.floor, anchored=anchored, simulated=simulated),
-        remarks=tuple(_remarks(rows)),
-        unnoted=_remember(study, question.options),
-    )
-
-
-def _periods(
-    study: _Study, question: MonitoringQuestion, tick: Tick | None
-) -> tuple[list["PeriodRow"], "Asking"]:
-    """Return the jury's agreement by period, and what was asked of the calendar."""
+def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list["PeriodRow"]:
+    """Return the jury's agreement by period."""
     from calibration.monitoring.periods import period_rows, periods_of
 
-    scope, asking = study.scope, _asking(study, question)
+    scope = study.scope
     many = len(periods_of(scope, asking))
     if not many or scope.jury is None:
-        raise BadInput(f"--since {question.since}: clinicians have rated no response since then")
+        raise BadInput(f"--since {asking.since}: clinicians have rated no response since then")
     done = [0]
 
     def ticked(resamples: int) -> None:
@@ -347,15 +339,16 @@ def _periods(
         if tick is not None:
             tick(done[0] / (many * scope.asked.reps))
 
-    return period_rows(replace(scope, tick=ticked), scope.jury, asking), asking
+    return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 
 
-def _asking(study: _Study, question: MonitoringQuestion) -> "Asking":
+def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Asking":
+    """Return what is asked of the calendar."""
     from calibration.monitoring.periods import Asking, Days
 
     again = study.again[study.again["rater"].isin(study.scope.jurors)]
     own = again.groupby("response_id")["at"].agg(["min", "max"])
-    rated = clinician_dates(study.engine).items()
+    rated = clinician_dates(engine).items()
     days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
     return Asking(
         rated={name: Days(one.first.date(), one.last.date()) for name, one in rated},
@@ -412,23 +405,7 @@ def _remarks(rows: Sequence["PeriodRow"]) -> Iterator[Note]:
         yield note(Code.ONE_PERIOD, period=rows[0].period)
 
 
-def _causes(
-    study: _Study, question: MonitoringQuestion, watched: "Watched", mix: "CaseMix | None"
-) -> Causes:
-    from threadpoolctl import threadpool_limits
-
-    from calibration.monitoring.anchor import anchor_rows
-    from calibration.monitoring.drift import drift_of
-
-    with threadpool_limits(1):
-        anchor = anchor_rows(study.scope, study.jury, study.anchors)
-    profiles = juror_profiles(study.engine, study.jury)
-    ends = juror_ends(study.jury, profiles, question.panel, question.today)
-    drift = drift_of(anchor, mix, watched.alarm is not None)
-    return Causes(tuple(anchor), mix, drift, tuple(ends))
-
-
-def _remember(study: _Study, options: AnalysisOptions) -> str:
+def _remember(engine: Engine, study: Study, options: AnalysisOptions) -> str:
     """Note the jury in the ledger, with its ICC over all periods; return why not, or ""."""
     from calibration.agreement import column_icc, columns
     from calibration.scope import AgreementRow
@@ -442,4 +419,4 @@ def _remember(study: _Study, options: AnalysisOptions) -> str:
     row = AgreementRow(scope.name, "jury", icc=icc, n_responses=len(x))
     needed = options.min_jurors or len(jury)
     looked = Looked(jury, needed, options.criterion or "", options.method, "")
-    return looked.remember(study.engine, [row], [], study.ratings)
+    return looked.remember(engine, [row], [], study.ratings)

@@ -41,3 +41,12 @@ def silent_jurors(engine: Engine, scores: "Scores") -> list[str]:
     """Return the jurors who were asked and have no rating at all, simulated ones left out."""
     asked = {one.juror for one in missing_verdicts(engine)}
     return sorted(asked - {*scores.raters("juror"), *scores.simulated})
+
+
+def panel_families(panel: str | None) -> dict[str, str]:
+    """Return the model families that a panel gives its jurors; none without a panel."""
+    if panel is None:
+        return {}
+    from jury.panel import read_panel
+
+    return {one.name: one.family for one in read_panel(panel).juror}

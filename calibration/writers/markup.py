@@ -1,17 +1,14 @@
-"""The agreement table as Markdown, CSV and LaTeX: every scorer on every benchmark."""
+"""The agreement table as Markdown and LaTeX: every scorer on every benchmark."""
 
-import csv
-import io
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from calibration.report.agreement_tables import AGREEMENT
-from calibration.report.tables import EMPTY, Table
-from calibration.tables.numbers import MINUS, is_simulated, known, simulated_raters
-from data.formula import guarded_name
+from calibration.scope import AgreementRow
+from calibration.tables.agreement import AGREEMENT
+from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated
+from calibration.tables.spec import Table, laid_out
+from calibration.values import simulated_in
 
-Row = Mapping[str, Any]
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 LATEX = {
     "\\": r"\textbackslash{}",
@@ -29,21 +26,16 @@ LATEX = {
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
     MINUS: r"$-$",
-    EMPTY: "--",
-    "\N{NARROW NO-BREAK SPACE}": r"\,",
+    DASH: "--",
+    THIN: r"\,",
 }
-CSV_COLUMNS = (
-    *("benchmark", "scorer", "simulated", "icc", "boot_low", "boot_high", "f_low", "f_high"),
-    *("spearman", "n_responses", "n_missing", "n_instances", "n_clinicians", "n_pairs"),
-    *("method", "reps", "seed", "note"),
-)
 CAPTION = (
     "Agreement with the clinicians: ICC(C,2), consistency. Like for like is a difference of two "
     "ICCs, same clinician again is ICC(A,1)"
 )
 
 
-def markdown(rows: Sequence[Row], how: str) -> str:
+def markdown(rows: Sequence[AgreementRow], how: str) -> str:
     """Return the agreement table in Markdown, a table a benchmark; `how` is said above it."""
     table = _table(rows)
     parts = [f"{_plain(table.caption)}. {_plain(how)}."]
@@ -57,25 +49,11 @@ def markdown(rows: Sequence[Row], how: str) -> str:
         body = "\n".join(f"| {line} |" for line in [cells[0], rule, *cells[1:]])
         parts.append(body)
     if table.notes:
-        parts.append("\n".join(f"- {_plain(note)}" for note in table.notes))
+        parts.append("\n".join(f"- {_plain(note.text)}" for note in table.notes))
     return "\n\n".join(parts) + "\n"
 
 
-def table_csv(rows: Sequence[Row], how: Mapping[str, Any]) -> str:
-    """Return the agreement table as CSV in full precision; no cell is a formula to a spreadsheet.
-
-    An undefined number is an empty cell; its reason is in `note`. `how` has method, reps, seed.
-    """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\r\n")
-    writer.writerow(CSV_COLUMNS)
-    for row in rows:
-        every = {**row, **how, "simulated": int(is_simulated(row))}
-        writer.writerow([_safe(every[name]) for name in CSV_COLUMNS])
-    return out.getvalue()
-
-
-def latex(rows: Sequence[Row], how: str) -> str:
+def latex(rows: Sequence[AgreementRow], how: str) -> str:
     r"""Return the agreement table for LaTeX; it takes `\usepackage{booktabs}`."""
     table, words = _table(rows), f"{CAPTION}. {how}."
     width = len(table.columns)
@@ -92,19 +70,19 @@ def latex(rows: Sequence[Row], how: str) -> str:
         heading = rf"\multicolumn{{{width}}}{{l}}{{\textit{{{_tex(group.heading)}}}}} \\"
         lines += [r"\midrule", heading, *map(_line, group.rows)]
     lines += [r"\bottomrule", r"\end{tabular}", r"\end{table}"]
-    return "\n".join([*lines, *(f"% {_comment(note)}" for note in table.notes)]) + "\n"
+    return "\n".join([*lines, *(f"% {_comment(note.text)}" for note in table.notes)]) + "\n"
 
 
-def _table(rows: Sequence[Row]) -> Table:
-    return AGREEMENT.marked(CAPTION, rows)
+def _table(rows: Sequence[AgreementRow]) -> Table:
+    return laid_out(AGREEMENT, rows, caption=CAPTION, grouped=True, mark_each=True)
 
 
-def simulated_words(rows: Sequence[Row]) -> str:
+def simulated_words(rows: Sequence[AgreementRow]) -> str:
     """Return who is simulated and what that means for the table; "" where nobody is."""
-    names = simulated_raters(rows)
+    names = simulated_in(rows)
     if not names:
         return ""
-    what = "nothing here" if all(map(is_simulated, rows)) else "no row marked simulated"
+    what = "nothing here" if all_simulated(rows) else "no row marked simulated"
     return f"Simulated raters: {', '.join(names)}; {what} is evidence."
 
 
@@ -123,9 +101,3 @@ def _comment(text: str) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     return " & ".join(map(_tex, cells)) + r" \\"
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, str):
-        return guarded_name(value)
-    return value if known(value) else ""

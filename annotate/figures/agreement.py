@@ -1,0 +1,122 @@
+"""Agreement for its screen: the answer at once, then what stands behind it, then the report.
+
+The worker process runs this. It keeps the last calibrations, so that what is asked second does not
+compute the table again.
+"""
+
+from collections import OrderedDict
+
+from sqlalchemy import Engine
+
+from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
+from annotate.vega import plain, specification
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind
+from calibration.report.content import Content
+from calibration.report.hangs import hangs_on
+from calibration.report.ledger_table import juries_tried
+from calibration.report.page import in_points
+from calibration.report.part_charts import Drawn, drawn, intervals
+from calibration.report.sections import Section as ReportSection
+from calibration.report.sections import sections
+from calibration.tables.agreement import AGREEMENT
+from calibration.tables.spec import Table, laid_out
+from calibration.values import note, simulated_in
+from data.errors import BadInput, TooFew
+from data.queries.version import version
+from medjury.services.calibrate import Calibration, Question, calibrate, content_of, more
+from medjury.services.reports import FORMATS, report_text
+
+KEPT = 4
+
+_kept: OrderedDict[tuple[object, ...], Calibration] = OrderedDict()
+
+
+def answer(engine: Engine, question: AgreementQuestion) -> Answer:
+    """Return the decision, the table of all scorers, and the chart of the last benchmark."""
+    found = _calibration(engine, question)
+    content = content_of(engine, found)
+    last = content.benchmarks[-1]
+    return Answer(
+        found.decision,
+        laid_out(AGREEMENT, found.rows, grouped=len(content.benchmarks) > 1),
+        [_chart(one) for one in intervals(content, last)],
+        tuple(found.jury),
+        simulated_in(found.rows),
+        found.told,
+    )
+
+
+def behind(engine: Engine, question: AgreementQuestion) -> Behind:
+    """Return what stands behind the answer."""
+    content = _whole(engine, question)
+    last = content.benchmarks[-1]
+    parts = [_section(one) for one in sections(content)]
+    return Behind(
+        in_points(content, last),
+        hangs_on(content, last),
+        juries_tried(content.study),
+        {one.number: one for one in parts},
+        [_chart(one) for one in drawn(content)],
+        [
+            Pair(name, one.responses, tuple(one.clinicians.tolist()), tuple(one.jury.tolist()))
+            for name, one in content.paired.items()
+        ],
+    )
+
+
+def reports(engine: Engine, question: AgreementQuestion) -> dict[str, str]:
+    """Return the report and the table as texts, by form."""
+    found = _detailed(engine, question)
+    return {form: report_text(engine, found, form) for form in FORMATS}
+
+
+def decision(engine: Engine, question: AgreementQuestion) -> Decision:
+    """Return what may be said of the study, also where there is nothing to compute yet."""
+    try:
+        return _calibration(engine, question).decision
+    except (BadInput, TooFew):
+        reasons = (note(Code.NO_CLINICIAN_RATING),)
+        todo = note(Code.DO_LET_RATE)
+        return Decision("agreement", Kind.UNDEFINED, reasons=reasons, next=todo)
+
+
+def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
+    """Return a calibration without its details, computed once for an unchanged study."""
+    key = (engine.url, version(engine), question)
+    if key not in _kept:
+        _kept[key] = calibrate(engine, Question(question.options, families=question.families))
+        while len(_kept) > KEPT:
+            _kept.popitem(last=False)
+    return _kept[key]
+
+
+def _detailed(engine: Engine, question: AgreementQuestion) -> Calibration:
+    """Return a calibration with its details, computed once for an unchanged study."""
+    found = _calibration(engine, question)
+    if not found.question.details:
+        asked = Question(question.options, details=True, page=True, families=question.families)
+        found = more(engine, found, asked)
+        _kept[engine.url, version(engine), question] = found
+    return found
+
+
+def _whole(engine: Engine, question: AgreementQuestion) -> Content:
+    return content_of(engine, _detailed(engine, question))
+
+
+def _chart(one: Drawn) -> Chart:
+    return Chart(
+        one.name,
+        one.benchmark,
+        plain(specification(one.chart)),
+        one.caption,
+        one.alt,
+        plain(one.rows),
+    )
+
+
+def _section(section: ReportSection) -> Section:
+    facts = [fact for block in section.blocks if isinstance(block, list) for fact in block]
+    tables = [block for block in section.blocks if isinstance(block, Table)]
+    return Section(section.number, section.title, section.lead, tables, facts)

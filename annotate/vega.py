@@ -1,0 +1,79 @@
+"""Charts as Vega-Lite specifications, and as files: what the worker process makes for a screen."""
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import Any
+
+PIXELS = 2.0  # of a PNG, for each point of the chart
+
+
+def drawn(function: str, *given: object) -> Any:
+    """Return what a function of `calibration.report` makes, as "charts:chart_intervals", plain."""
+    module, _, name = function.partition(":")
+    return plain(getattr(import_module(f"calibration.report.{module}"), name)(*given))
+
+
+def plain(value: Any) -> Any:
+    """Return charts, dataclasses, tuples, sets and numpy's numbers as dicts, lists and numbers.
+
+    Who reads such a value needs none of the modules that made it.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, set | frozenset):
+        return sorted(plain(one) for one in value)
+    if is_dataclass(value):
+        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
+    if hasattr(value, "to_dict"):
+        return plain(specification(value))
+    return value.item() if hasattr(value, "item") else value
+
+
+def specification(chart: Any) -> dict[str, Any]:
+    """Return an Altair chart as a Vega-Lite specification that holds its rows where they are drawn.
+
+    Rows that are named at the top would be turned into data frames by Streamlit.
+    """
+    spec: dict[str, Any] = chart.to_dict()
+    named = spec.pop("datasets", {})
+    inlined: dict[str, Any] = _inlined(spec, named)
+    return inlined
+
+
+def svg(spec: Mapping[str, Any]) -> str:
+    """Return a chart as an SVG file."""
+    import vl_convert
+
+    from calibration.report.svg import VEGA_LITE
+
+    return str(vl_convert.vegalite_to_svg(_on_paper(spec), vl_version=VEGA_LITE))
+
+
+def png(spec: Mapping[str, Any]) -> bytes:
+    """Return a chart as a PNG file."""
+    import vl_convert
+
+    from calibration.report.svg import VEGA_LITE
+
+    return bytes(vl_convert.vegalite_to_png(_on_paper(spec), vl_version=VEGA_LITE, scale=PIXELS))
+
+
+def _on_paper(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a chart without what only a click needs, on white."""
+    kept = {key: value for key, value in spec.items() if key != "params"}
+    return kept | {"config": {**spec.get("config", {}), "background": "white"}}
+
+
+def _inlined(part: Any, named: Mapping[str, Any]) -> Any:
+    if isinstance(part, list):
+        return [_inlined(one, named) for one in part]
+    if not isinstance(part, dict):
+        return part
+    inlined = {key: _inlined(value, named) for key, value in part.items()}
+    data = inlined.get("data")
+    if isinstance(data, dict) and data.get("name") in named:
+        inlined["data"] = {"values": named[data["name"]]}
+    return inlined

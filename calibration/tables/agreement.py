@@ -1,0 +1,190 @@
+"""The tables that compare the jury with clinicians, metrics and itself, each declared once."""
+
+from typing import Any
+
+from calibration.codes import NoteCode as Code
+from calibration.tables.numbers import Typeface, icc_interval, known, whole
+from calibration.tables.spec import (
+    Column,
+    TableSpec,
+    between,
+    count,
+    icc_between,
+    number,
+    probability,
+    share,
+)
+
+INFLUENTIAL = 5
+REPEATS = "intra_rater"
+
+
+def _scored(row: Any, face: Typeface) -> str:
+    """Return how many responses a figure rests on, and of how many where that says something."""
+    if row.scorer == "clinicians":
+        pairs = "1 pair" if row.n_pairs == 1 else f"{whole(row.n_pairs, face)} pairs"
+        return f"{pairs}, {whole(row.n_responses, face)} shared"
+    if row.scorer == REPEATS:
+        return "1 repeat" if row.n_responses == 1 else f"{whole(row.n_responses, face)} repeats"
+    if not known(row.icc) and row.scorer == "like_for_like":
+        return ""
+    coverage = row.told(Code.COVERAGE)
+    scored = coverage["scored"] if coverage else row.n_responses
+    total = coverage["analysed"] if coverage else row.n_responses + row.n_missing
+    return f"{whole(scored, face)} of {whole(total, face)}"
+
+
+def _left_out(name: str) -> str:
+    """Return "response:ID" as a reader would name it."""
+    return name.replace(":", " ", 1)
+
+
+def _bounds(row: Any, face: Typeface) -> str:
+    """Return the bounds of an ICC, of which the lower need not exist."""
+    if not known(row.icc_highest):
+        return face.none
+    if known(row.icc_lowest):
+        return icc_interval(row.icc_lowest, row.icc_highest, 2, face)
+    return f"no bound to {row.icc_highest:z.2f}"
+
+
+SCORED = Column("Scored", _scored, ("n_responses", "n_missing"))
+AGREEMENT = TableSpec(
+    "Agreement with the clinicians. Like for like is a difference of two ICCs",
+    "scorer",
+    "Scorer",
+    (
+        number("ICC(C,2)", "icc", 3),
+        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
+        icc_between("F 95 %", "f_low", "f_high", wide=True),
+        number("Spearman", "spearman", wide=True),
+        SCORED,
+        count("Instances", "n_instances", wide=True),
+    ),
+)
+CRITERIA = TableSpec(
+    "The jury against the clinicians' mean",
+    "criterion",
+    "Jury on",
+    (
+        number("ICC(C,2)", "icc", 3),
+        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
+        icc_between("F 95 %", "f_low", "f_high", wide=True),
+        number("Spearman", "spearman", wide=True),
+        number("Bias, points", "bias"),
+        between("Bias 95 %", "bias_low", "bias_high"),
+        between("Limits of agreement", "limits_low", "limits_high", wide=True),
+        SCORED,
+    ),
+    in_columns=frozenset([Code.BCA]),
+)
+HELD = TableSpec(
+    "ICC with the mean of the other clinicians: the jury's minus a held-out clinician's",
+    "benchmark",
+    "Benchmark",
+    (
+        number("Jury", "jury_icc", 3),
+        number("A clinician", "clinician_icc", 3),
+        number("Difference", "icc", 3),
+        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
+        SCORED,
+        count("Instances", "n_instances"),
+        count("Clinicians", "n_clinicians"),
+    ),
+    in_columns=frozenset([Code.HELD_ICCS]),
+)
+AGAIN = TableSpec(
+    "The same clinician again: absolute agreement of a reading with its hidden repeat",
+    "benchmark",
+    "Benchmark",
+    (
+        number("ICC(A,1)", "icc", 3),
+        icc_between("Bootstrap 95 %", "boot_low", "boot_high"),
+        icc_between("F 95 %", "f_low", "f_high", wide=True),
+        count("Repeats", "n_responses"),
+        count("Clinicians", "n_clinicians"),
+    ),
+)
+DIFFERENCES = TableSpec(
+    "Paired differences of ICC(C,2): the jury's minus another's, on the same resamples",
+    "b",
+    "Jury minus",
+    (
+        number("Jury", "icc_a", 3, wide=True),
+        number("Other", "icc_b", 3, wide=True),
+        number("Difference", "difference", 3),
+        icc_between("Bootstrap 95 %", "low", "high"),
+        probability("p", "p"),
+        probability("p, Holm", "p_holm"),
+        count("Of tried", "n_tried"),
+        number("80 % power finds", "detectable", wide=True),
+        count("Responses", "n_responses", wide=True),
+    ),
+    in_columns=frozenset([Code.BOTH_ICCS, Code.NOT_DETECTABLE]),
+    tells=("difference",),
+)
+INFLUENCE = TableSpec(
+    "Largest changes of the jury's ICC when one response or instance is left out",
+    "left_out",
+    "Left out",
+    (
+        number("ICC with it", "icc_all", 3),
+        number("ICC without", "icc_without", 3),
+        number("Change", "change", 3),
+    ),
+    tells=("icc_all",),
+    wanted=lambda row: row.scorer == "jury",
+    most=INFLUENTIAL,
+    named=_left_out,
+)
+OUTLIERS = TableSpec(
+    "Responses on which jury and clinicians are farthest apart",
+    "response",
+    "Response",
+    (
+        number("Clinicians, points", "clinicians"),
+        number("Jury, points", "jury"),
+        number("Jury minus clinicians", "gap"),
+    ),
+)
+MISSING = TableSpec(
+    "What is missing, and the ICC if it were the worst or the best: bounds, no estimate",
+    "scorer",
+    "Scorer",
+    (
+        share("Scored", "n_scored", "n_responses"),
+        count("No rating", "n_no_rating", wide=True),
+        count("Incomplete", "n_incomplete", wide=True),
+        number("ICC(C,2)", "icc", 3),
+        Column("ICC if the missing were anything", _bounds, ("icc_lowest", "icc_highest")),
+    ),
+    in_columns=frozenset([Code.BOUNDS]),
+    tells=("n_missing",),
+    wanted=lambda row: row.n_missing > 0,
+)
+POINTS = TableSpec(
+    "Absolute agreement, order, and points of the scale (scorer minus clinicians)",
+    "scorer",
+    "Scorer",
+    (
+        number("ICC(A,2)", "icc_absolute"),
+        number("Kendall", "kendall"),
+        number("Bias", "bias"),
+        between("Bias 95 %", "bias_low", "bias_high"),
+        between("Limits of agreement", "limits_low", "limits_high"),
+    ),
+    in_columns=frozenset([Code.ABSOLUTE_NO_ERROR, Code.ABSOLUTE_FAR_BELOW]),
+    tells=("icc_absolute", "kendall", "bias"),
+)
+NEARNESS = TableSpec(
+    "Nearness to the other clinicians (alternative-annotator test, Calderon et al. 2025)",
+    "scorer",
+    "Scorer",
+    (
+        number("Winning rate", "winning_rate"),
+        number("Advantage probability", "advantage_probability"),
+        count("Clinicians", "n_clinicians"),
+        count("Responses", "n_responses", wide=True),
+    ),
+    tells=("winning_rate",),
+)

@@ -1,0 +1,151 @@
+"""The tables that look at raters one by one, each declared once."""
+
+from typing import Any
+
+from calibration.tables import agreement
+from calibration.tables.numbers import Typeface, scorer
+from calibration.tables.spec import (
+    Column,
+    TableSpec,
+    between,
+    count,
+    icc_between,
+    number,
+    probability,
+    text,
+)
+
+
+def _rater(name: str) -> str:
+    """Return who gave scores as a reader would name them; clinicians are no pairs here."""
+    return "Clinicians" if name == "clinicians" else scorer(name)
+
+
+def _counts(row: Any, face: Typeface) -> str:
+    """Return how often each point was given."""
+    counts = {name.replace("between", "other"): n for name, n in row.counts.items() if n}
+    return " ".join(f"{point}:{n}" for point, n in counts.items()) or face.none
+
+
+DISTRIBUTIONS = TableSpec(
+    "Scores given",
+    "rater",
+    "Rater",
+    (
+        text("Criterion", "criterion"),
+        number("Mean", "mean"),
+        number("At top", "at_top"),
+        Column("Points", _counts),
+    ),
+    tells=("mean",),
+    named=_rater,
+)
+BEYOND_CHANCE = TableSpec(
+    "Agreement beyond chance on whole scores, by criterion",
+    "raters",
+    "Raters",
+    (
+        text("Criterion", "criterion"),
+        number("Kappa, quadratic", "kappa_quadratic"),
+        number("Alpha, ordinal", "alpha_ordinal"),
+        number("Gwet's AC2", "ac2"),
+        number("SE", "ac2_se", wide=True),
+        count("Responses", "n_responses", wide=True),
+    ),
+    tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
+    named=_rater,
+)
+SEVERITY = TableSpec(
+    "Leniency in points: above 0 more generous than the others",
+    "rater",
+    "Rater",
+    (
+        text("Kind", "kind", wide=True),
+        number("Leniency, points", "severity"),
+        between("Bootstrap 95 %", "low", "high"),
+        number("Shrunken", "shrunken"),
+        count("Responses", "n"),
+    ),
+    tells=("severity",),
+)
+PREFERENCE = TableSpec(
+    "Self-preference: points for responses by the juror's own model family",
+    "juror",
+    "Juror",
+    (
+        text("Own family", "family"),
+        count("Own responses", "n_own"),
+        count("Other responses", "n_other", wide=True),
+        number("Points for its own", "preference"),
+        between("95 %", "low", "high"),
+        probability("p, Holm", "p_holm"),
+    ),
+    tells=("preference",),
+)
+LENGTH = TableSpec(
+    "Length: points added when a response has twice the words",
+    "rater",
+    "Rater",
+    (
+        text("Kind", "kind", wide=True),
+        number("Points per doubling", "slope_per_doubling"),
+        between("95 %", "low", "high"),
+        probability("p", "p"),
+        count("Responses", "n"),
+    ),
+    tells=("slope_per_doubling",),
+)
+EFFECTIVE = TableSpec(
+    "How many independent jurors the jury is worth",
+    "benchmark",
+    "Benchmark",
+    (
+        count("Jurors", "k"),
+        number("Worth independent jurors", "effective"),
+        between("Bootstrap 95 %", "low", "high"),
+        number("Mean correlation of errors", "mean_error_correlation"),
+        count("Responses", "n", wide=True),
+    ),
+    tells=("effective",),
+)
+VALUE = TableSpec(
+    "What each juror adds to the jury's ICC",
+    "juror",
+    "Juror",
+    (
+        number("ICC alone", "icc_alone", 3),
+        number("ICC of the jury without it", "icc_without", 3),
+        number("Shapley value", "shapley", 3),
+        icc_between("Bootstrap 95 %", "low", "high"),
+    ),
+    tells=("icc_alone", "icc_without", "shapley"),
+)
+RETEST = TableSpec(
+    "The same juror again",
+    "juror",
+    "Juror",
+    (
+        number("ICC(A,1)", "icc_one", 3),
+        number("SD, points", "sd_points"),
+        number("Same score again", "exact_agreement"),
+        count("Replicates", "n_replicates", wide=True),
+        count("Responses", "n_responses"),
+    ),
+    tells=("icc_one", "sd_points", "exact_agreement"),
+)
+# Every section of `calibrate --details`, by its key in the JSON, in the order of a reader.
+SECTIONS = {
+    "differences": agreement.DIFFERENCES,
+    "influence": agreement.INFLUENCE,
+    "missing": agreement.MISSING,
+    "distributions": DISTRIBUTIONS,
+    "other_measures": agreement.POINTS,
+    "chance_corrected": BEYOND_CHANCE,
+    "alt_test": agreement.NEARNESS,
+    "severity": SEVERITY,
+    "self_preference": PREFERENCE,
+    "length": LENGTH,
+    "effective_jurors": EFFECTIVE,
+    "juror_value": VALUE,
+    "test_retest": RETEST,
+}

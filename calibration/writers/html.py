@@ -1,0 +1,102 @@
+"""A table as HTML that a screen reader can walk through, its notes below it as a list."""
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibration.tables.notes import TableNote, parted
+from calibration.tables.spec import Group, Table
+
+FOLDED = "{} more notes: further intervals, and what they rest on"
+
+
+class Markup(str):
+    """HTML that is ready: what is of others in it is escaped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The classes of a style sheet: of the box, the table, words, groups, notes, folded notes."""
+
+    box: str
+    table: str
+    words: str
+    group: str
+    notes: str
+    folded: str = ""
+
+
+REPORT = Classes("scroll", "", "words", "group", "notes")
+
+
+def html_table(table: Table, classes: Classes) -> str:
+    """Return a table and its notes; everything is escaped but what is `Markup`.
+
+    Of many notes those that warn come first, the others are folded where `classes.folded` names
+    a class for them.
+    """
+    heads = "".join(
+        f'<th scope="col"{_words(name, table, classes, first=place == 0)}>{escaped(_kept(name))}</th>'
+        for place, name in enumerate(table.columns)
+    )
+    body = "".join(_group(one, table, classes) for one in table.groups)
+    caption, own = escaped(table.caption), _class(classes.table)
+    return (
+        f'<div class="{classes.box}" role="region" tabindex="0" aria-label="{caption}"><table{own}>'
+        f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead>{body}</table></div>"
+        f"{html_notes(table.notes, classes)}"
+    )
+
+
+def html_notes(notes: Sequence[TableNote], classes: Classes) -> str:
+    """Return notes as a list, the quiet ones of many folded; nothing for none."""
+    loud, quiet = parted(notes) if classes.folded else ([*notes], [])
+    found = html_list([one.text for one in loud], classes)
+    if not quiet:
+        return found
+    more = FOLDED.format(len(quiet))
+    rest = html_list([one.text for one in quiet], classes)
+    return f'{found}<details class="{classes.folded}"><summary>{more}</summary>{rest}</details>'
+
+
+def html_list(lines: Sequence[str], classes: Classes) -> str:
+    """Return lines as a list; nothing for none."""
+    items = "".join(f"<li>{escaped(one)}</li>" for one in lines)
+    return f'<ul class="{classes.notes}">{items}</ul>' if items else ""
+
+
+def escaped(text: object) -> str:
+    """Return a text as HTML shows it word for word; what is HTML already, as it is."""
+    return text if isinstance(text, Markup) else html.escape(str(text))
+
+
+def _group(group: Group, table: Table, classes: Classes) -> str:
+    """Return rows under their heading, which is none where there is one group only."""
+    head = (
+        f'<tr><th scope="rowgroup" colspan="{len(table.columns)}" class="{classes.group}">'
+        f"{escaped(group.heading)}</th></tr>"
+        if group.heading
+        else ""
+    )
+    return f"<tbody>{head}{''.join(_row(cells, table, classes) for cells in group.rows)}</tbody>"
+
+
+def _row(cells: Sequence[str], table: Table, classes: Classes) -> str:
+    rest = "".join(
+        f"<td{_words(name, table, classes)}>{escaped(cell)}</td>"
+        for name, cell in zip(table.columns[1:], cells[1:], strict=True)
+    )
+    return f'<tr><th scope="row">{escaped(cells[0])}</th>{rest}</tr>'
+
+
+def _words(name: str, table: Table, classes: Classes, *, first: bool = False) -> str:
+    return _class(classes.words) if first or name in table.words else ""
+
+
+def _class(name: str) -> str:
+    return f' class="{name}"' if name else ""
+
+
+def _kept(heading: str) -> str:
+    """Return a heading whose "95 %" is not broken between the two."""
+    return heading.replace("95 %", "95\N{NO-BREAK SPACE}%")

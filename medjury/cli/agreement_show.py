@@ -1,0 +1,121 @@
+"""A calibration on the screen: the answer, the combined table, and more where it is asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from calibration.codes import NoteCode as Code
+from calibration.tables.agreement import AGREEMENT
+from calibration.tables.jurors import SECTIONS
+from calibration.tables.numbers import TERMINAL, place
+from calibration.tables.spec import Table, TableSpec, laid_out
+from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
+from medjury.services.calibrate import Calibration
+
+FEW_NOTES = 3  # that change how the table is read; --notes has all
+ELSEWHERE = (Code.SHARED_INSTANCES, Code.INCLUDES_ZERO)  # of F alone; the decision says it
+LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
+ABOUT = (
+    "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. Like "
+    "for like is a difference: the jury's ICC with the other clinicians minus a held-out clinician's."
+)
+AGAIN = (
+    "Same clinician again is ICC(A,1), absolute agreement of a reading with its hidden repeat: one "
+    "reading, not a mean."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How much is printed beside the answer and the combined table."""
+
+    by_benchmark: bool = False
+    notes: bool = False
+    details: bool = False
+
+
+def show_calibration(found: Calibration, shown: Shown, json_to: Path | None = None) -> None:
+    """Print the answer first, then the table, then the notes that change how it is read."""
+    if found.jury:
+        say(f"jury: {', '.join(found.jury)}", json_to)
+    if found.silent:
+        seat = "without a score from them" if found.question.options.jurors else "not in this jury"
+        say(f"asked, and gave no rating: {', '.join(found.silent)}; {seat}", json_to)
+    show_decision(found.decision, json_to)
+    say("", json_to)
+    names = [*found.decisions]
+    for name in names if shown.by_benchmark else names[-1:]:
+        _show_benchmark(found, name, shown, json_to)
+    if shown.notes or shown.details:
+        say(_about(found), json_to)
+    elif hint := _hint(found, shown):
+        say(hint, json_to)
+
+
+def show_details(found: Calibration, json_to: Path | None = None) -> None:
+    """Print every section that has rows: of all benchmarks combined, or of the only one."""
+    last = [*found.decisions][-1]
+    for name, spec in SECTIONS.items():
+        every: Sequence[Any] = found.details.get(name, ())
+        rows = [row for row in every if row.benchmark == last]
+        if not rows:
+            continue
+        shown = spec.shown(rows)
+        if spec.says(shown):
+            show_table(_fitted(spec, shown, f"{last}: {spec.caption}", json_to), json_to)
+        else:
+            say(f"{last}: {spec.caption}: {_nothing(spec, rows)}", json_to)
+        say("", json_to)
+
+
+def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path | None) -> None:
+    rows = [row for row in found.rows if row.benchmark == name]
+    method = found.question.options.method
+    title = f"{place(name)}: agreement with the clinicians (method {method})"
+    table = _fitted(AGREEMENT, rows, title, json_to)
+    show_table(table, json_to, notes=shown.notes or shown.details)
+    if not (shown.notes or shown.details):
+        telling = [one for one in table.notes if not one.is_quiet and one.code not in ELSEWHERE]
+        for note in telling[:FEW_NOTES]:
+            say(f"  {note.text}", json_to)
+    if few := _few_resamples(found.question.options.reps):
+        say(f"  {few}", json_to)
+    if shown.by_benchmark or shown.notes or shown.details:
+        say("", json_to)
+
+
+def _fitted(spec: TableSpec, rows: Sequence[Any], caption: str, json_to: Path | None) -> Table:
+    """Return a table with all its columns, or without the wide ones where they have no room."""
+    whole = laid_out(spec, rows, TERMINAL, caption=caption)
+    if table_width(whole) <= room(json_to):
+        return whole
+    return laid_out(spec, rows, TERMINAL, caption=caption, narrow=True)
+
+
+def _nothing(spec: TableSpec, rows: Sequence[Any]) -> str:
+    """Return in a line why a section has no table."""
+    if not spec.shown(rows):
+        return "nothing"
+    table = laid_out(spec, rows, TERMINAL)
+    return "; ".join(one.text for one in table.notes) or "nothing to tell"
+
+
+def _few_resamples(reps: int) -> str:
+    """Warn of intervals read off a handful of resamples."""
+    if reps >= LEAST_RESAMPLES:
+        return ""
+    return f"{counted(reps, 'resample')}: too few for an interval"
+
+
+def _about(found: Calibration) -> str:
+    options = found.question.options
+    again = f" {AGAIN}" if any(row.scorer == "intra_rater" for row in found.rows) else ""
+    return f"{ABOUT}{again} {counted(options.reps, 'resample')}, seed {options.seed}."
+
+
+def _hint(found: Calibration, shown: Shown) -> str:
+    """Return which options show what is not printed here."""
+    several = len(found.decisions) - 1
+    parts = [f"--by-benchmark: each of {several}"] if several and not shown.by_benchmark else []
+    return "; ".join([*parts, "--notes: all notes", "--details: all behind it"])

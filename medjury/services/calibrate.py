@@ -1,0 +1,253 @@
+"""Compare jury, jurors and metrics with the clinicians: the agreement table and all behind it."""
+
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Engine
+from threadpoolctl import threadpool_limits
+
+from calibration.decision import Decision, to_json
+from calibration.details import Details, details
+from calibration.plain import plain
+from calibration.report.content import Content, Study
+from calibration.report.evidence import CriterionRow, Paired, criterion_rows, paired_means
+from calibration.scope import AgreementRow, Asked, compared_names
+from calibration.scopes import Sitting, checked
+from calibration.scores import Scores
+from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
+from calibration.verdict import decisions
+from data.schema import now
+from medjury.services.ledger import Looked, known_of
+from medjury.services.record import steered
+from medjury.services.references import Kept, all_instances, sound_only
+from medjury.services.report_study import study_of_report
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
+Tick = Callable[[float], None]
+
+
+DEFAULT = AnalysisOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: how to analyse, and how much beyond the table.
+
+    Attributes
+    ----------
+    details : every section of statistics behind the table
+    page : each criterion and each response's means too, as a page shows them
+    families : juror -> model family, of a panel; they count for jurors of whom the study has none
+    """
+
+    options: AnalysisOptions = DEFAULT
+    details: bool = False
+    page: bool = False
+    families: tuple[tuple[str, str], ...] = ()
+
+
+THE_TABLE = Question()
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """The answer: the table, what may be said, and as much behind it as was asked for.
+
+    Attributes
+    ----------
+    ratings : every rating of the study that counts
+    jury, silent : who sits, and who was asked and gave no rating
+    told : lines that every report owes its reader
+    warnings : what went wrong without touching a figure
+    """
+
+    question: Question
+    ratings: pd.DataFrame
+    scores: Scores
+    kept: Kept
+    looked: Looked
+    silent: tuple[str, ...]
+    rows: list[AgreementRow]
+    decisions: Mapping[str, Decision]
+    details: Details = field(default_factory=dict)
+    criteria: Sequence[CriterionRow] = ()
+    paired: Mapping[str, Paired] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def jury(self) -> Sequence[str]:
+        """Return who sits on the jury."""
+        return self.looked.jurors
+
+    @property
+    def decision(self) -> Decision:
+        """Return what may be said of all benchmarks combined, or of the only one."""
+        return [*self.decisions.values()][-1]
+
+
+def calibrate(
+    engine: Engine,
+    question: Question = THE_TABLE,
+    *,
+    tick: Tick | None = None,
+    executor: Executor | None = None,
+) -> Calibration:
+    """Return how far jury, jurors and metrics agree with the clinicians of a study.
+
+    Every jury that is looked at is noted in the study's ledger.
+
+    Parameters
+    ----------
+    engine : of the study
+    question : what is asked
+    tick : called with the share of the table that is done
+    executor : where resamples are computed; None: here. The figures are the same
+
+    Raises
+    ------
+    BadInput, Unknown, TooFew
+        As `calibration.table.agreement_table`.
+    """
+    ready = _ready(engine, question, executor)
+    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
+        rows = agreement_rows(ready.scores, ready.sitting, ready.asked, tick)
+        found = Calibration(
+            question,
+            ready.everything.ratings,
+            ready.scores,
+            ready.kept,
+            ready.looked,
+            ready.silent,
+            rows,
+            decisions(rows),
+            told=(*ready.kept.told, *steered(engine)),
+        )
+        return _with_more(engine, _noted(engine, found, ready), ready)
+
+
+def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
+    """Return a calibration with what else is asked of it; the table is not computed again."""
+    asked = replace(found, question=question)
+    with threadpool_limits(1):
+        return _with_more(engine, asked, _ready(engine, question, None))
+
+
+@dataclass(frozen=True, eq=False)
+class _Ready:
+    """A study made ready for a question."""
+
+    everything: Scores
+    scores: Scores
+    kept: Kept
+    looked: Looked
+    silent: tuple[str, ...]
+    sitting: Sitting
+    asked: Asked
+
+
+def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Ready:
+    options = question.options
+    take = sound_only if options.references == "sound" else all_instances
+    everything = scores_of(engine)
+    chosen = everything.of(options.benchmark) if options.benchmark else everything
+    kept = take(engine, chosen)
+    jury = list(options.jurors or all_jurors(kept.scores))
+    silent = silent_jurors(engine, kept.scores)
+    scores = replace(kept.scores, silent=frozenset(silent)) if options.jurors else kept.scores
+    sitting = Sitting(jury or None, options.min_jurors)
+    asked = asked_of(options, executor)
+    checked(scores, sitting, asked)
+    needed, instances = options.min_jurors or len(jury), _instances(options)
+    looked = Looked(jury, needed, options.criterion or "", options.method, instances)
+    return _Ready(everything, scores, kept, looked, tuple(silent), sitting, asked)
+
+
+def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Asked:
+    """Return the options as the statistics take them."""
+    how = options.method, options.criterion, options.reps, options.seed, options.min_shared
+    return Asked(*how, executor)
+
+
+def _instances(options: AnalysisOptions) -> str:
+    """Return what the ledger calls the instances that were kept."""
+    return "" if options.references == "all" else f"{options.references} references"
+
+
+def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
+    """Note the jury in the ledger: before the details, whose p values count every comparison."""
+    if not found.jury:
+        return found
+    asked = found.question.details or found.question.page
+    others = compared_names(found.jury, found.scores.raters("metric")) if asked else []
+    warning = found.looked.remember(engine, found.rows, others, found.ratings)
+    return replace(found, warnings=(warning,) if warning else ())
+
+
+def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
+    question = found.question
+    if found.jury and question.page:
+        criteria = criterion_rows(found.scores, ready.sitting, ready.asked)
+        warning = found.looked.remember_criteria(engine, criteria)
+        pairs = {
+            one.benchmark: one for one in paired_means(found.scores, ready.sitting, ready.asked)
+        }
+        warnings = (*found.warnings, *([warning] if warning else []))
+        found = replace(found, criteria=criteria, paired=pairs, warnings=warnings)
+    if question.details or question.page:
+        known = known_of(engine, found.looked, dict(question.families))
+        rows = details(found.scores, ready.sitting, ready.asked, known)
+        found = replace(found, details=rows)
+    return found
+
+
+def content_of(engine: Engine, found: Calibration) -> Content:
+    """Return what a report is made from."""
+    facts = facts_of(engine, found)
+    return Content(found.rows, found.decisions, found.details, found.criteria, found.paired, facts)
+
+
+def facts_of(engine: Engine, found: Calibration) -> Study:
+    """Return the facts that every report owes its reader."""
+    asked = asked_of(found.question.options)
+    study = study_of_report(engine, found.looked, asked, found.scores)
+    return replace(
+        study,
+        made=f"{now():%Y-%m-%d %H:%M} UTC",
+        silent=found.silent,
+        told=found.told,
+        versions={"Python": platform.python_version()} | {one: version(one) for one in SOFTWARE},
+    )
+
+
+def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[str, Any]:
+    """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
+    options = found.question.options
+    how = {"method": options.method, "k": 2, "reps": options.reps, "seed": options.seed}
+    body = how | {"decision": to_json(found.decision), "rows": plain(found.rows)}
+    if found.question.details:
+        body |= {"details": plain(found.details)}
+    body |= found.kept.to_json()
+    if pairs:
+        body |= {
+            "criteria": plain(found.criteria),
+            "pairs": [_pair(one) for one in found.paired.values()],
+            "study": plain(facts_of(engine, found)),
+        }
+    return body
+
+
+def _pair(one: Paired) -> dict[str, Any]:
+    return {
+        "benchmark": one.benchmark,
+        "responses": list(one.responses),
+        "clinicians": [round(float(value), 6) for value in one.clinicians],
+        "jury": [round(float(value), 6) for value in one.jury],
+    }

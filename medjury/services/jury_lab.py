@@ -1,0 +1,66 @@
+"""What is known of a panel before it rates: what a run would take, and how its jurors answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import Engine
+
+from data.queries.families import OwnFamily, own_family
+from data.schema import now
+from jury.cost import JurorEstimate
+from jury.injection import INJECTIONS
+from jury.panel import Panel
+from jury.paper_cost import PaperBound, bound_of
+from jury.probe import ProbeRow, probe
+from jury.run import estimate
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """Who is to rate, how often, and the responses of which benchmarks; of all where none is named."""
+
+    panel: Panel
+    replicates: int = 1
+    benchmarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunEstimate:
+    """What a run would take, and whom it would meet.
+
+    Attributes
+    ----------
+    panel
+        Its name.
+    jurors
+        A row a juror, in the panel's order.
+    families
+        Juror -> family, of real jurors: a simulated one is of none.
+    own
+        How many responses were written by a juror's own family; no juror is told.
+    bound
+        What the MedHELM paper's formula says that it costs at most.
+    """
+
+    panel: str
+    jurors: tuple[JurorEstimate, ...]
+    families: Mapping[str, str]
+    own: OwnFamily
+    bound: PaperBound
+
+
+def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
+    """Return what a run of a panel would take; nothing is sent or stored."""
+    panel, benchmarks = scope.panel, scope.benchmarks or None
+    rows = estimate(engine, panel, replicates=scope.replicates, benchmarks=benchmarks)
+    families = {one.name: one.family for one in panel.juror if not one.simulated}
+    own = own_family(engine, families, benchmarks)
+    return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
+
+
+def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:
+    """Return how each juror answers a tiny question and bears instructions hidden in answers.
+
+    Nothing of any study is sent.
+    """
+    return tuple(probe(panel, injections=INJECTIONS))

@@ -1,0 +1,108 @@
+"""A rubric with its jury, and what was validated of them, as files for another tool."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.queries.validation import material
+from data.rubric import Rubric
+from jury.exports.export import Export, ExportRow
+from jury.panel import Panel
+from medjury.services.rubric_validation import Resampling, Tick, seats_of, validation
+
+MODULES = {
+    "medjury": "bundle",
+    "helm": "helm",
+    "inspect": "inspect",
+    "promptfoo": "promptfoo",
+    "openai": "openai_grader",
+    "mlflow": "mlflow_judge",
+}
+
+Write = Callable[[Export], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class RubricExport:
+    """What is asked of an export.
+
+    Attributes
+    ----------
+    rubric
+        Its canonical text, `Rubric.to_json`.
+    panel
+        Who rates.
+    tool
+        One of `tools`.
+    """
+
+    rubric: str
+    panel: Panel
+    tool: str
+    reps: int = 2000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedRubric:
+    """The files, and what they say of the jury.
+
+    Attributes
+    ----------
+    files
+        Name -> text.
+    validated
+        Whether the jury meets what the study asks for; otherwise `reasons` say why not.
+    unnoted
+        Why the ledger could not be told that the jury was looked at; empty where it was.
+    """
+
+    files: Mapping[str, str]
+    validated: bool
+    reasons: tuple[str, ...]
+    caveats: tuple[str, ...]
+    unnoted: str
+
+
+def tools() -> list[str]:
+    """Return the tools that a rubric can be exported for."""
+    return [name for name, module in MODULES.items() if find_spec(f"jury.exports.{module}")]
+
+
+def exported_rubric(
+    engine: Engine, asked: RubricExport, tick: Tick | None = None
+) -> ExportedRubric:
+    """Return a rubric's files for a tool, the figures computed anew from the study's ratings.
+
+    Raises
+    ------
+    BadInput
+        If the panel rates on another rubric only.
+    """
+    rubric, panel = Rubric.from_json(asked.rubric), asked.panel
+    refuse_other(panel, rubric)
+    resampling = Resampling(asked.reps, asked.seed)
+    validated = validation(engine, rubric, seats_of(panel), resampling, tick)
+    record = validated.record
+    rows = tuple(
+        ExportRow(one.instance_id, one.context, one.prompt, one.reference, one.response)
+        for one in material(engine, rubric)
+    )
+    write: Write = import_module(f"jury.exports.{MODULES[asked.tool]}").write
+    return ExportedRubric(
+        dict(write(Export(rubric, panel, rows, record))),
+        record["status"] == "validated",
+        tuple(record["reasons"]),
+        tuple(record["caveats"]),
+        validated.unnoted,
+    )
+
+
+def refuse_other(panel: Panel, rubric: Rubric) -> None:
+    """Raise BadInput if a panel may rate on another rubric only."""
+    if panel.rubric and panel.rubric != rubric.name:
+        raise BadInput(f"panel {panel.name} rates on {panel.rubric} only, not on {rubric.name}")

@@ -1,0 +1,192 @@
+"""What a study says for a rubric and a jury: the validation record, computed from the ratings."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from data.errors import TooFew
+from data.queries.frames import ratings_frame
+from data.queries.ledger import fingerprint, tried
+from data.queries.record import verify as verify_record
+from data.queries.validation import Behind, Seat, behind, caveats, evidence, needed
+from data.rubric import Rubric
+from jury.exports.bundle import digest, figure, reasons
+from jury.panel import Panel, read_panel
+from medjury.services.ledger import Looked
+from medjury.services.scores import scores_of
+
+if TYPE_CHECKING:
+    from calibration.scores import Scores
+
+KEPT = (
+    *("icc", "f_low", "f_high", "boot_low", "boot_high", "n_responses", "n_instances"),
+    *("n_clinicians", "n_missing", "spearman"),
+)
+
+Row = Mapping[str, Any]
+Tick = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Resampling:
+    """How figures are computed."""
+
+    reps: int = 2000
+    seed: int = 0
+    method: str = "paper"
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A validation record, as JSON values, and why the ledger could not be told of the jury."""
+
+    record: Mapping[str, Any]
+    unnoted: str = ""
+
+
+def seats_of(panel: Panel) -> list[Seat]:
+    """Return the jurors as a record knows them: by name and profile."""
+    return [{"name": one.name} | one.profile() for one in panel.juror]
+
+
+def validation(
+    engine: Engine,
+    rubric: Rubric,
+    seats: Sequence[Seat],
+    asked: Resampling,
+    tick: Tick | None = None,
+) -> Validation:
+    """Return the validation record of a rubric and jurors, computed from the study.
+
+    That the jury was held against the clinicians is noted in the ledger, unless it is there.
+    `tick` is called with the share of the work done.
+    """
+    found, names = behind(engine, rubric), [str(one["name"]) for one in seats]
+    stands = _evidence(engine, found, seats)
+    scores, figures, unnoted = _scores(engine, found, names), [], ""
+    for criterion, rows in _tables(scores, rubric, names, asked, tick) if scores else ():
+        unnoted = _remember(engine, names, criterion, rows) or unnoted
+        figures += [_kept(criterion, row) for row in rows if _is_widest(row, rows)]
+    record = {
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "version": version("medjury"),
+        "method": asked.method,
+        "reps": asked.reps,
+        "seed": asked.seed,
+        **_counts(scores, rubric, names, figures),
+        **stands,
+        "figures": figures,
+        "juries_tried": len(tried(engine)),
+        "sha256": {
+            "rubric": rubric.sha256,
+            "panel": digest(list(seats)),
+            "data": fingerprint(scores.ratings) if scores else "",
+        },
+    }
+    why = reasons(record)
+    status = "not validated" if why else "validated"
+    judged = {"status": status, "reasons": why, "caveats": caveats(engine, found, seats)}
+    return Validation(judged | record, unnoted)
+
+
+def _evidence(engine: Engine, found: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
+    """Return what the study asks of a jury, and what stands behind this one."""
+    made_up = [one.name for one in read_panel("simulated").juror]
+    told = evidence(found, seats, made_up)
+    findings = {"record_findings": len(verify_record(engine).findings)}
+    return {"needed": asdict(needed(engine)), "evidence": told | findings}
+
+
+def _scores(engine: Engine, found: Behind, names: Sequence[str]) -> "Scores | None":
+    """Return the ratings on the rubric by clinicians and these jurors; None without clinicians."""
+    if not any(one.kind == "clinician" for one in found.raters):
+        return None
+    whole = scores_of(engine)
+    mine = whole.ratings["benchmark"].isin(found.benchmarks) & (
+        (whole.ratings["kind"] == "clinician") | whole.ratings["rater"].isin(names)
+    )
+    ratings = whole.ratings[mine].reset_index(drop=True)
+    kept = whole.responses["benchmark"].isin(found.benchmarks)
+    silent = frozenset(names) - set(ratings.loc[ratings["kind"] == "juror", "rater"])
+    responses = whole.responses[kept].reset_index(drop=True)
+    return replace(whole, ratings=ratings, responses=responses, silent=silent)
+
+
+def _tables(
+    scores: "Scores",
+    rubric: Rubric,
+    names: Sequence[str],
+    asked: Resampling,
+    tick: Tick | None,
+) -> Iterator[tuple[str | None, Sequence[Row]]]:
+    """Yield the agreement's rows of the composite (None) and of each criterion with enough data."""
+    from threadpoolctl import threadpool_limits
+
+    from calibration.table import agreement_table, to_json
+
+    criteria = (None, *rubric.criteria)
+    with threadpool_limits(1):
+        for place, criterion in enumerate(criteria, 1):
+            with suppress(TooFew):
+                table = agreement_table(
+                    scores, jurors=names, criterion=criterion, reps=asked.reps, seed=asked.seed
+                )
+                rows: Any = to_json(table, "paper", asked.reps, asked.seed)["rows"]
+                yield criterion, rows
+            if tick is not None:
+                tick(place / len(criteria))
+
+
+def _is_widest(row: Row, rows: Sequence[Row]) -> bool:
+    """Return whether a row is of all benchmarks together, or of the only one."""
+    return bool(row["benchmark"] == rows[-1]["benchmark"])
+
+
+def _kept(criterion: str | None, row: Row) -> dict[str, Any]:
+    """Return a row of figures without its notes: those may name clinicians."""
+    told = {"criterion": criterion, "scorer": row["scorer"], "benchmark": row["benchmark"]}
+    return told | {name: row[name] for name in KEPT}
+
+
+def _remember(
+    engine: Engine, names: Sequence[str], criterion: str | None, rows: Sequence[Row]
+) -> str:
+    """Note the jury in the ledger, as `calibrate` does; return why not, "" where it is there."""
+    looked = Looked(names, len(names), criterion or "", "paper", "")
+    jury = [row for row in rows if row["scorer"] == "jury" and row["icc"] is not None]
+    known = {one.key for one in tried(engine)}
+    new = [row for row in jury if looked.entry(row["benchmark"]).key not in known]
+    return looked.remember(engine, new, [], ratings_frame(engine)) if new else ""
+
+
+def _counts(
+    scores: "Scores | None",
+    rubric: Rubric,
+    names: Sequence[str],
+    figures: Sequence[Row],
+) -> dict[str, Any]:
+    """Return on how much the composite's figures rest, clinicians as a number only."""
+    jury = figure({"figures": figures}, None, "jury")
+    counts = {
+        name: jury.get(name, 0)
+        for name in ("n_responses", "n_instances", "n_clinicians", "n_missing")
+    }
+    per = 0.0
+    if scores is not None and counts["n_responses"]:
+        first = scores.ratings[scores.ratings["pass_"] == 0]
+        given = first.groupby(["response_id", "rater", "kind", "replicate"])["criterion"].nunique()
+        whole = (
+            given[given == len(rubric.criteria)]
+            .reset_index()
+            .drop_duplicates(["response_id", "rater"])
+        )
+        heard = whole[whole["kind"] == "juror"].groupby("response_id").size()
+        scored = heard[heard == len(names)].index
+        doctors = whole[(whole["kind"] == "clinician") & whole["response_id"].isin(scored)]
+        per = round(len(doctors) / max(doctors["response_id"].nunique(), 1), 4)
+    return counts | {"clinicians_per_response": per}
