@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from calibration.messages import headlines, words
+from calibration.messages.form import sentence
 from calibration.plain import plain
 from calibration.values import NAN, Note
 
@@ -88,17 +89,17 @@ class Decision:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return its reasons as sentences."""
-        return tuple(_sentence(words(one)) for one in self.reasons)
+        return tuple(sentence(words(one)) for one in self.reasons)
 
     @property
     def action(self) -> str:
         """Return the next useful action as a sentence, "" where there is none."""
-        return _sentence(words(self.next)) if self.next else ""
+        return sentence(words(self.next)) if self.next else ""
 
     @property
     def on(self) -> str:
         """Return on how much data it rests."""
-        return _sentence("; ".join(map(words, self.basis)))
+        return sentence("; ".join(map(words, self.basis)))
 
 
 def to_json(decision: Decision) -> dict[str, Any]:
@@ -118,7 +119,3 @@ def to_json(decision: Decision) -> dict[str, Any]:
 
 def _worded(note: Note) -> dict[str, Any]:
     return dict(plain(note)) | {"words": words(note)}
-
-
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""

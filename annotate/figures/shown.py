@@ -74,3 +74,23 @@ class Behind:
     sections: Mapping[str, Section]
     charts: Sequence[Chart]
     pairs: Sequence[Pair]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringAnswer:
+    """What monitoring knows first: the decision, the charts, and the periods."""
+
+    decision: Decision
+    charts: Sequence[Chart]
+    periods: Table
+    jury: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringBehind:
+    """What a change may come from: in sentences, and in tables; and when jurors' models end."""
+
+    said: tuple[str, ...]
+    tables: Sequence[Table]
+    jurors: Table
+    anchored: bool

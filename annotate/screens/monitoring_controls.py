@@ -1,74 +1,88 @@
 """What is watched, and how: chosen from what the study has, and kept in the URL."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate.screens.agreement_controls import (
+    EVERY_JUROR,
+    METHODS,
+    WHOLE,
+    benchmark_and_criterion,
+    chosen,
+)
+from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
+from medjury.services.monitoring import FLOOR, MonitoringQuestion
 
-ALL, WHOLE, EVERY_JUROR = "all combined", "composite", "all heard"
-PERIODS = ("month", "quarter", "week")
-METHODS = ("paper", "published")
-FIRST = {f"first {n} periods": ("--baseline", f"{n}") for n in (3, 6, 12)}
-LEAST_ICC = 0.4
+if TYPE_CHECKING:
+    from calibration.monitoring.calendar import Every
+
+PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
+FIRST_PERIODS = (3, 6, 12)
+TITLE = "What is watched, and compared with what"
 
 
-def watched(engine: Engine, person: Person) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ask for it; return the arguments of `medjury monitor`, and those of them for `calibrate`."""
-    frozen = [one.id for one in queries.frozen_reports(person, engine)]
-    targets = FIRST | {f"report {one}": ("--baseline-report", f"{one}") for one in frozen}
-    with st.container(key="controls"):
+@dataclass(frozen=True, slots=True)
+class Seats:
+    """Who sits on a jury, None is everybody heard; and where its panel is read, if it is one."""
+
+    jurors: tuple[str, ...] | None = None
+    panel: str | None = None
+
+
+def watched(engine: Engine, person: Person) -> MonitoringQuestion:
+    """Ask for period, floor, target and start, and for benchmark, jury, criterion and method."""
+    targets = _targets(person, engine)
+    with st.expander(TITLE), st.container(key="controls"):
         every, least, target, since = st.columns(4)
-        period = every.selectbox("Period", PERIODS, key="every", bind="query-params")
-        icc = least.number_input(
-            "Least ICC wanted", -1.0, 1.0, LEAST_ICC, 0.05, key="least_icc", bind="query-params"
+        period = chosen(every, "Period", [*PERIODS], "every")
+        floor = least.number_input(
+            "Floor: least ICC wanted", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
         )
-        against = target.selectbox("Compared with", [*targets], key="target", bind="query-params")
+        against = chosen(target, "Compared with", [*targets], "target")
         day = since.date_input(
             "Only from", None, max_value="today", key="since", bind="query-params"
         )
-        asked = scope(engine, person)
-    told = ("--every", period, "--min-icc", f"{icc:.2f}", *targets[against])
-    start = ("--since", day.isoformat()) if isinstance(day, date) else ()
-    return (*told, *start, *asked), asked
+        options, panel = _scope(engine, person)
+    return MonitoringQuestion(
+        today=datetime.now(UTC).date(),
+        options=options,
+        panel=panel,
+        every=PERIODS[period],
+        since=day if isinstance(day, date) else None,
+        floor=round(floor, 2),
+        **targets[against],
+    )
 
 
-def scope(engine: Engine, person: Person, *, whole: bool = False) -> tuple[str, ...]:
-    """Ask for benchmark, jury, criterion and method; return the arguments that say so.
-
-    With `whole` all benchmarks are meant, by no method: as `medjury models` has it.
-    """
+def scope(engine: Engine, person: Person, *, whole: bool = True) -> tuple[str, ...]:
+    """Ask for jury and criterion of all benchmarks; return the arguments that say so."""
+    first, second, *_ = st.columns(4)
+    seats = _seats(first, engine, person)
     found = queries.materials(person, engine)
-    names = [one.view.name for one in found]
-    criteria = list(dict.fromkeys(name for one in found for name in one.view.rubric.criteria))
-    juries = juries_of(
-        queries.jurors_heard(person, engine), panel_places(queries.own_panels(person, engine))
-    )
-    first, second, third, fourth = st.columns(4)
-    jury = _chosen(second if not whole else first, "Jury", [EVERY_JUROR, *juries], "jury")
-    criterion = _chosen(
-        third if not whole else second, "Criterion", [WHOLE, *criteria], "criterion"
-    )
-    told = juries.get(jury, ()) + (() if criterion == WHOLE else ("--criterion", criterion))
-    if whole:
-        return told
-    benchmark = _chosen(first, "Benchmark", [ALL, *names], "benchmark")
-    method = _chosen(fourth, "Method", METHODS, "method")
-    return (*told, "--method", method, *(() if benchmark == ALL else ("--benchmark", benchmark)))
+    criteria = dict.fromkeys(name for one in found for name in one.view.rubric.criteria)
+    criterion = chosen(second, "Criterion", [WHOLE, *criteria], "criterion")
+    who = ("--jurors", ",".join(seats.jurors)) if seats.jurors else ()
+    told = ("--panel", seats.panel) if seats.panel else who
+    return (*told, *(() if criterion == WHOLE else ("--criterion", criterion)))
 
 
-def juries_of(heard: Sequence[str], panels: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
+def juries_of(heard: Sequence[str], panels: Mapping[str, str]) -> dict[str, Seats]:
     """Return what can sit as a jury: panels of which all were heard, and single jurors."""
     from jury.panel import read_panel
 
-    seats = {name: {one.name for one in read_panel(place).juror} for name, place in panels.items()}
-    whole = {
-        f"panel {name}": ("--panel", panels[name]) for name, who in seats.items() if who <= {*heard}
+    seats = {
+        f"panel {name}": Seats(tuple(one.name for one in read_panel(place).juror), place)
+        for name, place in panels.items()
     }
-    return whole | {f"only {name}": ("--jurors", name) for name in heard}
+    whole = {name: own for name, own in seats.items() if {*(own.jurors or ())} <= {*heard}}
+    return whole | {f"only {name}": Seats((name,)) for name in heard}
 
 
 def panel_places(own: Mapping[str, str]) -> dict[str, str]:
@@ -81,10 +95,28 @@ def panel_places(own: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _chosen(
-    place: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
-) -> str:
-    """Ask for one of what there is; what the URL says besides is not taken."""
-    ask: Callable[..., str | None] = place.selectbox
-    found = ask(label, options, key=key, bind="query-params")
-    return options[0] if found is None else found
+def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
+    """Return what can be normal: the first periods, or a frozen report."""
+    first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
+    reports = [one.id for one in queries.frozen_reports(person, engine)]
+    return first | {f"report {one}": {"baseline_report": one} for one in reports}
+
+
+def _scope(engine: Engine, person: Person) -> tuple[AnalysisOptions, str | None]:
+    places = st.columns(4)
+    seats = _seats(places[1], engine, person)
+    benchmark, criterion = benchmark_and_criterion(engine, person, places)
+    method = chosen(places[3], "Method", METHODS, "method")
+    options = AnalysisOptions(
+        jurors=seats.jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        method="published" if method == "published" else "paper",
+    )
+    return options, seats.panel
+
+
+def _seats(place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person) -> Seats:
+    panels = panel_places(queries.own_panels(person, engine))
+    juries = juries_of(queries.jurors_heard(person, engine), panels)
+    return juries.get(chosen(place, "Jury", [EVERY_JUROR, *juries], "jury"), Seats())

@@ -25,6 +25,11 @@ def counted(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def sentence(text: str) -> str:
+    """Return words as a sentence: with a capital and a full stop; "" stays so."""
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
 class _Formatter(Formatter):
     """Formats counts with their nouns, and texts one after another."""
 
