@@ -37,6 +37,5 @@ def row(place, icc, n=20, *, se=NAN, boot=(NAN, NAN), **other):
         "n_missing": 0,
         "jury_first": None,
         "jury_last": None,
-        "note": "",
     }
     return PeriodRow(**values | other)

@@ -193,9 +193,11 @@ def _next(kind: Kind, watched: Watched, floor: float, *, anchored: bool) -> Note
     row = watched.judged
     if kind is Kind.FALLEN:
         return note(Code.DO_VALIDATE_AGAIN if anchored else Code.DO_SCORE_AGAIN)
-    if kind is Kind.NO_BASELINE:
-        return note(Code.DO_FREEZE if row.icc >= floor else Code.DO_COMPARE_JURIES)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is Kind.NO_BASELINE and row.icc < floor:
+        return note(Code.DO_COMPARE_JURIES)
+    if kind is Kind.NO_BASELINE and watched.source == "baseline":
+        return note(Code.DO_FREEZE)
+    if kind in (Kind.NO_BASELINE, Kind.INCONCLUSIVE):
         return note(Code.DO_LOOK_AGAIN, period=row.period, over=row.over)
     return _more(row) if kind in (Kind.UNDEFINED, Kind.TOO_FEW) else None
 
