@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from calibration.bootstrap import Counts
 from calibration.f_interval import UNDEFINED, Interval
@@ -65,7 +65,7 @@ def bland_altman(differences: Array, confidence: float = 0.95) -> BlandAltman:
         bias = float(differences[0]) if n else float("nan")
         return BlandAltman(bias, UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED)
     bias, sd = float(differences.mean()), float(differences.std(ddof=1))
-    t = float(stats.t.ppf((1 + confidence) / 2, n - 1))
+    t = float(special.stdtrit(n - 1, (1 + confidence) / 2))
     reach = NORMAL_95 * sd
     doubt = t * sd * float(np.sqrt(1 / n + NORMAL_95**2 / (2 * (n - 1))))
     return BlandAltman(

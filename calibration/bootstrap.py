@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-from scipy import stats
 
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.scores import Array
@@ -169,6 +168,7 @@ def bca_interval(
     Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 14. The
     computation is `scipy.stats.bootstrap`, given cluster numbers as the sample.
     """
+    from scipy import stats  # as slow to load as all else that a table takes
 
     def of_numbers(drawn: Array, axis: int = -1) -> Array:
         numbers = np.moveaxis(drawn, axis, -1)

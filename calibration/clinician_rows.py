@@ -28,7 +28,8 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
     """Return the row of clinicians against one another, pair by pair."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
-    boot, model = interval(drawn, grid.instances(rows)), clinicians_mixed_model(grid)
+    boot = interval(drawn, grid.instances(rows))
+    model = clinicians_mixed_model(grid) if _wants_model(scope, found) else None
     return AgreementRow(
         benchmark=scope.name,
         scorer="clinicians",
@@ -44,20 +45,29 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
             scope.analysed,
             remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
             remarks.few_instances(grid.instances(rows)),
-            remarks.negative_pairs(found, boot.high, model),
+            remarks.negative_pairs(found, boot.high, model) if model else None,
             remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & set(scope.clinicians)),
         ),
     )
 
 
-def _pair_notes(scope: Scope, found: Pairs, model: MixedModel) -> Iterator[Note]:
+def _wants_model(scope: Scope, found: Pairs) -> bool:
+    """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
+    return scope.asked.further or found.icc < 0
+
+
+def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
-    across = percentile_interval(over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed))
+    across = UNDEFINED
+    if scope.asked.further:
+        drawn = over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed)
+        across = percentile_interval(drawn)
     yield from remarks.pairs(found, scope.asked.min_shared, across)
-    yield remarks.mixed_model(model)
+    if model:
+        yield remarks.mixed_model(model)
 
 
 def like_for_like_row(

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+from scipy import special
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ def absolute_interval(
     parts = (a * columns) ** 2 / (k - 1) + (b * error) ** 2 / ((n - 1) * (k - 1))
     freedom = (a * columns + b * error) ** 2 / (parts or math.nan)
     upper = (1 + confidence) / 2
-    low, high = stats.f.ppf(upper, n - 1, freedom), stats.f.ppf(upper, freedom, n - 1)
+    low = special.fdtri(n - 1, freedom, upper)
+    high = special.fdtri(freedom, n - 1, upper)
     spread = k * columns + (k * n - k - n) * error
     # With hardly any freedom the quantiles are infinite: divide by them, and never take inf * 0.
     least = n * (rows / low - error) / (spread + n * rows / low)
@@ -98,6 +99,6 @@ def _ratio_interval(icc: float, freedom: tuple[int, int], confidence: float) -> 
         return UNDEFINED
     above, below = freedom
     upper, inverse = (1 + confidence) / 2, 1 - icc
-    low = 1 - inverse * stats.f.ppf(upper, above, below)
-    high = 1 - inverse / stats.f.ppf(upper, below, above)
+    low = 1 - inverse * special.fdtri(above, below, upper)
+    high = 1 - inverse / special.fdtri(below, above, upper)
     return Interval(float(low), float(high))

@@ -10,7 +10,7 @@ from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval, absolute_interval, spearman_brown
 from calibration.icc import mean_squares
-from calibration.ranks import rank_correlations
+from calibration.ranks import spearman
 from calibration.scope import AgreementRow, Scope
 from calibration.scores import Array, Integers
 from calibration.values import NAN, Note, note, noted
@@ -39,7 +39,7 @@ def intra_rater_row(scope: Scope) -> AgreementRow:
         n_instances=found["instance_id"].nunique(),
         n_clinicians=found["rater"].nunique(),
         n_missing=len(scope.repeats.unpaired),
-        spearman=rank_correlations(*pairs.T).spearman if varied else NAN,
+        spearman=spearman(*pairs.T) if varied else NAN,
         notes=noted(*_notes(scope, pairs), remarks.undefined_resamples(drawn)),
     )
 

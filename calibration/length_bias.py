@@ -88,7 +88,7 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
     ----------
     Cameron & Miller (2015), Journal of Human Resources 50, 317 (cluster-robust SE).
     """
-    from statsmodels.api import OLS
+    from statsmodels.regression.linear_model import OLS
 
     if reason := _why_not(lengths, clusters):
         return Slope(reason=reason)

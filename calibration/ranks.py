@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from calibration.scores import Array, Integers
+from calibration.values import NAN
 from calibration.zscore import FLAT
 
 
@@ -44,14 +44,32 @@ def rank_correlations(x: Array, y: Array) -> Ranks:
     Spearman (1904), American Journal of Psychology 15, 72. Kendall (1945), Biometrika 33,
     239, for ties. The computation is scipy's.
     """
-    if len(x) < 2:
+    from scipy import stats  # slow to load, and the agreement table has no tau
+
+    rho = spearman(x, y)
+    if np.isnan(rho):
         return UNRANKED
     a, b = _dense_ranks(x), _dense_ranks(y)
-    if not a.any() or not b.any():
-        return UNRANKED
-    rho = stats.spearmanr(a, b).statistic
     tau = stats.kendalltau(a, b, method="asymptotic").statistic
-    return Ranks(float(rho), float(tau))
+    return Ranks(rho, float(tau))
+
+
+def spearman(x: Array, y: Array) -> float:
+    """Return Spearman's rho of two columns without NaN, as `rank_correlations` does."""
+    if len(x) < 2:
+        return NAN
+    a, b = _dense_ranks(x), _dense_ranks(y)
+    if not a.any() or not b.any():
+        return NAN
+    ranks = np.column_stack([_mean_ranks(a), _mean_ranks(b)])
+    return float(np.asarray(np.corrcoef(ranks, rowvar=False))[1, 0])
+
+
+def _mean_ranks(dense: Integers) -> Array:
+    """Return ranks from 1, ties with the mean of theirs, of dense ranks from 0."""
+    counts = np.bincount(dense)
+    means: Array = np.cumsum(counts) - (counts - 1) / 2
+    return means[dense]
 
 
 def _dense_ranks(column: Array) -> Integers:

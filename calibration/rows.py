@@ -21,7 +21,7 @@ from calibration.f_interval import UNDEFINED, f_interval
 from calibration.intra_rater import intra_rater_row
 from calibration.like_for_like import LikeForLike, held_replicates, like_for_like
 from calibration.pairs import Pairs, clinician_pairs, pair_replicates
-from calibration.ranks import rank_correlations
+from calibration.ranks import spearman as spearman_of
 from calibration.resample import prepare
 from calibration.scope import AgreementRow, Scope
 from calibration.scores import Array, Flags
@@ -93,8 +93,9 @@ def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> Agreem
     boot = UNDEFINED if reason else interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = None if reason else remarks.undefined_resamples(drawn)
-    corrected = _jury_bca(scope, drawn) if scorer == "jury" and np.isfinite(boot.low) else None
-    spearman = NAN if reason else rank_correlations(x, y).spearman
+    wanted = scope.asked.further and scorer == "jury" and np.isfinite(boot.low)
+    corrected = _jury_bca(scope, drawn) if wanted else None
+    spearman = NAN if reason else spearman_of(x, y)
     high = boot.high if np.isfinite(boot.high) else exact.high
     return AgreementRow(
         benchmark=scope.name,

@@ -65,7 +65,11 @@ def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of a table: see `table.agreement_table`. `executor` decides no figure."""
+    """The options of a table: see `table.agreement_table`. `executor` decides no figure.
+
+    `further` asks for the intervals and the model that stand in notes alone, and take as long to
+    load and compute as all else.
+    """
 
     method: Method = "paper"
     criterion: str | None = None
@@ -73,6 +77,7 @@ class Asked:
     seed: int = 0
     min_shared: int = 2
     executor: Executor | None = field(default=None, compare=False, repr=False)
+    further: bool = True
 
 
 @dataclass(frozen=True, eq=False)

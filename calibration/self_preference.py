@@ -143,7 +143,7 @@ def preferences(data: Judged) -> list[Preference]:
     ----------
     Cameron & Miller (2015), Journal of Human Resources 50, 317 (cluster-robust SE).
     """
-    from statsmodels.api import OLS
+    from statsmodels.regression.linear_model import OLS
 
     k = data.jurors.shape[1]
     reasons = [_too_few(data, juror) for juror in range(k)]

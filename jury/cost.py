@@ -128,12 +128,22 @@ def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
         return Price(0.0, "simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
         return Price(None, "unknown: the endpoint did not say how many tokens")
-    if juror.usd_per_million_in is not None and juror.usd_per_million_out is not None:
-        tokens = (usage.tokens_in, usage.tokens_out)
-        rates = (juror.usd_per_million_in, juror.usd_per_million_out)
-        usd = sum(count * rate for count, rate in zip(tokens, rates, strict=True)) / MILLION
-        return Price(usd, f"panel: {rates[0]:g} in, {rates[1]:g} out per million")
-    return listed()
+    usd = panel_usd(juror, usage.tokens_in, usage.tokens_out)
+    if usd is None:
+        return listed()
+    rates = f"{juror.usd_per_million_in:g} in, {juror.usd_per_million_out:g} out"
+    return Price(usd, f"panel: {rates} per million")
+
+
+def panel_usd(juror: Juror, tokens_in: int, tokens_out: int) -> float | None:
+    """Return what tokens cost at the price that the panel gives, None where it gives none.
+
+    A simulated juror's price is made up and nothing is spent at it: `price` says 0.
+    """
+    if juror.usd_per_million_in is None or juror.usd_per_million_out is None:
+        return None
+    millionths = tokens_in * juror.usd_per_million_in + tokens_out * juror.usd_per_million_out
+    return millionths / MILLION
 
 
 def billed(juror: Juror, answer: Answer, at: datetime) -> Price:

@@ -1,10 +1,8 @@
-"""The command line: each command parses, calls one function, prints."""
+"""medjury: blinded clinician ratings, LLM juries, and how well they agree."""
 
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
-
-INTERRUPTED = 130
 
 __all__ = ["main"]
 
@@ -17,4 +15,4 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         run(arguments)
     except KeyboardInterrupt:
         print("medjury: stopped", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(130)

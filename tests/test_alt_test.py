@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from little_study import FIELDS, study
 from scipy import stats
+from wording import note_of
 
 from calibration.agreement import Panel
 from calibration.alt_test import alt_test_rows, compare, one_sided_p
@@ -141,11 +142,13 @@ def test_a_jury_that_knows_the_truth_passes_and_a_random_one_does_not():
     worse = alt_test_rows(scope_of(table))[0]
 
     assert (better.scorer, better.winning_rate) == ("jury", 1)
-    assert better.note == (
+    assert note_of(better) == (
         "passes the test of nearness: as near to the others as 4 of 4 clinicians, less epsilon"
     )
     assert worse.winning_rate == 0
-    assert worse.note.startswith("does not pass the test of nearness: as near to the others as 0")
+    assert note_of(worse).startswith(
+        "does not pass the test of nearness: as near to the others as 0"
+    )
 
 
 def test_a_juror_as_noisy_as_a_clinician_wins_by_epsilon_alone():
@@ -196,21 +199,21 @@ def test_fewer_than_thirty_responses_are_not_tested_and_say_so():
 
     assert np.isnan([row.winning_rate, row.advantage_probability]).all()
     assert row.clinicians == ()
-    assert "30 responses each" in row.note
-    assert row.note.endswith("the most that one has is 29")
+    assert "30 responses each" in note_of(row)
+    assert note_of(row).endswith("the most that one has is 29")
 
 
 def test_the_papers_six_to_ten_a_clinician_are_not_enough():
     row = alt_test_rows(next(scopes(study(n=20), Sitting(), Asked(reps=0))))[0]
     assert np.isnan(row.winning_rate)
-    assert row.note.startswith("undefined: the test needs 2 clinicians with 30 responses")
+    assert note_of(row).startswith("undefined: the test needs 2 clinicians with 30 responses")
 
 
 def test_a_single_clinician_has_no_others():
     table = make_table(each=4)
     table[:, 1:4] = np.nan
     row = alt_test_rows(scope_of(table))[0]
-    assert row.note == "undefined: held out, a clinician needs others to be compared with"
+    assert note_of(row) == "undefined: held out, a clinician needs others to be compared with"
 
 
 def test_clinicians_with_too_few_are_named_but_stay_among_the_others():
@@ -219,7 +222,7 @@ def test_clinicians_with_too_few_are_named_but_stay_among_the_others():
     row = alt_test_rows(scope_of(table))[0]
 
     assert [one.clinician for one in row.clinicians] == ["dr0", "dr1", "dr2"]
-    assert "not tested, fewer than 30 responses: dr3 (20)" in row.note
+    assert "not tested, fewer than 30 responses: dr3 (20)" in note_of(row)
     expected = by_definition(table, [4, 5], 0.2)["dr0"]
     assert row.clinicians[0].p == pytest.approx(expected[3])
 
@@ -229,7 +232,7 @@ def test_two_clinicians_are_tested_with_a_warning():
     table[:, 2:4] = np.nan
     row = alt_test_rows(scope_of(table))[0]
     assert row.n_clinicians == 2
-    assert "fewer than 3 clinicians tested" in row.note
+    assert "fewer than 3 clinicians tested" in note_of(row)
 
 
 def test_others_who_are_a_single_clinician_are_said_to_be_one():
@@ -251,6 +254,8 @@ def test_metrics_are_on_no_scale_of_points_and_have_no_row():
 def test_several_responses_an_instance_and_simulated_raters_are_told():
     scope = next(scopes(study(n=120, per=3, simulated=("gpt",)), Sitting(), Asked(reps=0)))
     rows = alt_test_rows(scope)
-    assert "120 responses from 40 instances: the t test takes them as independent" in rows[0].note
-    assert "simulated raters: gpt" in rows[0].note
-    assert "simulated" not in rows[1].note
+    assert "120 responses from 40 instances: the t test takes them as independent" in note_of(
+        rows[0]
+    )
+    assert "simulated raters: gpt" in note_of(rows[0])
+    assert "simulated" not in note_of(rows[1])

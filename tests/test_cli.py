@@ -16,9 +16,10 @@ from study_place import StudyIn, nothing_stored
 
 from data.card import Reply
 from data.database import open_study
-from data.queries import assigned, next_task
+from data.queries import assigned, design_items, next_task
 from data.store import submit
 from medjury.cli.app import COMMANDS, loaded
+from medjury.cli.demo import GUEST
 
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 Write = Callable[[str, str], Path]
@@ -49,8 +50,8 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[str, str]) -> None:
     _, said = demo
-    assert "scored 225 of 225" in said
-    assert "rouge-l: scored 69 of 75 responses, 6 have no reference" in said
+    assert "scored 738 of 738" in said
+    assert "rouge-l: scored 240 of 246 responses, 6 have no reference" in said
     assert "combined: agreement with clinicians (method paper, simulated)" in said
     assert "guest" in said
 
@@ -60,8 +61,45 @@ def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[str, s
     assert all(list(row) == ROWS for row in rows.values())
     scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
     assert {"jury", "clinicians", "like_for_like", "metric:rouge-l"} <= scorers
-    assert rows["combined", "jury"]["n_responses"] == 75
+    assert rows["combined", "jury"]["n_responses"] == 246
     assert all("simulated" in row["note"] for row in rows.values())
+
+
+def test_the_demos_pairs_of_clinicians_and_large_benchmarks_are_not_called_too_small(
+    run: Run, demo: tuple[str, str]
+) -> None:
+    rows = rows_of(run, "--db", demo[0])
+    pairs = [row for (_, scorer), row in rows.items() if scorer == "clinicians"]
+    assert len(pairs) == 6
+    assert not any("fragile" in row["note"] for row in pairs)
+    instances = {
+        name: row["n_instances"] for (name, scorer), row in rows.items() if scorer == "jury"
+    }
+    assert sorted(instances.values()) == [5, 5, 24, 24, 24, 82]
+
+
+def test_the_demos_guest_gets_a_dozen_instances_of_all_benchmarks(demo: tuple[str, str]) -> None:
+    engine = open_study(demo[0])
+    benchmark = {one.response: (one.benchmark, one.instance) for one in design_items(engine)}
+    given = [benchmark[one.response] for one in assigned(engine) if one.rater == GUEST]
+    engine.dispose()
+    assert len(set(given)) == len(given) == 12
+    assert len({name for name, _ in given}) == 5
+
+
+def test_the_demos_jurors_are_weighed_at_made_up_prices_and_nothing_was_spent(
+    run: Run, demo: tuple[str, str]
+) -> None:
+    code, out, _ = run("juries", "--reps", "50", "--db", demo[0])
+    assert code == 0
+    assert "agreement for money at made-up prices" in out
+    assert "made-up prices of simulated-lenient, simulated-steady, simulated-strict" in out
+    body = json.loads(run("juries", "--reps", "50", "--json", "-", "--db", demo[0])[1])
+    assert len(body["usd_made_up"]) == 3
+    usd = {tuple(row["jurors"]): row["usd_per_response"] for row in body["rows"]}
+    assert len(set(usd.values())) == 7
+    assert min(usd.values()) > 0
+    assert "738 calls, $0.0000" in demo[1]
 
 
 def test_the_two_methods_differ_and_name_themselves(run: Run, demo: tuple[str, str]) -> None:
@@ -79,7 +117,7 @@ def test_the_demo_again_renews_the_guests_code_and_changes_nothing_else(
     code, out, _ = run("demo", "--no-serve", "--db", demo[0])
     assert code == 0
     assert "guest" in out
-    assert "scored 225 of 225 (75 responses x 3 jurors), 0 calls" in out
+    assert "scored 738 of 738 (246 responses x 3 jurors), 0 calls" in out
 
 
 def test_a_study_goes_from_file_to_table_in_the_readmes_commands(run: Run, write: Write) -> None:

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 from data.errors import BadPanel
 from jury.call import Usage
-from jury.cost import Budget, JurorEstimate, price, refuse_unpriced, unbilled, worst_case
+from jury.cost import (
+    Budget,
+    JurorEstimate,
+    panel_usd,
+    price,
+    refuse_unpriced,
+    unbilled,
+    worst_case,
+)
 from jury.panel import Juror, Panel, read_panel
 
 AT = datetime(2026, 11, 21, tzinfo=UTC)
@@ -83,9 +91,13 @@ def test_a_refused_request_costs_nothing_where_a_price_is_known() -> None:
     )
 
 
-def test_a_simulated_juror_costs_nothing_and_says_so() -> None:
-    found = price(read_panel("simulated").juror[0], Usage(), AT)
+def test_a_simulated_juror_costs_nothing_and_says_so_whatever_its_made_up_price() -> None:
+    steady = read_panel("simulated").juror[1]
+    found = price(steady, Usage(1000, 100), AT)
     assert (found.usd, found.source) == (0.0, "simulated")
+    # 1000 at 2 and 100 at 10 dollars a million: 0.002 + 0.001.
+    assert panel_usd(steady, 1000, 100) == pytest.approx(0.003)
+    assert panel_usd(juror(), 1000, 100) is None
 
 
 def test_the_worst_case_counts_a_token_a_byte_and_a_full_answer() -> None:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from wording import note_of
 
 from calibration.agreement import Panel, scorer_replicates
 from calibration.bootstrap import draw_counts
@@ -119,7 +120,7 @@ def test_identical_scorers_differ_by_exactly_nothing_with_p_1(method):
     others = {"same": JURY, "turned round": Panel(("j2", "j1", "j0"), 3), "one": Panel(("j0",), 1)}
     for row in difference_rows(scope_of(table, per=3, method=method), others):
         assert (row.difference, row.low, row.high, row.p, row.p_holm) == (0, 0, 0, 1, 1)
-        assert "80 %" not in row.note
+        assert "80 %" not in note_of(row)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -133,7 +134,7 @@ def test_scorers_with_different_responses_are_compared_on_the_common_ones_alone(
     row = row_of(rows, "metric:m")
     assert row.difference == pytest.approx(alone.difference)
     assert row.n_responses == alone.n_responses == 25
-    assert "only the responses of both: jury has 45, metric:m 30" in row.note
+    assert "only the responses of both: jury has 45, metric:m 30" in note_of(row)
     assert row_of(rows, "juror:j0").n_responses == 45
     gaps = []
     for counts in next(draw_counts(50, reps=99, seed=0)).astype(int):
@@ -152,7 +153,7 @@ def test_a_real_difference_is_found_and_none_is_not():
     assert metric.low > 0.5
     assert metric.p == pytest.approx(1 / 2001)
     assert metric.p_holm == pytest.approx(4 / 2001)
-    assert "80 %" not in metric.note
+    assert "80 %" not in note_of(metric)
 
 
 @pytest.mark.slow
@@ -171,13 +172,13 @@ def test_a_difference_too_small_for_the_study_says_what_could_be_found():
     drawn = scope.resample(scorer_replicates(scope.grid, JURY, ("j0",), "paper"))
     least = 2.8 * np.std(drawn[:, 0] - drawn[:, 1], ddof=1)
     assert abs(row.difference) < least
-    assert f"smaller than what 80 % power would find here, {least:.2f}" in row.note
+    assert f"smaller than what 80 % power would find here, {least:.2f}" in note_of(row)
 
 
 @pytest.mark.parametrize(("instances", "said"), [(19, True), (20, False)])
 def test_fewer_than_20_instances_are_too_few(instances, said):
     rows = difference_rows(scope_of(scores(instances * 3), per=3))
-    assert all(("too few: 19 instances" in row.note) is said for row in rows)
+    assert all(("too few: 19 instances" in note_of(row)) is said for row in rows)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -217,16 +218,16 @@ def test_an_undefined_icc_leaves_no_difference_no_p_and_no_comparison():
     for row in (metric, flat):
         assert np.isnan([row.difference, row.low, row.high, row.p, row.p_holm]).all()
         assert row.n_tried == 2 + 2
-    assert "undefined: no response has the scores it takes" in metric.note
-    assert flat.note.startswith("undefined: juror:j1 has no variance, hence no z")
-    assert "left out" not in flat.note
+    assert "undefined: no response has the scores it takes" in note_of(metric)
+    assert note_of(flat).startswith("undefined: juror:j1 has no variance, hence no z")
+    assert "left out" not in note_of(flat)
 
 
 def test_a_juror_of_another_composition_who_never_rated_here_is_undefined_and_not_an_error():
     row = row_of(
         difference_rows(scope_of(scores()), {"new": Panel(("j0", "nobody"), 2)}), "jury:new"
     )
-    assert "undefined" in row.note
+    assert "undefined" in note_of(row)
     assert np.isnan(row.p)
 
 
@@ -239,7 +240,7 @@ def test_without_a_jury_there_is_nothing_to_compare_and_a_jury_of_one_is_not_its
 def test_no_clinician_at_all_is_no_crash():
     rows = difference_rows(scope_of(scores()[["j0", "j1", "j2", "m"]]))
     assert [row.n_responses for row in rows] == [0] * 4
-    assert all("undefined" in row.note for row in rows)
+    assert all("undefined" in note_of(row) for row in rows)
 
 
 def test_no_resamples_give_a_difference_without_interval_and_p():
@@ -251,8 +252,8 @@ def test_no_resamples_give_a_difference_without_interval_and_p():
 def test_simulated_raters_are_named():
     scope = scope_of(scores(), simulated={"j1", "j3"})
     rows = difference_rows(scope, {"other": Panel(("j0", "j3"), 2)})
-    assert all("simulated raters: j1" in row.note for row in rows)
-    assert "simulated raters: j1, j3" in row_of(rows, "jury:other").note
+    assert all("simulated raters: j1" in note_of(row) for row in rows)
+    assert "simulated raters: j1, j3" in note_of(row_of(rows, "jury:other"))
 
 
 def test_fields_are_plain_and_in_the_order_of_the_contract():

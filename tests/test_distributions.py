@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from little_study import CRITERIA, JURORS, study
+from wording import note_of
 
 from calibration.distributions import at_points, distribution_rows
 from calibration.scope import Asked
@@ -64,8 +65,8 @@ def test_the_papers_ceiling_is_said_in_its_words():
 
     assert jury.at_top == 0.84
     assert jury.counts == {"1": 0, "2": 0, "3": 0, "4": 0, "5": 21, "between": 4}
-    assert jury.note == "84% of the jury's clarity means are exactly 5: a ceiling"
-    assert "gpt's clarity scores" in rows["juror:gpt", "clarity"].note
+    assert note_of(jury) == "84% of the jury's clarity means are exactly 5: a ceiling"
+    assert "gpt's clarity scores" in note_of(rows["juror:gpt", "clarity"])
 
 
 def test_eighty_per_cent_is_a_ceiling_and_less_is_none():
@@ -81,7 +82,7 @@ def test_the_lower_end_is_a_floor():
 
     row = rows_of(with_scores(scores, table))["jury", "clarity"]
 
-    assert row.note.startswith("100% of the jury's clarity means are exactly 1: a floor")
+    assert note_of(row).startswith("100% of the jury's clarity means are exactly 1: a floor")
     assert row.at_top == 0
     assert row.sd == 0
 
@@ -94,8 +95,8 @@ def test_who_never_varies_is_named_with_the_score():
 
     rows = rows_of(with_scores(scores, table))
 
-    assert rows["clinicians", "accuracy"].note == f"no variance: dr3 (all {flat.sum()} are 4)"
-    assert rows["clinicians", "clarity"].note == ""
+    assert note_of(rows["clinicians", "accuracy"]) == f"no variance: dr3 (all {flat.sum()} are 4)"
+    assert note_of(rows["clinicians", "clarity"]) == ""
 
 
 def test_one_single_score_is_no_lack_of_variance():
@@ -166,7 +167,7 @@ def test_scales_that_differ_are_not_pooled():
 
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
     assert row.counts == {}
-    assert row.note == "undefined: the benchmarks use different scales"
+    assert note_of(row) == "undefined: the benchmarks use different scales"
 
 
 def test_a_juror_that_never_scored_a_criterion_has_no_figures():
@@ -174,16 +175,16 @@ def test_a_juror_that_never_scored_a_criterion_has_no_figures():
     gone = (scores.ratings["rater"] == "gpt") & (scores.ratings["criterion"] == "clarity")
     row = rows_of(with_scores(scores, scores.ratings[~gone]))["juror:gpt", "clarity"]
 
-    assert (row.n, row.note) == (0, "undefined: no score")
+    assert (row.n, note_of(row)) == (0, "undefined: no score")
     assert np.isnan([row.mean, row.sd, row.at_top]).all()
 
 
 def test_what_is_simulated_says_so():
     rows = rows_of(study(n=8, simulated=("gpt", "dr1")))
 
-    assert rows["jury", "clarity"].note == "simulated raters: gpt"
-    assert rows["juror:claude", "clarity"].note == ""
-    assert rows["clinicians", "clarity"].note.endswith("simulated raters: dr1")
+    assert note_of(rows["jury", "clarity"]) == "simulated raters: gpt"
+    assert note_of(rows["juror:claude", "clarity"]) == ""
+    assert note_of(rows["clinicians", "clarity"]).endswith("simulated raters: dr1")
 
 
 def test_two_thirds_and_repeated_means_lie_between_and_rounding_does_not():

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from plain_scope import scope_of
+from wording import note_of
 
 from calibration.effective_jurors import effective_number, effective_rows
 from calibration.zscore import z_within_raters
@@ -79,7 +80,7 @@ def test_the_correlation_is_numpys_of_the_errors(method):
     assert row.mean_error_correlation == pytest.approx(expected)
     assert row.effective == pytest.approx(3 / (1 + 2 * expected))
     assert (row.k, row.n) == (3, 52)
-    assert "8 responses that not all jurors rated left out" in row.note
+    assert "8 responses that not all jurors rated left out" in note_of(row)
 
 
 @pytest.mark.parametrize("method", ["paper", "published"])
@@ -118,13 +119,13 @@ def test_more_jurors_than_there_are_is_printed_with_a_word():
     row = row_of(opposed + 1e-3 * np.random.default_rng(1).normal(size=opposed.shape), 1)
 
     assert row.effective > 2
-    assert row.note.startswith("more than there are")
+    assert note_of(row).startswith("more than there are")
 
 
 def test_a_jury_of_one_is_worth_one():
     row = row_of(simulate()[:, :3])
 
-    assert (row.k, row.effective, row.note) == (1, 1.0, "a jury of one")
+    assert (row.k, row.effective, note_of(row)) == (1, 1.0, "a jury of one")
     assert math.isnan(row.mean_error_correlation)
 
 
@@ -136,7 +137,7 @@ def test_a_juror_without_variance_is_named_and_left_out():
 
     assert row.k == 2
     assert row.effective == pytest.approx(pair.effective)
-    assert "left out, no variance: j2" in row.note
+    assert "left out, no variance: j2" in note_of(row)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_a_juror_without_variance_is_named_and_left_out():
 def test_what_is_undefined_is_nan_with_a_reason(table, reason):
     row = row_of(table, 1)
 
-    assert reason in row.note
+    assert reason in note_of(row)
     assert all(map(math.isnan, (row.effective, row.low, row.high)))
 
 

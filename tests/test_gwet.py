@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from little_study import DOCTORS, JURORS, study, without
 from test_krippendorff import CANON, SPARSE, table
+from wording import note_of
 
 from calibration.gwet import chance_rows, gwet_ac2, quadratic_weights
 from calibration.krippendorff import count_ratings
@@ -162,7 +163,7 @@ def test_hidden_repeats_change_nothing_and_are_counted():
         ours = [getattr(row, name) for name in NUMBERS]
         assert ours == pytest.approx([getattr(once[key], name) for name in NUMBERS])
     assert "first scores only: 20 scores of repeats or replicates left out" in (
-        found["clarity", "clinicians"].note
+        note_of(found["clarity", "clinicians"])
     )
 
 
@@ -178,7 +179,7 @@ def test_a_mean_of_jurors_among_the_jurors_has_alpha_and_neither_kappa_nor_ac2()
 
     assert np.isfinite([row.alpha_ordinal, row.alpha_interval]).all()
     assert np.isnan([row.kappa_quadratic, row.ac2, row.ac2_se]).all()
-    assert "kappa and AC2 undefined: 30 scores between the points of the scale" in row.note
+    assert "kappa and AC2 undefined: 30 scores between the points of the scale" in note_of(row)
     assert found["clarity", "juror:claude"] == rows(scores)["clarity", "juror:claude"]
 
 
@@ -189,7 +190,7 @@ def test_a_single_clinician_has_no_row_of_clinicians_but_one_with_each_juror():
     found = rows(alone)
 
     assert undefined(found["clarity", "clinicians"])
-    assert "dr0 is the only clinician" in found["clarity", "clinicians"].note
+    assert "dr0 is the only clinician" in note_of(found["clarity", "clinicians"])
     assert np.isfinite(found["clarity", "juror:gpt"].ac2)
 
 
@@ -200,7 +201,7 @@ def test_a_juror_without_a_score_on_a_criterion_is_undefined_and_not_the_clinici
     row = rows(without(scores, lost))["clarity", "juror:gpt"]
 
     assert undefined(row)
-    assert (row.n_responses, "no response here has a gpt score" in row.note) == (0, True)
+    assert (row.n_responses, "no response here has a gpt score" in note_of(row)) == (0, True)
 
 
 def test_scores_that_are_all_the_same_leave_only_ac2():
@@ -211,8 +212,8 @@ def test_scores_that_are_all_the_same_leave_only_ac2():
 
     assert (row.ac2, row.ac2_se) == (1.0, 0.0)
     assert np.isnan([row.kappa_quadratic, row.alpha_ordinal]).all()
-    assert "kappa undefined: every pair gave one and the same score" in row.note
-    assert "alpha undefined: all scores are the same" in row.note
+    assert "kappa undefined: every pair gave one and the same score" in note_of(row)
+    assert "alpha undefined: all scores are the same" in note_of(row)
 
 
 def test_combined_pools_benchmarks_that_have_the_criterion_on_one_scale():
@@ -222,19 +223,19 @@ def test_combined_pools_benchmarks_that_have_the_criterion_on_one_scale():
     found = rows(both, "combined")
     assert found["clarity", "clinicians"].n_responses == 60
     assert found["tone", "clinicians"].n_responses == 30
-    assert "chw alone has the criterion" in found["tone", "clinicians"].note
+    assert "chw alone has the criterion" in note_of(found["tone", "clinicians"])
     mixed = rows(scales, "combined")["clarity", "juror:gpt"]
     assert undefined(mixed)
-    assert "different scales" in mixed.note
+    assert "different scales" in note_of(mixed)
     lacking = rows(both, "aci", criterion="tone")["tone", "clinicians"]
-    assert "no criterion tone" in lacking.note
+    assert "no criterion tone" in note_of(lacking)
 
 
 def test_notes_name_simulated_raters_and_responses_that_share_an_instance():
     scores = study(per=3, simulated=("gpt",))
     row = rows(scores)["clarity", "juror:gpt"]
 
-    assert "30 responses from 10 instances: AC2's standard error takes them" in row.note
-    assert "simulated raters: gpt" in row.note
+    assert "30 responses from 10 instances: AC2's standard error takes them" in note_of(row)
+    assert "simulated raters: gpt" in note_of(row)
     fewer = rows(without(scores, scores.ratings["rater"] == "dr0"))["clarity", "clinicians"]
-    assert f"{30 - fewer.n_responses} responses with a single score" in fewer.note
+    assert f"{30 - fewer.n_responses} responses with a single score" in note_of(fewer)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from little_study import study
+from wording import note_of
 
 from calibration import influence
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates
@@ -176,9 +177,9 @@ def test_the_note_says_that_one_response_decides(method):
     first = influence_rows(scope_of(planted(), method=method))[0]
 
     assert (first.scorer, first.left_out) == ("jury", "response:aci-r7")
-    assert "this response decides" in first.note
-    assert f"{first.icc_all:z.3f} with it, {first.icc_without:z.3f} without" in first.note
-    assert "simulated raters: gpt" in first.note
+    assert "this response decides" in note_of(first)
+    assert f"{first.icc_all:z.3f} with it, {first.icc_without:z.3f} without" in note_of(first)
+    assert "simulated raters: gpt" in note_of(first)
 
 
 def test_an_icc_of_zero_is_told_without_a_share_of_it():
@@ -198,7 +199,7 @@ def test_what_leaves_no_icc_comes_first_and_says_so():
         assert first.left_out == "response:aci-r3"
         assert np.isnan(first.icc_without)
         assert np.isnan(first.change)
-        assert first.note == "without this response the ICC is undefined"
+        assert note_of(first) == "without this response the ICC is undefined"
 
 
 def test_a_scorer_without_an_icc_has_one_row_with_the_reason():
@@ -214,4 +215,4 @@ def test_a_scorer_without_an_icc_has_one_row_with_the_reason():
 
     assert row.left_out is None
     assert np.isnan([row.icc_all, row.icc_without, row.change]).all()
-    assert row.note.startswith("undefined:")
+    assert note_of(row).startswith("undefined:")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from wording import note_of
 
 from calibration.intra_rater import intra_rater_icc, repeat_replicates
 from calibration.repeats import repeats
@@ -118,8 +119,8 @@ def test_repeats_whose_means_are_all_the_same_have_an_icc_and_no_f_interval():
     found = row(scores)
     assert found.icc == pytest.approx(-2)
     assert np.isnan([found.f_low, found.f_high]).all()
-    assert "fragile: 3 repeats, fewer than 10" in found.note
-    assert "no F interval: the mean square between responses is 0" in found.note
+    assert "fragile: 3 repeats, fewer than 10" in note_of(found)
+    assert "no F interval: the mean square between responses is 0" in note_of(found)
 
 
 def test_an_icc_of_minus_one_is_defined_although_that_of_the_mean_is_not():
@@ -141,7 +142,7 @@ def test_identical_repeats_agree_fully():
     found = row(study(same_again()))
     assert (found.icc, found.boot_low, found.boot_high) == pytest.approx((1, 1, 1))
     assert (found.n_responses, found.n_instances, found.n_clinicians) == (5, 5, 1)
-    assert "given again: 100% of 10 single scores the same, 100% within one point" in found.note
+    assert "given again: 100% of 10 single scores the same, 100% within one point" in note_of(found)
 
 
 def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
@@ -152,9 +153,9 @@ def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
     scores = study(again, n=10)
     found = row(scores)
     assert (found.n_responses, found.n_instances, found.n_clinicians) == (17, 9, 2)
-    assert "91% of 34 single scores the same, 94% within one point" in found.note
-    assert "with each clinician's own mean taken out, ICC(A,1) 0." in found.note
-    assert "by clinician" not in found.note
+    assert "91% of 34 single scores the same, 94% within one point" in note_of(found)
+    assert "with each clinician's own mean taken out, ICC(A,1) 0." in note_of(found)
+    assert "by clinician" not in note_of(found)
     twelve = {("dr_a", i): first_of("dr_a", i) for i in range(12)}
     twelve |= {("dr_b", i): first_of("dr_b", i) for i in range(3)}
     assert "the same by clinician: dr_a 100% of 24" in row(study(twelve, n=12)).note
@@ -178,7 +179,7 @@ def test_what_differs_between_clinicians_is_no_reliability():
     )
     found = row(scores)
     assert found.icc > 0.9
-    own = float(found.note.split("taken out, ICC(A,1) ")[1].split(";")[0])
+    own = float(note_of(found).split("taken out, ICC(A,1) ")[1].split(";")[0])
     assert abs(own) < 0.3
 
 
@@ -186,8 +187,8 @@ def test_an_incomplete_repeat_is_counted_and_left_out():
     again = same_again() | {("dr_a", 5): (3, None)}
     found = row(study(again))
     assert (found.n_responses, found.n_missing) == (5, 1)
-    assert "1 repeat without a composite both times left out" in found.note
-    assert "of 11 single scores" in found.note
+    assert "1 repeat without a composite both times left out" in note_of(found)
+    assert "of 11 single scores" in note_of(found)
 
 
 def test_one_criterion_alone_is_repeated_as_that_criterion():
@@ -198,12 +199,12 @@ def test_one_criterion_alone_is_repeated_as_that_criterion():
 def test_too_few_repeats_and_equal_ones_are_undefined_with_a_reason():
     few = row(study(same_again(count=2)))
     assert np.isnan(few.icc)
-    assert "2 complete repeats, and 3 are needed" in few.note
-    assert "given again" in few.note
+    assert "2 complete repeats, and 3 are needed" in note_of(few)
+    assert "given again" in note_of(few)
     flat = {("dr_a", i): (1, 1) for i in (0, 5, 10)}
     scores = study(flat, n=12)
     scores.ratings.loc[scores.ratings["rater"] == "dr_a", "score"] = 1
-    assert "all first and repeated composites are the same" in row(scores).note
+    assert "all first and repeated composites are the same" in note_of(row(scores))
 
 
 def test_repeats_enter_every_other_row_as_the_mean_of_both_readings():
@@ -225,12 +226,12 @@ def test_each_benchmark_and_all_combined_have_the_row_and_scales_are_not_mixed()
     assert row(scores, "combined").n_responses == 10
     assert row(scores, "chw").n_responses == 5
     mixed = study(again, benchmarks=("aci", "chw"), scales={"chw": (0, 10)})
-    assert "different scales" in row(mixed, "combined").note
+    assert "different scales" in note_of(row(mixed, "combined"))
 
 
 def test_simulated_repeats_say_so_and_the_row_goes_into_json():
     scores = study(same_again(), simulated=("dr_a",))
-    assert "simulated raters: dr_a" in row(scores).note
+    assert "simulated raters: dr_a" in note_of(row(scores))
     body = to_json(agreement_table(scores, reps=20), "paper", 20, 0)
     assert body["rows"][-1]["scorer"] == "intra_rater"
     assert body["rows"][-1]["f_low"] is None

@@ -27,8 +27,8 @@ from medjury import main
 Write = Callable[[str, str], Path]
 JURORS = ("alpha", "beta", "gamma")
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
-KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost", "winner"]
-KEYS += ["by_size", "rows", "note"]
+KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
+KEYS += ["usd_made_up", "winner", "by_size", "rows", "note"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_response"]
 ROW += ["on_front", "n_responses", "note"]
 

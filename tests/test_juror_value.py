@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 from plain_scope import scope_of
+from wording import note_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.juries.mean import mean_pool
@@ -122,7 +123,7 @@ def test_more_than_ten_jurors_are_sampled_with_the_seed_and_still_sum():
 
     assert first == again
     assert first[0].shapley != other[0].shapley
-    assert f"from {ORDERS} orders of the 11 jurors" in first[0].note
+    assert f"from {ORDERS} orders of the 11 jurors" in note_of(first[0])
     whole = icc_of(scope_of(table, 3), [f"j{i}" for i in range(11)])
     assert sum(row.shapley for row in first) == pytest.approx(whole)
     assert all(math.isfinite(row.icc_without) for row in first)
@@ -143,7 +144,7 @@ def test_a_jury_of_one_is_worth_its_icc():
 
     assert row.shapley == row.icc_alone
     assert math.isnan(row.icc_without)
-    assert row.note == "a jury of one"
+    assert note_of(row) == "a jury of one"
 
 
 def test_a_juror_without_variance_takes_no_part():
@@ -155,8 +156,8 @@ def test_a_juror_without_variance_takes_no_part():
     pair = value_rows(scope_of(table[:, [0, 1, 2, 3, 5]], 3))
     assert [rows[0].shapley, rows[2].shapley] == pytest.approx([row.shapley for row in pair])
     assert math.isnan(rows[1].shapley)
-    assert "do not vary" in rows[1].note
-    assert "left out, no variance: j1" in rows[0].note
+    assert "do not vary" in note_of(rows[1])
+    assert "left out, no variance: j1" in note_of(rows[0])
 
 
 def test_a_set_without_an_icc_leaves_the_shapley_values_undefined():
@@ -167,8 +168,8 @@ def test_a_set_without_an_icc_leaves_the_shapley_values_undefined():
 
     assert all(math.isnan(row.shapley) and math.isnan(row.low) for row in rows)
     assert math.isfinite(rows[0].icc_alone)
-    assert "undefined: 2 of 7 sets of jurors have no ICC" in rows[0].note
-    assert "sets of jurors rated 0 to 60 responses" in rows[0].note
+    assert "undefined: 2 of 7 sets of jurors have no ICC" in note_of(rows[0])
+    assert "sets of jurors rated 0 to 60 responses" in note_of(rows[0])
 
 
 def test_where_too_many_sets_rated_different_responses_there_is_no_interval(monkeypatch):
@@ -178,7 +179,7 @@ def test_where_too_many_sets_rated_different_responses_there_is_no_interval(monk
 
     assert math.isfinite(row.shapley)
     assert math.isnan(row.low)
-    assert "no interval: too many sets" in row.note
+    assert "no interval: too many sets" in note_of(row)
 
 
 def test_without_jurors_there_are_no_rows():

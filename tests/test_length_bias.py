@@ -8,6 +8,7 @@ import pytest
 from plain_scope import scope_of
 from scipy import stats
 from statsmodels.formula.api import ols
+from wording import note_of
 
 from calibration.length_bias import length_rows, slope_of
 
@@ -109,7 +110,7 @@ def test_a_response_without_words_is_left_out_and_counted():
     row = rows_of(table, fewer)["j0"]
 
     assert row.n == 198
-    assert "2 responses without a number of words left out" in row.note
+    assert "2 responses without a number of words left out" in note_of(row)
     table[[3, 7]] = NAN
     assert row.slope_per_doubling == rows_of(table, words)["j0"].slope_per_doubling
 
@@ -134,7 +135,7 @@ def test_a_response_that_a_juror_missed_has_no_jury_score():
 def test_what_is_undefined_is_nan_with_a_reason(words, rows, reason):
     row = rows_of(simulate()[0][:rows], words)["j0"]
 
-    assert reason in row.note
+    assert reason in note_of(row)
     assert all(map(math.isnan, (row.slope_per_doubling, row.low, row.high, row.p)))
 
 
@@ -146,7 +147,7 @@ def test_distances_on_a_line_have_a_slope_and_no_interval():
 
     assert row.slope_per_doubling == pytest.approx(0.25)
     assert math.isnan(row.low)
-    assert "on a line" in row.note
+    assert "on a line" in note_of(row)
 
 
 def test_the_only_clinician_is_compared_with_nobody():
@@ -155,7 +156,7 @@ def test_the_only_clinician_is_compared_with_nobody():
     row = rows_of(table[:, 2:], words, clinicians=1)["dr0"]
 
     assert math.isnan(row.slope_per_doubling)
-    assert "dr0 is the only clinician" in row.note
+    assert "dr0 is the only clinician" in note_of(row)
 
 
 @pytest.mark.parametrize(
@@ -191,4 +192,4 @@ def test_the_order_and_the_unit_of_words_change_nothing():
 def test_simulated_raters_are_named():
     table, words = simulate()
 
-    assert "simulated raters: j1" in rows_of(table, words, simulated=["j1"])["jury"].note
+    assert "simulated raters: j1" in note_of(rows_of(table, words, simulated=["j1"])["jury"])

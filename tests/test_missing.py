@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from little_study import study
 from scipy import optimize
+from wording import note_of
 
 from calibration.missing import missing_rows
 from calibration.missing_bounds import icc_bounds
@@ -187,11 +188,11 @@ def test_published_bounds_are_reached_by_a_study_that_has_the_scores():
 def test_the_note_says_bound_and_not_estimate():
     row = rows_of(gap_study(simulated=("gpt",)))["jury"]
 
-    assert row.note.startswith(
+    assert note_of(row).startswith(
         "scored 17 of 20; if the 3 missing scores were the worst or the best"
     )
-    assert "bounds, not an estimate, and used nowhere else" in row.note
-    assert row.note.endswith("simulated raters: gpt")
+    assert "bounds, not an estimate, and used nowhere else" in note_of(row)
+    assert note_of(row).endswith("simulated raters: gpt")
     assert rows_of(gap_study())["juror:claude"].note == "scored 20 of 20"
 
 
@@ -214,7 +215,7 @@ def test_a_jury_that_scored_nothing_together_is_undefined_and_says_why():
 
     assert (row.n_scored, row.n_no_rating) == (0, 10)
     assert np.isnan([row.icc, row.icc_lowest, row.icc_highest]).all()
-    assert "undefined: no response has the scores it takes" in row.note
+    assert "undefined: no response has the scores it takes" in note_of(row)
 
 
 def test_scales_that_differ_leave_no_bounds():
@@ -225,4 +226,4 @@ def test_scales_that_differ_leave_no_bounds():
     row = rows_of(less, name="combined")["jury"]
 
     assert np.isnan([row.icc_lowest, row.icc_highest]).all()
-    assert "no bounds: the benchmarks use different scales" in row.note
+    assert "no bounds: the benchmarks use different scales" in note_of(row)

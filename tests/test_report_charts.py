@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from calibration.report.chart_juries import chart_cost
 from calibration.report.chart_style import COLOURS, SHAPES
 from calibration.report.charts import (
     chart_bland_altman,
@@ -115,3 +116,15 @@ def test_the_shares_of_a_rater_sum_to_one():
         next(iter(chart["datasets"].values())) if "datasets" in chart else chart["data"]["values"]
     )
     assert sum(row["share"] for row in shares) == 1
+
+
+def test_the_axis_of_costs_says_where_a_price_is_made_up():
+    row = {"jury": "a", "usd": 0.1, "icc": 0.5, "low": 0.4, "high": 0.6, "on_front": True}
+    titles = [
+        chart_cost([row | {"made_up": made_up}]).to_dict()["layer"][0]["encoding"]["x"]["title"]
+        for made_up in (False, True)
+    ]
+    assert titles == [
+        "Cost of a response, US dollars",
+        "Cost of a response, US dollars, made up",
+    ]

@@ -8,6 +8,7 @@ import pingouin
 import pytest
 from little_study import DOCTORS, JURORS, study, without
 from scipy import stats
+from wording import note_of
 
 from calibration.icc import icc_table
 from calibration.scope import Asked
@@ -76,7 +77,7 @@ def test_a_row_is_what_pingouin_and_scipy_find_in_the_raw_columns(scorer):
     reach = 1.96 * (y - x).std()
     assert (row.limits_low, row.limits_high) == pytest.approx((row.bias - reach, row.bias + reach))
     assert row.n == 40
-    assert row.note.startswith("scored 40 of 40; limits of agreement, 95 % intervals: low -")
+    assert note_of(row).startswith("scored 40 of 40; limits of agreement, 95 % intervals: low -")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -119,7 +120,11 @@ def test_the_order_of_rows_changes_nothing():
     for one, two in zip(rows(scores).values(), rows(other).values(), strict=True):
         if one.bias is not None:
             assert points(one) == pytest.approx(points(two))
-        assert (one.kendall, one.n, one.note) == (pytest.approx(two.kendall), two.n, two.note)
+        assert (one.kendall, one.n, note_of(one)) == (
+            pytest.approx(two.kendall),
+            two.n,
+            note_of(two),
+        )
 
 
 def test_a_metric_is_compared_by_its_order_alone():
@@ -127,7 +132,7 @@ def test_a_metric_is_compared_by_its_order_alone():
 
     assert points(row) == [None] * len(IN_POINTS)
     assert np.isfinite([row.kendall, row.spearman]).all()
-    assert "not in points of the scale: only its order is compared" in row.note
+    assert "not in points of the scale: only its order is compared" in note_of(row)
 
 
 def test_responses_that_share_an_instance_have_a_bias_resampled_by_instance():
@@ -145,7 +150,9 @@ def test_responses_that_share_an_instance_have_a_bias_resampled_by_instance():
     assert row.bias_high - row.bias_low > 1.5 * (naive.high - naive.low)
     assert row.bias_low < row.bias < row.bias_high
     assert row == again
-    assert "120 responses from 20 instances: the intervals of bias and slope resample" in row.note
+    assert "120 responses from 20 instances: the intervals of bias and slope resample" in note_of(
+        row
+    )
 
 
 def test_one_instance_or_no_resamples_leave_the_bias_without_interval():
@@ -154,7 +161,7 @@ def test_one_instance_or_no_resamples_leave_the_bias_without_interval():
     for row in (one["jury"], none["jury"]):
         assert np.isfinite(row.bias)
         assert np.isnan([row.bias_low, row.bias_high]).all()
-        assert "the bias has no interval: it takes two instances and resamples" in row.note
+        assert "the bias has no interval: it takes two instances and resamples" in note_of(row)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -166,9 +173,9 @@ def test_a_constant_juror_has_a_bias_and_neither_icc_nor_order(method):
     assert np.isnan([row.icc_absolute, row.icc_raw, row.kendall, row.spearman]).all()
     assert np.isfinite([row.bias, row.bias_low, row.limits_high]).all()
     said = "ICC and rank correlations undefined: the scorer gave all these responses the same score"
-    assert said in row.note
-    assert row.note.count("undefined") == 1
-    assert "not in the order" not in row.note
+    assert said in note_of(row)
+    assert note_of(row).count("undefined") == 1
+    assert "not in the order" not in note_of(row)
 
 
 def test_two_common_responses_are_too_few_for_anything():
@@ -182,7 +189,9 @@ def test_two_common_responses_are_too_few_for_anything():
     row = found["juror:gpt"]
     assert np.isnan([*points(row), row.kendall, row.spearman]).all()
     assert (row.n, found["juror:claude"].n) == (2, 30)
-    assert row.note.startswith("scored 2 of 30; undefined: 2 responses have the scores it takes")
+    assert note_of(row).startswith(
+        "scored 2 of 30; undefined: 2 responses have the scores it takes"
+    )
 
 
 def test_a_juror_that_copies_the_only_clinician_agrees_fully_without_interval():
@@ -196,7 +205,7 @@ def test_a_juror_that_copies_the_only_clinician_agrees_fully_without_interval():
     assert (row.icc_absolute, row.icc_raw, row.kendall) == pytest.approx((1, 1, 1))
     assert (row.bias, row.limits_low, row.limits_high) == (0, 0, 0)
     assert np.isnan(row.icc_absolute_low)
-    assert "ICC(A,2) has no interval: nothing is left over as error" in row.note
+    assert "ICC(A,2) has no interval: nothing is left over as error" in note_of(row)
 
 
 def test_an_absolute_icc_whose_denominator_is_negative_is_undefined():
@@ -215,7 +224,7 @@ def test_an_absolute_icc_whose_denominator_is_negative_is_undefined():
 
     assert np.isnan([row.icc_absolute, row.icc_absolute_low, row.icc_absolute_high]).all()
     assert row.icc_raw < -10
-    assert "ICC(A,2) undefined: its variance would be negative" in row.note
+    assert "ICC(A,2) undefined: its variance would be negative" in note_of(row)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -236,7 +245,7 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
 
     for row in (rows(mixed, "combined")["jury"], rows(lacking, criterion="tone")["juror:gpt"]):
         assert np.isnan(points(row)).all()
-        assert "undefined: " in row.note
+        assert "undefined: " in note_of(row)
     assert points(rows(mixed, "combined")["metric:rouge-l"]) == [None] * len(IN_POINTS)
     assert np.isfinite(rows(lacking, "chw", criterion="tone")["jury"].bias)
 

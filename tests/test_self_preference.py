@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from plain_scope import scope_of
 from statsmodels.api import OLS
+from wording import note_of
 
 from calibration.self_preference import self_preference_rows
 
@@ -108,7 +109,7 @@ def test_two_jurors_cannot_be_told_apart_when_they_wrote_everything():
     rows = rows_of(table, authors)
 
     assert all(math.isnan(row.preference) and math.isnan(row.p_holm) for row in rows)
-    assert "cannot tell the jurors' preferences apart" in rows[0].note
+    assert "cannot tell the jurors' preferences apart" in note_of(rows[0])
 
 
 def test_two_jurors_can_when_others_wrote_too():
@@ -124,7 +125,7 @@ def test_a_jury_of_one_family_cannot_prefer_it_visibly():
 
     rows = rows_of(table, authors, dict.fromkeys(FAMILIES, "gpt"))
 
-    assert all("cannot tell" in row.note for row in rows)
+    assert all("cannot tell" in note_of(row) for row in rows)
 
 
 def test_unknown_authors_are_left_out_and_counted():
@@ -134,7 +135,7 @@ def test_unknown_authors_are_left_out_and_counted():
     some, without = rows_of(table, known)[0], rows_of(table[20:], shifted(authors, 20))[0]
 
     assert some.n_unknown == 20
-    assert "20 responses by an unknown family left out" in some.note
+    assert "20 responses by an unknown family left out" in note_of(some)
     assert some.preference == pytest.approx(without.preference)
 
 
@@ -161,7 +162,7 @@ def test_what_is_undefined_is_nan_with_a_reason(families, writers, reason):
 
     row = rows_of(table, authors if writers else {}, families)[0]
 
-    assert reason in row.note
+    assert reason in note_of(row)
     assert all(map(math.isnan, (row.preference, row.low, row.high, row.p, row.p_holm)))
 
 
@@ -178,7 +179,7 @@ def test_identical_jurors_have_no_test():
     table, authors = simulate()
     table[:, 2:] = table[:, 2:3]
 
-    assert "nothing varies" in rows_of(table, authors)[0].note
+    assert "nothing varies" in note_of(rows_of(table, authors)[0])
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from plain_scope import scope_of
 from statsmodels.formula.api import mixedlm
+from wording import note_of
 
 from calibration.bootstrap import draw_counts
 from calibration.grid import Grid
@@ -44,8 +45,8 @@ def test_a_severity_is_the_mean_distance_to_the_others_of_the_same_response():
     assert (rows["dr1"].severity, rows["dr1"].n) == (-1.5, 1)
     assert (rows["j0"].severity, rows["j0"].n) == (-0.5, 2)
     assert [rows[name].kind for name in ("dr0", "dr1", "j0")] == ["clinician"] * 2 + ["juror"]
-    assert "from the other clinicians alone +2.00 on 1" in rows["dr0"].note
-    assert "alone" not in rows["j0"].note  # its others are the clinicians
+    assert "from the other clinicians alone +2.00 on 1" in note_of(rows["dr0"])
+    assert "alone" not in note_of(rows["j0"])  # its others are the clinicians
 
 
 def test_poor_responses_do_not_make_a_rater_severe():
@@ -122,8 +123,8 @@ def test_planted_severities_lie_in_their_intervals_and_nobody_is_called_strict()
     assert rows["j0"].low < -0.8 - 0.2 < rows["j0"].high
     assert rows["j2"].low < 0.8 + 0.2 < rows["j2"].high
     for row in rows.values():  # many raters: nobody is called strict for an interval of his own
-        assert "stricter" not in row.note
-        assert "lenient" not in row.note
+        assert "stricter" not in note_of(row)
+        assert "lenient" not in note_of(row)
 
 
 def test_what_is_undefined_is_nan_with_a_reason():
@@ -131,7 +132,7 @@ def test_what_is_undefined_is_nan_with_a_reason():
 
     assert math.isnan(rows[1].severity)
     assert math.isnan(rows[1].shrunken)
-    assert rows[1].note == "undefined: no response that this rater and another one rated"
+    assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
     assert math.isnan(alone.severity)
     assert crossed_model(scope_of([[3], [2], [1]], 1).grid).reason.endswith("two raters")
@@ -141,7 +142,7 @@ def test_above_800_responses_only_the_raw_severity_is_given():
     rows = severity_rows(scope_of(simulate(n=801), 4, reps=20))
 
     assert all(math.isnan(row.shrunken) and math.isfinite(row.severity) for row in rows)
-    assert "not shrunken: the mixed model is not fitted to more than 800" in rows[0].note
+    assert "not shrunken: the mixed model is not fitted to more than 800" in note_of(rows[0])
 
 
 def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
@@ -180,4 +181,4 @@ def test_shift_order_and_empty_rows_change_nothing_and_scale_scales(change, fact
 def test_simulated_raters_are_named():
     rows = severity_rows(scope_of(simulate(), 4, simulated=["j1"]))
 
-    assert [("simulated raters: j1" in row.note) for row in rows] == [False] * 5 + [True, False]
+    assert [("simulated raters: j1" in note_of(row)) for row in rows] == [False] * 5 + [True, False]

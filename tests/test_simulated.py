@@ -62,6 +62,12 @@ def test_a_response_is_found_in_a_prompt_whatever_stands_in_it() -> None:
     assert composite(JURORS[1], text) == composite(JURORS[1], f"\n{text}  ")
 
 
+def test_tokens_are_estimated_from_the_length_of_what_was_read_and_said() -> None:
+    call = Call((Message("user", "x" * 350), Message("assistant", "y" * 70)), GENERIC.json_schema())
+    told = asyncio.run(Simulated(JURORS[0]).complete(call))
+    assert (told.usage.tokens_in, told.usage.tokens_out) == (120, round(len(told.text) / 3.5))
+
+
 def test_every_explanation_says_that_it_is_simulated() -> None:
     verdict = json.loads(answer(JURORS[2], "x").text)
     assert all("simulated" in one["explanation"] for one in verdict.values())

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
+from wording import note_of
 
 from calibration import test_retest as retest
 from calibration.scope import Asked
@@ -78,13 +79,13 @@ def test_the_icc_of_a_study_is_pingouins(replicates):
     pairs = [(a, b) for a in range(replicates) for b in range(a)]
     same = np.mean([given[:, a] == given[:, b] for a, b in pairs])
     assert row.exact_agreement == pytest.approx(same)
-    assert (row.n_responses, row.n_replicates, row.note) == (20, replicates, "")
+    assert (row.n_responses, row.n_replicates, note_of(row)) == (20, replicates, "")
 
 
 def test_without_replicates_the_note_has_the_command():
     row = row_of(simulate(replicates=1))
 
-    assert "a jury run with 3 verdicts of each juror" in row.note
+    assert "a jury run with 3 verdicts of each juror" in note_of(row)
     assert all(map(math.isnan, (row.icc_one, row.sd_points, row.exact_agreement)))
     assert (row.n_responses, row.n_replicates) == (0, 1)
 
@@ -100,8 +101,8 @@ def test_a_missing_replicate_leaves_the_icc_but_not_the_sd():
     assert row.icc_one == pytest.approx(retest.icc_one(tables[2:]))
     assert row.sd_points == pytest.approx(math.sqrt(squares / 37))
     assert row.n_responses == 19
-    assert "1 response with a single replicate left out" in row.note
-    assert "1 response without all replicates left out of the ICC" in row.note
+    assert "1 response with a single replicate left out" in note_of(row)
+    assert "1 response without all replicates left out of the ICC" in note_of(row)
 
 
 def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
@@ -115,7 +116,7 @@ def test_a_reading_without_a_criterion_has_no_composite_but_its_scores_count():
     assert row.exact_agreement == pytest.approx(
         np.concatenate([one.ravel() for one in same]).mean()
     )
-    assert "1 reading lacks a criterion" in row.note
+    assert "1 reading lacks a criterion" in note_of(row)
 
 
 def test_one_criterion_can_be_asked_for():
@@ -131,7 +132,7 @@ def test_identical_replicates_agree_wholly_and_say_so():
     row = row_of(np.repeat(simulate(replicates=1), 3, axis=1))
 
     assert (row.icc_one, row.sd_points, row.exact_agreement) == (1, 0, 1)
-    assert row.note == "replicates are identical"
+    assert note_of(row) == "replicates are identical"
 
 
 def test_equal_composites_have_no_icc():
@@ -139,14 +140,14 @@ def test_equal_composites_have_no_icc():
 
     assert math.isnan(row.icc_one)
     assert (row.sd_points, row.exact_agreement) == (0, 1)
-    assert row.note == "no ICC: all composites are the same"
+    assert note_of(row) == "no ICC: all composites are the same"
 
 
 def test_two_responses_have_no_icc():
     row = row_of(simulate(n=2))
 
     assert math.isnan(row.icc_one)
-    assert row.note == "no ICC: 2 responses with all 3 replicates, and 3 are needed"
+    assert note_of(row) == "no ICC: 2 responses with all 3 replicates, and 3 are needed"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ compute the table again.
 """
 
 from collections import OrderedDict
+from collections.abc import Iterator
 
 from sqlalchemy import Engine
 
@@ -13,10 +14,10 @@ from annotate.vega import plain, specification
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.report.content import Content
+from calibration.report.figures import Figure, intervals
 from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
 from calibration.report.page import in_points
-from calibration.report.part_charts import Drawn, drawn, intervals
 from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT
@@ -51,13 +52,14 @@ def behind(engine: Engine, question: AgreementQuestion) -> Behind:
     """Return what stands behind the answer."""
     content = _whole(engine, question)
     last = content.benchmarks[-1]
-    parts = [_section(one) for one in sections(content)]
+    found = sections(content)
+    parts = [_section(one) for one in found]
     return Behind(
         in_points(content, last),
         hangs_on(content, last),
         juries_tried(content.study),
         {one.number: one for one in parts},
-        [_chart(one) for one in drawn(content)],
+        [_chart(one) for section in found for one in _figures(section)],
         [
             Pair(name, one.responses, tuple(one.clinicians.tolist()), tuple(one.jury.tolist()))
             for name, one in content.paired.items()
@@ -105,7 +107,7 @@ def _whole(engine: Engine, question: AgreementQuestion) -> Content:
     return content_of(engine, _detailed(engine, question))
 
 
-def _chart(one: Drawn) -> Chart:
+def _chart(one: Figure) -> Chart:
     return Chart(
         one.name,
         one.benchmark,
@@ -114,6 +116,15 @@ def _chart(one: Drawn) -> Chart:
         one.alt,
         plain(one.rows),
     )
+
+
+def _figures(section: ReportSection) -> Iterator[Figure]:
+    """Yield the charts of a section, those that stand side by side one after another."""
+    for block in section.blocks:
+        if isinstance(block, Figure):
+            yield block
+        elif isinstance(block, tuple):
+            yield from block
 
 
 def _section(section: ReportSection) -> Section:

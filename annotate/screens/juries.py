@@ -29,6 +29,7 @@ HONEST = (
 )
 MOST = 100
 SHOWN_FIRST = 10
+MADE_UP = "Prices of simulated jurors are made up; nothing was spent on them."
 Row = Mapping[str, Any]
 
 
@@ -103,7 +104,9 @@ def _ranking(found: Figures) -> None:
     tables.sortable("ranking", rows[:MOST], _columns(), "Juries, the best first")
     more = len(rows) - MOST
     st.html(
-        tables.noted([HONEST, *([f"{more:,} more juries stand in the CSV."] if more > 0 else [])])
+        tables.noted(
+            [*_notes(found), *([f"{more:,} more juries stand in the CSV."] if more > 0 else [])]
+        )
     )
     every = [{**row, "jurors": named(row)} for row in rows]
     st.download_button(
@@ -134,6 +137,7 @@ def _money(found: Figures) -> None:
     every = [
         {"jury": named(row), "usd": row["usd_per_response"], "icc": row["icc"]}
         | {"low": row["low"], "high": row["high"], "on_front": row["on_front"]}
+        | {"made_up": not set(row["jurors"]).isdisjoint(found["usd_made_up"])}
         for row in found["rows"]
         if row["usd_per_response"] is not None and row["icc"] is not None
     ]
@@ -145,12 +149,17 @@ def _money(found: Figures) -> None:
     left = f" {without:,} juries of unknown cost are left out." if without else ""
     caption = (
         "Every jury by cost and ICC; on the front (diamonds, with intervals) no other has at "
-        f"least its ICC for at most its money.{left}"
+        f"least its ICC for at most its money.{left}{f' {MADE_UP}' if found['usd_made_up'] else ''}"
     )
     front = sorted((row for row in found["rows"] if row["on_front"]), key=_price)
     alt = "; ".join(f"{named(row)} {fixed(row['icc'], 3)} for ${_price(row):.4f}" for row in front)
     charts.show(chart, "cost", caption, alt, every)
-    st.html(tables.table(front, _columns()[:6], "The front, the cheapest first", [HONEST]))
+    st.html(tables.table(front, _columns()[:6], "The front, the cheapest first", _notes(found)))
+
+
+def _notes(found: Figures) -> list[str]:
+    """Return what a table of juries says below: what honest means, and what its prices are."""
+    return [HONEST, *([MADE_UP] if found["usd_made_up"] else [])]
 
 
 def _price(row: Row) -> float:

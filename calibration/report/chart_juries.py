@@ -17,15 +17,16 @@ def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
 
     Parameters
     ----------
-    rows : mappings with `jury`, `usd`, `icc`, `low`, `high`, `on_front`
+    rows : mappings with `jury`, `usd`, `icc`, `low`, `high`, `on_front`, `made_up`
         Of known cost and ICC. The front has its intervals, and a line through it; it differs
-        from the rest in shape, and the rest is faint.
+        from the rest in shape, and the rest is faint. Where any price is made up, the axis says so.
     """
+    made_up = ", made up" if any(row["made_up"] for row in rows) else ""
     every = [{"jury": row["jury"], "usd": row["usd"], "icc": row["icc"]} for row in rows]
     names = ("jury", "usd", "icc", "low", "high")
     front = [{name: row[name] for name in names} for row in rows if row["on_front"]]
     costs = alt.Axis(format="$~g")
-    x = alt.X("usd:Q", title="Cost of a response, US dollars", axis=costs)
+    x = alt.X("usd:Q", title=f"Cost of a response, US dollars{made_up}", axis=costs)
     y = alt.Y("icc:Q", title="ICC(C,2) with the clinicians", scale=alt.Scale(zero=False))
     told = [
         alt.Tooltip("jury:N", title="Jury"),

@@ -17,7 +17,7 @@ from calibration.agreement import (
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, f_interval
-from calibration.ranks import rank_correlations
+from calibration.ranks import spearman as spearman_of
 from calibration.resample import prepare
 from calibration.scope import AgreementRow, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
@@ -130,7 +130,7 @@ def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) ->
     )
     drawn = np.empty(0) if reason else _drawn(scope, jury)
     boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
-    exact, spearman = f_interval(icc, len(x)), NAN if reason else rank_correlations(x, y).spearman
+    exact, spearman = f_interval(icc, len(x)), NAN if reason else spearman_of(x, y)
     high = boot.high if np.isfinite(boot.high) else exact.high
     heard = ~np.isnan(grid.composites[pair.both][:, grid.of_kind("clinician")])
     points = secondary_rows(replace(scope, jurors=(), metrics=()), scores)[0]

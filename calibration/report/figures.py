@@ -1,6 +1,9 @@
-"""The report's charts with their captions and what a screen reader is told."""
+"""The charts of agreement with their captions, and what is told to who cannot see them.
 
-from collections.abc import Iterator
+The report draws them as SVG; the app shows them so that they answer to a click.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,43 +13,69 @@ from calibration.report import charts
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
 from calibration.report.content import Content
-from calibration.report.svg import svg
 from calibration.report.uneven import uneven
-from calibration.tables.numbers import fixed, interval, known, marked, scorer, whole
+from calibration.scope import AgreementRow
+from calibration.tables.numbers import fixed, interval, known, marked, place, scorer, whole
 
 MOST_INFLUENTIAL = 8
+Rows = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart as SVG and its caption."""
+    """A chart, of which benchmark, its caption, its words, and the rows that it shows.
 
-    svg: str
+    `rows` is empty where the chart's own longest rows are the ones to list.
+    """
+
+    name: str
+    benchmark: str
+    chart: Any
     caption: str
+    alt: str
+    rows: Rows = ()
+
+    @property
+    def anchor(self) -> str:
+        """Return its id on a page: letters and digits only, other characters by number."""
+        signs = (
+            one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in self.benchmark
+        )
+        return f"{self.name}-{''.join(signs)}"
 
 
 def intervals(content: Content, benchmark: str) -> Iterator[Figure]:
     """Yield jury, jurors, metrics and clinicians side by side."""
-    rows = [row for row in content.rows if row.benchmark == benchmark]
-    drawn = [_interval(row) for row in rows if _kind(row) in KINDS and known(row.icc)]
-    if not drawn:
+    scorers = [row for row in content.rows if row.benchmark == benchmark and _kind(row) in KINDS]
+    rows = [_interval(marked(scorer(row.scorer), row), row) for row in scorers if known(row.icc)]
+    if not rows:
         return
-    missing = [scorer(row.scorer) for row in rows if _undefined(row)]
     caption = (
-        "Agreement with the clinicians' mean, ICC(C,2): jury (diamond), single jurors (circles), "
-        "metrics (squares). Clinicians by pairs (triangle) are one against one, and so not comparable "
-        "with the others."
+        f"{_of(content, benchmark)}Agreement with the clinicians' mean, ICC(C,2): jury (diamond), "
+        "single jurors (circles), metrics (squares). Clinicians by pairs (triangle) are one against "
+        "one, and so not comparable with the others; like for like is."
     )
-    cut = [one["label"] for one in drawn if _low(one) < charts.LOWEST]
-    if cut:
+    if any((one["low"] if known(one["low"]) else one["value"]) < charts.LOWEST for one in rows):
         caption += f" An arrow head: the interval goes on below {fixed(charts.LOWEST, 0)}."
-    if missing:
+    if missing := [scorer(row.scorer) for row in scorers if not known(row.icc)]:
         caption += f" Undefined, and not drawn: {', '.join(missing)}."
-    said = "; ".join(
-        f"{one['label']} {fixed(one['value'])} ({interval(one['low'], one['high']) or 'no interval'})"
-        for one in drawn
-    )
-    yield Figure(svg(charts.chart_intervals(drawn), f"i-{benchmark_id(benchmark)}", said), caption)
+    alt = f"Agreement with the clinicians' mean, ICC and 95 % interval: {_listed(rows)}"
+    yield Figure("intervals", benchmark, charts.chart_intervals(rows), caption, alt, rows)
+
+
+def criteria(content: Content) -> Iterator[Figure]:
+    """Yield the jury's ICC on each criterion."""
+    several = len(content.benchmarks) > 1
+    rows = [
+        _interval(f"{row.criterion}, {place(row.benchmark)}" if several else row.criterion, row)
+        for row in content.criteria
+        if known(row.icc)
+    ]
+    if rows:
+        made_up = "Simulated. " if any(row.simulated for row in content.criteria) else ""
+        caption = f"{made_up}The jury's ICC with the clinicians' mean, criterion by criterion."
+        chart = charts.chart_intervals(rows)
+        yield Figure("criteria", "", chart, caption, _listed(rows), rows)
 
 
 def points(content: Content, benchmark: str) -> Iterator[Figure]:
@@ -54,108 +83,103 @@ def points(content: Content, benchmark: str) -> Iterator[Figure]:
     pair = content.paired.get(benchmark)
     if pair is None or not len(pair.jury):
         return
-    n, name = len(pair.jury), benchmark_id(benchmark)
-    far = next((row for row in content.of("other_measures", benchmark) if _is_jury(row)), None)
-    bias, low, high = (_float(far, key) for key in ("bias", "limits_low", "limits_high"))
-    cells = " Counted in cells of 28 by 28: the darker, the more." if is_binned(n) else ""
-    size = "" if cells else " The larger a circle, the more responses lie there."
-    scatter = charts.chart_scatter(pair.clinicians, pair.jury)
-    said = f"{whole(n)} responses: the jury's mean against the clinicians' mean, in points"
-    simulated = _simulated(content, benchmark)
+    n = len(pair.jury)
+    size = "counted in cells: the darker, the more" if is_binned(n) else "larger where several lie"
+    about = f"{_of(content, benchmark)}{whole(n)} responses, means in points of the scale, {size}."
     yield Figure(
-        svg(scatter, f"s-{name}", said),
-        f"{simulated}{whole(n)} responses, means in points of the scale; on the dashed line jury and clinicians "
-        f"are equal.{cells}{size}",
+        "scatter",
+        benchmark,
+        charts.chart_scatter(pair.clinicians, pair.jury),
+        f"{about} On the dashed line jury and clinicians are equal.",
+        f"{whole(n)} responses: the jury's mean against the clinicians' mean, in points",
     )
-    apart = charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high))
-    told = f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}"
+    rows = content.of("other_measures", benchmark)
+    far = next((row for row in rows if row.scorer == "jury"), None)
+    bias, low, high = (_number(far, name) for name in ("bias", "limits_low", "limits_high"))
     yield Figure(
-        svg(apart, f"b-{name}", f"jury minus clinicians against the mean of both, points: {told}"),
-        f"{simulated}Bland and Altman: above 0 the jury is more generous than the clinicians. Where differences "
-        f"are normal, 95 % of them lie between the two limits.{cells} {uneven(content, benchmark)}".strip(),
+        "difference",
+        benchmark,
+        charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high)),
+        f"{about} Bland and Altman: above 0 the jury is more generous. Where differences are normal, "
+        f"95 % of them lie between the two limits. {uneven(content, benchmark)}".strip(),
+        "Bland and Altman: jury minus clinicians against the mean of both, in points; "
+        f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}",
     )
 
 
 def distributions(content: Content, benchmark: str) -> Iterator[Figure]:
     """Yield how clinicians and jurors use the scale."""
     rows = [
-        {
-            "label": _rater(row),
-            "criterion": row.criterion,
-            "counts": row.counts,
-        }
+        {"label": _rater(row), "criterion": row.criterion, "counts": row.counts}
         for row in content.of("distributions", benchmark)
         if row.rater != "jury" and row.counts
     ]
     if rows:
-        said = "share of each score by rater and criterion; the means stand in the JSON"
         yield Figure(
-            svg(charts.chart_distributions(rows), f"d-{benchmark_id(benchmark)}", said),
-            f"{_simulated(content, benchmark)}Scores as they were given, by criterion: the darker, the higher. Hidden repeats and "
-            "replicates count each. Grey: between the points of the scale.",
+            "scale",
+            benchmark,
+            charts.chart_distributions(rows),
+            f"{_of(content, benchmark)}Scores as they were given, by criterion: the darker, the "
+            "higher. Hidden repeats and replicates count each. Grey: between the points of the scale.",
+            "Share of each score by rater and criterion",
+            [{**row, "counts": ""} | dict(row["counts"]) for row in rows],
         )
 
 
 def influence(content: Content, benchmark: str) -> Iterator[Figure]:
     """Yield what the jury's ICC hangs on."""
-    rows = influential(content, benchmark)
-    drawn = [
-        {"label": row.left_out.partition(":")[2], "kind": row.left_out.partition(":")[0]}
-        | {"change": row.change}
-        for row in rows
+    rows = [
+        {"label": label, "kind": kind, "change": row.change}
+        for row in influential(content, benchmark)
+        for kind, _, label in [row.left_out.partition(":")]
     ]
-    if any(known(one["change"]) for one in drawn):
-        said = "; ".join(f"{one['label']} {fixed(one['change'], 3)}" for one in drawn)
+    if any(known(one["change"]) for one in rows):
         yield Figure(
-            svg(charts.chart_influence(drawn), f"l-{benchmark_id(benchmark)}", said),
-            f"{_simulated(content, benchmark)}Change of the jury's ICC when one response (circle) or one instance with all its "
-            "responses (square) is left out; the largest changes.",
+            "influence",
+            benchmark,
+            charts.chart_influence(rows),
+            f"{_of(content, benchmark)}Change of the jury's ICC when one response (circle) or one "
+            "instance with all its responses (square) is left out; the largest changes.",
+            "; ".join(f"{one['label']} {fixed(one['change'], 3)}" for one in rows),
+            rows,
         )
 
 
 def influential(content: Content, benchmark: str) -> list[Any]:
     """Return the rows of the largest changes of the jury's ICC."""
-    rows = [row for row in content.of("influence", benchmark) if _is_jury(row) and row.left_out]
-    return rows[:MOST_INFLUENTIAL]
+    rows = content.of("influence", benchmark)
+    return [row for row in rows if row.scorer == "jury" and row.left_out][:MOST_INFLUENTIAL]
 
 
-def benchmark_id(benchmark: str) -> str:
-    """Return a benchmark's name as part of an id: letters and digits only, others by number."""
-    return "".join(one if one.isascii() and one.isalnum() else f"_{ord(one)}" for one in benchmark)
-
-
-def _interval(row: Any) -> dict[str, Any]:
-    name = marked(scorer(row.scorer), row)
+def _interval(label: str, row: AgreementRow) -> dict[str, Any]:
     ends = {"low": row.boot_low, "high": row.boot_high}
-    return {"label": name, "kind": _kind(row), "value": row.icc} | ends
+    return {"label": label, "kind": _kind(row), "value": row.icc} | ends
+
+
+def _listed(rows: Rows) -> str:
+    """Return intervals in words."""
+    return "; ".join(
+        f"{one['label']} {fixed(one['value'])} ({interval(one['low'], one['high']) or 'no interval'})"
+        for one in rows
+    )
 
 
 def _rater(row: Any) -> str:
-    name = "Clinicians" if row.rater == "clinicians" else scorer(row.rater)
-    return marked(name, row)
+    return marked("Clinicians" if row.rater == "clinicians" else scorer(row.rater), row)
 
 
-def _simulated(content: Content, benchmark: str) -> str:
-    """Return the word that a caption begins with where raters behind the chart are not real."""
-    return "Simulated. " if any(row.simulated for row in content.about("jury", benchmark)) else ""
+def _of(content: Content, benchmark: str) -> str:
+    """Return what a caption begins with: whether raters are made up, and whose chart it is."""
+    made_up = (
+        "Simulated. " if any(row.simulated for row in content.about("jury", benchmark)) else ""
+    )
+    return made_up + (f"{place(benchmark)}. " if len(content.benchmarks) > 1 else "")
 
 
-def _kind(row: Any) -> str:
-    return str(row.scorer).partition(":")[0]
+def _kind(row: AgreementRow) -> str:
+    return row.scorer.partition(":")[0]
 
 
-def _undefined(row: Any) -> bool:
-    return _kind(row) in KINDS and not known(row.icc)
-
-
-def _low(one: Any) -> float:
-    return float(one["low"]) if known(one["low"]) else float(one["value"])
-
-
-def _is_jury(row: Any) -> bool:
-    return bool(row.scorer == "jury")
-
-
-def _float(row: Any | None, key: str) -> float:
-    value: Any = getattr(row, key, None)
+def _number(row: Any, name: str) -> float:
+    value: Any = getattr(row, name, None)
     return float(value) if known(value) else np.nan

@@ -75,6 +75,7 @@ def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...]
         rows += [row for row in content.criteria if row.benchmark == benchmark]
     if rows:
         yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
+    yield from figures.criteria(content)
     if facts := uneven_facts(content):
         yield facts
     for benchmark in content.shown:

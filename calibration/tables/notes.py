@@ -21,6 +21,9 @@ QUIET = (  # they only add figures
     Code.PAIRS_TOO_FEW,
     Code.SHARED_AC2,
     Code.SINGLE_SCORES,
+    Code.GIVEN_AGAIN,
+    Code.GIVEN_AGAIN_EACH,
+    Code.OWN_MEANS,
 )
 
 

@@ -25,12 +25,19 @@ class JurorCost:
         How many of the calls have no known price.
     verdicts
         Calls that gave a whole valid answer.
+    simulated
+        Whether no model was asked, so that nothing was spent.
+    tokens_in, tokens_out
+        Of all calls that say how many; a simulated juror's are estimated from the texts.
     """
 
     usd: float
     calls: int
     unknown: int
     verdicts: int
+    simulated: bool = False
+    tokens_in: int = 0
+    tokens_out: int = 0
 
     @property
     def usd_per_verdict(self) -> float | None:
@@ -51,10 +58,13 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
             func.count(),
             func.count(col(Attempt.usd)),
             func.sum(case((ok, 1), else_=0)),
+            col(Rater.simulated),
+            func.coalesce(func.sum(col(Attempt.tokens_in)), 0),
+            func.coalesce(func.sum(col(Attempt.tokens_out)), 0),
         )
         .join(Attempt, col(Attempt.rater) == col(Rater.id))
         .where(sent, col(Rater.kind) == Kind.JUROR)
-        .group_by(col(Rater.handle))
+        .group_by(col(Rater.handle), col(Rater.simulated))
         .order_by(col(Rater.handle))
     )
     if benchmark is not None:
@@ -65,6 +75,14 @@ def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, Ju
         )
     with reading(engine) as session:
         return {
-            name: JurorCost(float(usd or 0.0), calls, calls - known, int(verdicts))
-            for name, usd, calls, known, verdicts in session.execute(query)
+            name: JurorCost(
+                float(usd or 0.0),
+                calls,
+                calls - known,
+                int(verdicts),
+                simulated,
+                int(read),
+                int(said),
+            )
+            for name, usd, calls, known, verdicts, simulated, read, said in session.execute(query)
         }

@@ -5,16 +5,17 @@ Everything read from here is marked simulated and can never become a validated e
 
 import csv
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 
 from data.importers.rows import Origin, RatingRow
 from data.schema import Kind
 
 FOLDER = Path(__file__).parent
 RESPONSES = FOLDER / "responses.jsonl"
-READING = 0.85  # sd in points of the impression a reading leaves on all criteria
+IMPRESSION = 0.95  # sd in points of a clinician's impression of a response, on all criteria
 Planned = dict[str, dict[str, float]]
 
 # How each simulated clinician differs from the planned quality: leaning in points, noise in points.
@@ -24,6 +25,14 @@ CLINICIANS = {
     "sim-clinician-3": (0.0, 1.1),
     "sim-clinician-4": (0.4, 0.9),
 }
+
+
+class Reading(NamedTuple):
+    """One reading of a response by a simulated clinician; `pass_` is 1 the second time."""
+
+    clinician: str
+    response_id: str
+    pass_: int = 0
 
 
 def benchmarks() -> list[dict[str, str]]:
@@ -43,26 +52,27 @@ def planned() -> Planned:
     return quality
 
 
-def clinicians_ratings(readers: dict[str, list[str]], seed: int = 0) -> Iterator[RatingRow]:
-    """Yield simulated ratings: planned quality, plus a leaning, a reading and noise, in whole points.
+def clinicians_ratings(readings: Iterable[Reading], seed: int = 0) -> Iterator[RatingRow]:
+    """Yield simulated ratings: planned quality, plus a leaning, an impression and noise, in points.
 
-    `readers` says which response_ids each simulated clinician reads. A reading shifts all
-    criteria of a response together, as a clinician's overall impression does.
+    An impression shifts all criteria of a response together and comes back when the clinician
+    reads the response again; the noise is drawn anew. Scores are whole points.
     """
     quality = planned()
-    for handle, responses in sorted(readers.items()):
-        leaning, noise = CLINICIANS[handle]
-        for response in sorted(responses):
-            random = Random(f"{seed} {handle} {response}")  # noqa: S311 a simulation, not a secret
-            reading = random.gauss(leaning, READING)
-            for criterion, planned_score in quality[response].items():
-                drawn = planned_score + reading + random.gauss(0, noise)
-                yield RatingRow(
-                    origin=Origin("simulated", 0),
-                    response_id=response,
-                    rater=handle,
-                    kind=Kind.CLINICIAN,
-                    criterion=criterion,
-                    score=str(min(5, max(1, round(drawn)))),
-                    comment="simulated",
-                )
+    for one in sorted(readings):
+        leaning, noise = CLINICIANS[one.clinician]
+        key = f"{seed} {one.clinician} {one.response_id}"
+        impression = Random(key).gauss(leaning, IMPRESSION)  # noqa: S311 a simulation, not a secret
+        random = Random(f"{key} {one.pass_}")  # noqa: S311
+        for criterion, planned_score in quality[one.response_id].items():
+            drawn = planned_score + impression + random.gauss(0, noise)
+            yield RatingRow(
+                origin=Origin("simulated", 0),
+                response_id=one.response_id,
+                rater=one.clinician,
+                kind=Kind.CLINICIAN,
+                criterion=criterion,
+                score=str(min(5, max(1, round(drawn)))),
+                comment="simulated",
+                pass_=one.pass_,
+            )

@@ -20,6 +20,7 @@ from statistics import NormalDist
 from data.errors import BadPanel
 from data.schema import Status
 from jury.call import Answer, Call, Usage
+from jury.cost import CHARACTERS_PER_TOKEN
 from jury.panel import Juror
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
@@ -34,15 +35,15 @@ class Character:
     """How a simulated juror departs from the planned quality, in points of a 1-5 scale."""
 
     severity: float
-    shared: float = 0.8
-    own: float = 1.0
+    own: float
+    shared: float = 1.1
     repeat: float = 0.3
 
 
 CHARACTERS = {
-    "simulated-lenient": Character(0.4),
-    "simulated-steady": Character(0.0),
-    "simulated-strict": Character(-0.5),
+    "simulated-lenient": Character(0.4, own=1.2),
+    "simulated-steady": Character(0.0, own=0.8),
+    "simulated-strict": Character(-0.5, own=1.0),
 }
 
 
@@ -67,11 +68,12 @@ class Simulated:
             }
             for name, points in _points(call).items()
         }
+        told = json.dumps(verdict)
         return Answer(
             Status.OK,
-            text=json.dumps(verdict),
+            text=told,
             sent={"simulated": self._juror.model},
-            usage=Usage(tokens_in=0, tokens_out=0),
+            usage=Usage(_tokens(*(one.text for one in call.messages)), _tokens(told)),
             http=200,
             returned_model=self._juror.model,
         )
@@ -94,6 +96,11 @@ class Simulated:
         share = (felt - low) / (high - low)
         wanted = points[0] + share * (points[-1] - points[0])
         return min(points, key=lambda point: abs(point - wanted))
+
+
+def _tokens(*texts: str) -> int:
+    """Return about how many tokens a model would count; nothing is tokenized."""
+    return round(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
 
 
 def _points(call: Call) -> dict[str, list[int]]:

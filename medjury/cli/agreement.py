@@ -89,10 +89,11 @@ def calibrate(
         seed=seed,
     )
     page = html is not None or pairs
+    further = notes or more or freeze or any((html, markdown, csv, latex, json_to))
     families = tuple(panel_families(panel).items())
     print_agreement(
         engine,
-        Question(options, more, page, families),
+        Question(options, more, page, further, families),
         Output(
             Shown(by_benchmark, notes, more),
             json_to,

@@ -9,10 +9,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from data.errors import MedjuryError
-from medjury import INTERRUPTED
 from medjury.cli.options import Db, worked_on
 
 USER_ERROR = 2
+INTERRUPTED = 130
 ABOUT = "Blinded clinician ratings, LLM juries, and how well they agree."
 
 

@@ -1,5 +1,7 @@
 """`medjury demo`: the whole chain on a study of our own, every rater in it simulated."""
 
+from collections.abc import Iterator
+from math import ceil
 from typing import Annotated
 
 import typer
@@ -13,7 +15,7 @@ from data.importers.table import TableFile
 from data.person import OPERATOR
 from data.queries import benchmarks, design_items, people
 from data.rubric import read_rubric
-from data.samples import CLINICIANS, RESPONSES, clinicians_ratings
+from data.samples import CLINICIANS, RESPONSES, Reading, clinicians_ratings
 from data.samples import benchmarks as sample_benchmarks
 from data.schema import Role
 from data.store import Slot, add_people, assign, import_ratings, import_responses, invite, renew
@@ -33,6 +35,13 @@ GUEST = "guest"
 COORDINATOR = "coordinator"
 GUESTS_SHARE = 12
 SEED = 0
+DRAW = 10  # chosen of 16 draws: agreement and spread like those of published studies
+REPEATS = 0.1
+# Benchmarks of few responses are read by one pair each, so that the pair shares them all.
+PAIRS = {
+    "demo_visit_notes": ["sim-clinician-1", "sim-clinician-2"],
+    "demo_care_plans": ["sim-clinician-3", "sim-clinician-4"],
+}
 
 
 def demo(
@@ -74,7 +83,7 @@ def fill(engine: Engine) -> None:
     import_responses(
         engine, ResponseFile(TableFile(RESPONSES)), lambda name: rubrics[name], places=places
     )
-    import_ratings(engine, clinicians_ratings(_readers(engine), SEED), simulated=True)
+    import_ratings(engine, clinicians_ratings(_readings(engine), DRAW), simulated=True)
     print_result(run_panel(engine, read_panel("simulated")))
     for name in METRICS:
         run_metric(engine, name)
@@ -91,25 +100,23 @@ def refuse_other_study(engine: Engine, url: str) -> None:
         )
 
 
-def _readers(engine: Engine) -> dict[str, list[str]]:
-    """Return who of the simulated clinicians reads what: two on each response."""
-    items = design_items(engine)
-    names = {one.response: one.response_id for one in items}
-    made = design(
-        [Item(one.response, one.instance, one.model, one.benchmark) for one in items],
-        list(CLINICIANS),
-        per_response=2,
-        repeats=0,
-        seed=SEED,
-    )
-    readers: dict[str, list[str]] = {handle: [] for handle in CLINICIANS}
-    for slot in made.slots:
-        readers[slot.rater].append(names[slot.response])
-    return readers
+def _readings(engine: Engine) -> Iterator[Reading]:
+    """Yield who of the simulated clinicians reads what: two on each response, a tenth of it twice."""
+    every = design_items(engine)
+    names = {one.response: one.response_id for one in every}
+    for benchmark in dict.fromkeys(one.benchmark for one in every):
+        items = [
+            Item(one.response, one.instance, one.model, one.benchmark)
+            for one in every
+            if one.benchmark == benchmark
+        ]
+        clinicians = PAIRS.get(benchmark, list(CLINICIANS))
+        for slot in design(items, clinicians, per_response=2, repeats=REPEATS, seed=SEED).slots:
+            yield Reading(slot.rater, names[slot.response], slot.pass_)
 
 
 def _guests_slots(engine: Engine) -> list[Slot]:
-    """Return a dozen responses for a guest, each of another instance."""
+    """Return a dozen responses for a guest, each of another instance, of every benchmark some."""
     first = {one.instance: one.response for one in reversed(design_items(engine))}
-    chosen = list(first.values())[::2][:GUESTS_SHARE]
+    chosen = sorted(first.values())[:: ceil(len(first) / GUESTS_SHARE)]
     return [Slot(GUEST, response, position) for position, response in enumerate(chosen)]

@@ -1,7 +1,7 @@
 """`medjury juries`: every jury that the jurors already heard can make up, honestly ranked."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +11,11 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput, TooFew, Unknown
-from data.queries.costs import juror_costs
+from data.queries.costs import JurorCost, juror_costs
 from data.queries.ledger import fingerprint, tried
 from data.store.ledger import Evaluated, remember
+from jury.cost import panel_usd
+from jury.panel import read_panel
 from medjury.cli.elsewhere import SCORES, On, computing
 from medjury.cli.juries_compare import Compare, print_comparison, two_juries
 from medjury.cli.juries_table import print_ranking, to_json
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 METHODS = ("paper", "published")
 SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 POOLS = ("mean", "median", "weighted")
+SIMULATED_PANEL = "simulated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +112,17 @@ def print_juries(engine: Engine, asked: Asked, json_to: Path | None = None) -> N
         say(f"asked, and gave no rating: {name}; in no jury", json_to)
     scope = _scope(scores, names, asked)
     costs = _costs(engine, scope.name)
-    wanted = Wanted(asked.sizes, asked.pool, asked.common, asked.top, costs)
+    made_up = made_up_costs(costs) if scope.simulated.issuperset(names) else {}
+    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
+    wanted = Wanted(asked.sizes, asked.pool, asked.common, asked.top, usd)
     with threadpool_limits(1), resampling(scope, asked, json_to) as ready:
         found = jury_ranking(ready, wanted)
     where = (scope.name, *_noted(engine, found, asked, scope, fingerprint(scores.ratings)))
-    print_ranking(found, asked, where, json_to)
+    invented = [name for name in found.pool if name in made_up]
+    print_ranking(found, asked, where, invented, json_to)
     for line in steered(engine):
         say(line, json_to)
-    write_json(to_json(found, asked, where), json_to)
+    write_json(to_json(found, asked, where, invented), json_to)
 
 
 @contextmanager
@@ -169,12 +175,28 @@ def _scope(scores: "Scores", names: list[str], asked: Asked) -> "Scope":
     return every[name]
 
 
-def _costs(engine: Engine, benchmark: str) -> dict[str, float | None]:
-    """Return what a verdict of each juror costs; of one benchmark where one is ranked."""
+def _costs(engine: Engine, benchmark: str) -> Mapping[str, JurorCost]:
+    """Return what asking each juror has cost; on one benchmark where one is ranked."""
     from calibration.scores import COMBINED
 
-    costs = juror_costs(engine, None if benchmark == COMBINED else benchmark)
-    return {name: one.usd_per_verdict for name, one in costs.items()}
+    return juror_costs(engine, None if benchmark == COMBINED else benchmark)
+
+
+def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
+    """Return US dollars a verdict of simulated jurors, at the made-up prices of their panel.
+
+    Nothing was spent on them; with these prices a demo has something to weigh. Where real jurors
+    are ranked too, a simulated one costs nothing instead: made-up money is not added to real.
+    """
+    made_up = {}
+    for juror in read_panel(SIMULATED_PANEL).juror:
+        cost = costs.get(juror.name)
+        if cost is None or not cost.simulated or not cost.verdicts:
+            continue
+        usd = panel_usd(juror, cost.tokens_in, cost.tokens_out)
+        if usd is not None:
+            made_up[juror.name] = usd / cost.verdicts
+    return made_up
 
 
 def _noted(

@@ -23,8 +23,17 @@ Where = tuple[str, int, int]
 """The benchmark; how many juries were tried on the study before, in how many ways besides these."""
 
 
-def print_ranking(found: "Ranking", asked: "Asked", where: Where, json_to: Path | None) -> None:
-    """Print the best jury of each size, the best of all, the front, and what to make of it."""
+def print_ranking(
+    found: "Ranking",
+    asked: "Asked",
+    where: Where,
+    made_up: Sequence[str],
+    json_to: Path | None,
+) -> None:
+    """Print the best jury of each size, the best of all, the front, and what to make of it.
+
+    `made_up` are the jurors whose prices are made up.
+    """
     simulated = ", simulated" if "simulated raters" in found.note else ""
     pooled = "weighted mean" if asked.pool == "weighted" else asked.pool
     said = f"{where[0]}: %s (method {asked.method}, {pooled} of members{simulated})"
@@ -36,12 +45,17 @@ def print_ranking(found: "Ranking", asked: "Asked", where: Where, json_to: Path 
     if front:
         cells = [_cells(row, row.icc_honest) for row in front[: asked.top]]
         more = f", {asked.top} of {len(front)}" if len(front) > asked.top else ""
-        show(said % f"agreement for money, the cheapest first{more}", COLUMNS, cells, json_to)
+        money = "money at made-up prices" if made_up else "money"
+        show(said % f"agreement for {money}, the cheapest first{more}", COLUMNS, cells, json_to)
     for line in _told(found, where):
         say(line, json_to)
+    if made_up:
+        say(f"usd: made-up prices of {', '.join(made_up)}; nothing was spent on them", json_to)
 
 
-def to_json(found: "Ranking", asked: "Asked", where: Where) -> dict[str, Any]:
+def to_json(
+    found: "Ranking", asked: "Asked", where: Where, made_up: Sequence[str]
+) -> dict[str, Any]:
     """Return what `medjury juries --json` writes; undefined is None."""
     return {
         "method": asked.method,
@@ -57,6 +71,7 @@ def to_json(found: "Ranking", asked: "Asked", where: Where) -> dict[str, Any]:
         "n_juries_before": where[1],
         "n_tried_before": where[2],
         "n_unknown_cost": _unknown(found.rows),
+        "usd_made_up": list(made_up),
         "winner": None if found.winner is None else _winner(found.winner),
         "by_size": [_winner(one) for one in found.by_size],
         "rows": [_row(row) for row in found.rows],

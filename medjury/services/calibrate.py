@@ -5,17 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision, to_json
-from calibration.details import Details, details
 from calibration.plain import plain
-from calibration.report.content import Content, Study
-from calibration.report.evidence import CriterionRow, Paired, criterion_rows, paired_means
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
@@ -28,6 +25,11 @@ from medjury.services.record import steered
 from medjury.services.references import Kept, all_instances, sound_only
 from medjury.services.report_study import study_of_report
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+if TYPE_CHECKING:
+    from calibration.details import Details
+    from calibration.report.content import Content, Study
+    from calibration.report.evidence import CriterionRow, Paired
 
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 Tick = Callable[[float], None]
@@ -44,12 +46,14 @@ class Question:
     ----------
     details : every section of statistics behind the table
     page : each criterion and each response's means too, as a page shows them
+    further : the intervals and the model that stand in notes alone
     families : juror -> model family, of a panel; they count for jurors of whom the study has none
     """
 
     options: AnalysisOptions = DEFAULT
     details: bool = False
     page: bool = False
+    further: bool = True
     families: tuple[tuple[str, str], ...] = ()
 
 
@@ -76,9 +80,9 @@ class Calibration:
     silent: tuple[str, ...]
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
-    details: Details = field(default_factory=dict)
-    criteria: Sequence[CriterionRow] = ()
-    paired: Mapping[str, Paired] = field(default_factory=dict)
+    details: "Details" = field(default_factory=dict)
+    criteria: "Sequence[CriterionRow]" = ()
+    paired: "Mapping[str, Paired]" = field(default_factory=dict)
     told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -163,7 +167,7 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     silent = silent_jurors(engine, kept.scores)
     scores = replace(kept.scores, silent=frozenset(silent)) if options.jurors else kept.scores
     sitting = Sitting(jury or None, options.min_jurors)
-    asked = asked_of(options, executor)
+    asked = replace(asked_of(options, executor), further=question.further)
     checked(scores, sitting, asked)
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
@@ -194,6 +198,8 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
     if found.jury and question.page:
+        from calibration.report.evidence import criterion_rows, paired_means
+
         criteria = criterion_rows(found.scores, ready.sitting, ready.asked)
         warning = found.looked.remember_criteria(engine, criteria)
         pairs = {
@@ -202,19 +208,23 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
         warnings = (*found.warnings, *([warning] if warning else []))
         found = replace(found, criteria=criteria, paired=pairs, warnings=warnings)
     if question.details or question.page:
+        from calibration.details import details
+
         known = known_of(engine, found.looked, dict(question.families))
         rows = details(found.scores, ready.sitting, ready.asked, known)
         found = replace(found, details=rows)
     return found
 
 
-def content_of(engine: Engine, found: Calibration) -> Content:
+def content_of(engine: Engine, found: Calibration) -> "Content":
     """Return what a report is made from."""
+    from calibration.report.content import Content
+
     facts = facts_of(engine, found)
     return Content(found.rows, found.decisions, found.details, found.criteria, found.paired, facts)
 
 
-def facts_of(engine: Engine, found: Calibration) -> Study:
+def facts_of(engine: Engine, found: Calibration) -> "Study":
     """Return the facts that every report owes its reader."""
     asked = asked_of(found.question.options)
     study = study_of_report(engine, found.looked, asked, found.scores)
@@ -244,7 +254,7 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
     return body
 
 
-def _pair(one: Paired) -> dict[str, Any]:
+def _pair(one: "Paired") -> dict[str, Any]:
     return {
         "benchmark": one.benchmark,
         "responses": list(one.responses),

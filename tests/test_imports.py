@@ -1,0 +1,39 @@
+"""The architecture that no contract of import-linter can say: modules import in no circle."""
+
+from collections.abc import Iterator
+
+import grimp
+
+PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    graph = grimp.build_graph(*PACKAGES)
+    imports = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+    assert [*circles(imports)] == []
+
+
+def test_a_circle_is_found() -> None:
+    assert [*circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}})] == [{"b", "c"}]
+
+
+def circles(imports: dict[str, set[str]]) -> Iterator[set[str]]:
+    """Yield the groups of modules each of which can be reached from all others of its group."""
+    reached = {one: _reached(one, imports) for one in imports}
+    seen: set[str] = set()
+    for one in sorted(imports):
+        if one in reached[one] and one not in seen:
+            group = {other for other in reached[one] if one in reached.get(other, ())}
+            seen |= group
+            yield group
+
+
+def _reached(start: str, imports: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    open_ = [*imports[start]]
+    while open_:
+        one = open_.pop()
+        if one not in found:
+            found.add(one)
+            open_ += imports.get(one, ())
+    return found
