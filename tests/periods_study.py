@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.monitoring.calendar import next_start
 from calibration.monitoring.fisher import fisher_z, independent_se
-from calibration.monitoring.periods import PeriodRow
+from calibration.monitoring.rows import PeriodRow
 
 NAN = float("nan")
 

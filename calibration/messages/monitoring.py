@@ -165,8 +165,8 @@ MESSAGES: Mapping[Code, Message] = {
     Code.NEWEST_UNDEFINED: _newest_undefined,
     Code.PERIOD_BEFORE: "the ICC of the period before, {period}, is {icc:z.2f}",
     Code.LOWER_THAN_BASELINE: (
-        "it is lower than in {baseline}, {icc:z.2f}: change {change:+.2f} ({low:+.2f} to "
-        "{high:+.2f})"
+        "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}, {icc_baseline:z.2f}: "
+        "change {change:+.2f} ({low:+.2f} to {high:+.2f})"
     ),
     Code.PERIOD_RESTS_ON: _rests_on,
     Code.DO_SCORE_AGAIN: (

@@ -1,8 +1,7 @@
 """An anchor: the same responses scored by the same juror again later, to see if it has changed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,50 +14,15 @@ from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
 from calibration.monitoring.case_mix import z_icc
+from calibration.monitoring.rows import AnchorRow
 from calibration.monitoring.scored_again import APART
 from calibration.scope import Scope
 from calibration.scores import Array, Integers
 from calibration.test_retest import icc_one
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, Note, note, noted
 
 LEAST_INSTANCES = 2
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class AnchorRow(Noted):
-    """A scorer's first and latest composites of the same responses.
-
-    Attributes
-    ----------
-    scorer : "juror:NAME", or "jury" for the mean of jurors that all have both
-    shift, low, high : latest minus first in points, with a 95 % interval over instances
-    p, p_holm : two-sided, of shift 0; corrected for the jurors of the jury
-    icc_one : ICC(A,1) of first and latest
-    icc_first, icc_latest : ICC(C,2) with the clinicians on the same n_clinical responses
-    change, change_low, change_high : latest minus first of these two, over instances
-    """
-
-    benchmark: str
-    scorer: str
-    n_responses: int
-    n_instances: int
-    first_day: date | None
-    latest_day: date | None
-    mean_first: float
-    mean_latest: float
-    shift: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    icc_one: float
-    n_clinical: int
-    icc_first: float
-    icc_latest: float
-    change: float
-    change_low: float
-    change_high: float
 
 
 def anchor_rows(scope: Scope, jurors: Sequence[str], found: pd.DataFrame) -> list[AnchorRow]:

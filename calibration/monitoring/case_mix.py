@@ -9,68 +9,14 @@ from calibration.agreement import columns
 from calibration.bootstrap import LEAST_CLUSTERS, draw_counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
+from calibration.monitoring.rows import CaseMix, Share
 from calibration.resample import icc_of_moments, moments
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, Note, note, noted
 from calibration.zscore import mean_of_given
 
 LEAST_EFFECTIVE = 10
-
-
-@dataclass(frozen=True)
-class Share:
-    """How much of the responses of a period a benchmark has, 0 to 1."""
-
-    benchmark: str
-    n_baseline: int
-    n_now: int
-    baseline: float
-    now: float
-
-
-@dataclass(frozen=True)
-class CaseMix(Noted):
-    """What was rated in the baseline and now, and how far that alone would move the ICC.
-
-    Attributes
-    ----------
-    baseline, now : labels of the periods
-    shares : of the benchmarks, in alphabetical order
-    moved : float
-        Half the sum of absolute differences of the shares: 0 the same, 1 nothing in common.
-    mean_*, sd_* : of the clinicians' mean composites, in points
-    mean_change, sd_ratio : now minus baseline; now by baseline; 95 % intervals over instances
-    icc_baseline, icc_now, change : ICC(C,2), and its change with a 95 % interval
-    icc_reweighted : float
-        Of now, its benchmarks weighted to the baseline's shares. NaN where that rests on
-        fewer than 10 effective responses, (sum of weights)^2 / sum of squares (Kish 1965).
-    icc_spread : float
-        Of the baseline, if the clinicians' column had now's spread and the jury's line and
-        errors were the baseline's (Thorndike 1949, case 2: selection on the clinicians).
-    """
-
-    baseline: str
-    now: str
-    shares: tuple[Share, ...] = ()
-    moved: float = NAN
-    mean_baseline: float = NAN
-    mean_now: float = NAN
-    mean_change: float = NAN
-    mean_low: float = NAN
-    mean_high: float = NAN
-    sd_baseline: float = NAN
-    sd_now: float = NAN
-    sd_ratio: float = NAN
-    sd_low: float = NAN
-    sd_high: float = NAN
-    icc_baseline: float = NAN
-    icc_now: float = NAN
-    change: float = NAN
-    change_low: float = NAN
-    change_high: float = NAN
-    icc_reweighted: float = NAN
-    icc_spread: float = NAN
 
 
 @dataclass(frozen=True, eq=False)

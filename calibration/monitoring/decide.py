@@ -8,8 +8,7 @@ import numpy as np
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.messages import REASONS
-from calibration.monitoring.case_mix import CaseMix
-from calibration.monitoring.periods import PeriodRow
+from calibration.monitoring.rows import CaseMix, PeriodRow
 from calibration.monitoring.watch import Watched
 from calibration.values import Note, note, noted
 
@@ -101,10 +100,10 @@ def _reasons(
     if kind is Kind.UNDEFINED:
         yield _undefined(row)
     else:
+        yield _lower(mix) if kind is Kind.INCONCLUSIVE else None
         yield _to_floor(row, floor)
         yield row.told(Code.FEW_OF_PERIOD)
-        yield _before(watched) if kind is Kind.FALLEN else None
-        yield _lower(mix)
+        yield from (_before(watched), _lower(mix)) if kind is Kind.FALLEN else ()
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
 
 
@@ -156,8 +155,10 @@ def _lower(mix: CaseMix | None) -> Note | None:
         return None
     return note(
         Code.LOWER_THAN_BASELINE,
+        now=mix.now,
+        icc=mix.icc_now,
         baseline=mix.baseline,
-        icc=mix.icc_baseline,
+        icc_baseline=mix.icc_baseline,
         change=mix.change,
         low=mix.change_low,
         high=mix.change_high,

@@ -7,9 +7,8 @@ import numpy as np
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import words
-from calibration.monitoring.anchor import AnchorRow
-from calibration.monitoring.case_mix import CaseMix
 from calibration.monitoring.fisher import fisher_z
+from calibration.monitoring.rows import AnchorRow, CaseMix
 from calibration.values import Note, Noted, note
 
 LEVEL = 0.05

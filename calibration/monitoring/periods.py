@@ -20,10 +20,11 @@ from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED
 from calibration.monitoring.calendar import Every, Period, periods
 from calibration.monitoring.fisher import fisher_z, jackknife_se
+from calibration.monitoring.rows import PeriodRow
 from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, Note, note, noted
 
 LEAST_INSTANCES = 20  # with fewer, an ICC says next to nothing and its interval is too narrow
 
@@ -54,45 +55,6 @@ class Asking:
     least: int = LEAST_INSTANCES
     since: date | None = None
     scored: Mapping[str, Days] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PeriodRow(Noted):
-    """A jury's agreement with the clinicians in one period.
-
-    Attributes
-    ----------
-    period, start, end : label, first and last day
-    joined : calendar periods it is made of
-    over : False while ratings may still be added to it
-    too_few : fewer instances with both columns than are needed: no part of a CUSUM
-    unfilled : clinicians have not yet rated as many instances; only the last can be that
-    icc, boot_low, boot_high : ICC(C,2) with its percentile 95 % interval over instances
-    fisher_z, se : Fisher's z of the ICC, and its standard error over instances
-    n_responses, n_instances, n_clinicians : on whom the ICC rests
-    n_missing : responses of the period that the jury has no score for
-    jury_first, jury_last : days on which the jury scored these responses, where known
-    """
-
-    benchmark: str
-    period: str
-    start: date
-    end: date
-    joined: int
-    over: bool
-    too_few: bool
-    unfilled: bool
-    icc: float
-    boot_low: float
-    boot_high: float
-    fisher_z: float
-    se: float
-    n_responses: int
-    n_instances: int
-    n_clinicians: int
-    n_missing: int
-    jury_first: date | None
-    jury_last: date | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ import numpy as np
 from calibration.codes import NoteCode as Code
 from calibration.monitoring.cusum import LIMIT, Cusum, falling_cusum
 from calibration.monitoring.fisher import fisher_z, icc_of_fisher, independent_se
-from calibration.monitoring.periods import PeriodRow
+from calibration.monitoring.rows import CusumRow, PeriodRow
 from calibration.scores import Array
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, Note, note, noted
 
 BASELINE = 3  # periods; with fewer the target is so uncertain that most alarms are false
 WIDE = 1.959964
@@ -33,24 +33,6 @@ class Normal:
     icc: float = NAN
     since: date | None = None
     source: str = "baseline"
-
-
-@dataclass(frozen=True)
-class CusumRow(Noted):
-    """One period in the CUSUM. `step` and `cusum` are in standard errors.
-
-    `role` is "baseline", "watched", or "left out", with the reason in its notes. `step` is
-    (target z - z) / SE, above 0 where agreement is lower than the target; None if not watched.
-    """
-
-    benchmark: str
-    period: str
-    role: str
-    fisher_z: float
-    se: float
-    step: float | None
-    cusum: float
-    alarm: bool
 
 
 @dataclass(frozen=True)

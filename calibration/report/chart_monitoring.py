@@ -11,8 +11,7 @@ from typing import Any
 import altair as alt
 
 from calibration.monitoring.cusum import LIMIT
-from calibration.monitoring.periods import PeriodRow
-from calibration.monitoring.watch import CusumRow
+from calibration.monitoring.rows import CusumRow, PeriodRow
 from calibration.plain import plain
 from calibration.report.chart_style import ACCENT, INK, SOFT, of_rows, styled
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import words
+from calibration.monitoring.rows import CaseMix, CusumRow, PeriodRow
 from calibration.tables.notes import TableNote
 from calibration.tables.numbers import PAGE, Typeface, fixed, known
 from calibration.tables.spec import (
@@ -21,11 +21,6 @@ from calibration.tables.spec import (
     text,
 )
 from calibration.values import Note, Noted, note
-
-if TYPE_CHECKING:
-    from calibration.monitoring.case_mix import CaseMix
-    from calibration.monitoring.periods import PeriodRow
-    from calibration.monitoring.watch import CusumRow
 
 STATES = {"baseline": "baseline", "watched": "", "left out": "left out"}
 SHARE = ("benchmark", "baseline", "now", "n_now")
@@ -130,8 +125,8 @@ JURORS = TableSpec(
 
 
 def periods_table(
-    periods: Sequence["PeriodRow"],
-    cusum: Sequence["CusumRow"],
+    periods: Sequence[PeriodRow],
+    cusum: Sequence[CusumRow],
     remarks: Iterable[Note] = (),
     *,
     title: str = "Agreement by period",
@@ -144,7 +139,7 @@ def periods_table(
     return _also(laid_out(PERIODS, lines, face, caption=title, narrow=narrow), remarks)
 
 
-def mix_table(mix: "CaseMix", face: Typeface = PAGE) -> Table:
+def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
     """Return what was rated in the baseline and now; of several benchmarks their shares below it."""
     columns = (
         number(mix.baseline, "then"),
@@ -169,11 +164,11 @@ def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> 
 
 def _also(table: Table, notes: Iterable[Note]) -> Table:
     """Return a table with notes below it that are of no single row."""
-    more = tuple(TableNote(words(one)) for one in notes)
+    more = tuple(TableNote(words(one), code=one.code) for one in notes)
     return replace(table, notes=(*table.notes, *more))
 
 
-def _line(row: "PeriodRow", cusum: "CusumRow | None") -> PeriodLine:
+def _line(row: PeriodRow, cusum: CusumRow | None) -> PeriodLine:
     figures = {
         one.name: getattr(row, one.name) for one in fields(PeriodLine) if hasattr(row, one.name)
     }
@@ -183,7 +178,7 @@ def _line(row: "PeriodRow", cusum: "CusumRow | None") -> PeriodLine:
     return PeriodLine(**figures, cusum=total, state=_state(row, cusum))
 
 
-def _state(row: "PeriodRow", cusum: "CusumRow | None") -> str:
+def _state(row: PeriodRow, cusum: CusumRow | None) -> str:
     if row.too_few:
         return "too few"
     if cusum is None:
@@ -191,7 +186,7 @@ def _state(row: "PeriodRow", cusum: "CusumRow | None") -> str:
     return "ALARM" if cusum.alarm else STATES[cusum.role]
 
 
-def _mix_lines(mix: "CaseMix") -> tuple[MixLine, ...]:
+def _mix_lines(mix: CaseMix) -> tuple[MixLine, ...]:
     change = mix.change_low, mix.change_high
     return (
         MixLine(

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind, to_json
 from calibration.messages import told, words
+from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
 from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
@@ -26,11 +27,9 @@ from medjury.services.scores import all_jurors, scores_of, silent_jurors
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.monitoring.anchor import AnchorRow
     from calibration.monitoring.calendar import Every
-    from calibration.monitoring.case_mix import CaseMix
     from calibration.monitoring.drift import Drift
-    from calibration.monitoring.periods import Asking, PeriodRow
+    from calibration.monitoring.periods import Asking
     from calibration.monitoring.watch import Normal, Watched
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
@@ -109,9 +108,9 @@ class Judged:
 
     question: MonitoringQuestion
     study: Study
-    periods: tuple["PeriodRow", ...]
+    periods: tuple[PeriodRow, ...]
     watched: "Watched"
-    mix: "CaseMix | None"
+    mix: CaseMix | None
     decision: Decision
     remarks: tuple[Note, ...]
     unnoted: str = ""
@@ -148,8 +147,8 @@ class Judged:
 class Causes:
     """What a change may come from, and when the jurors' models end."""
 
-    anchor: tuple["AnchorRow", ...]
-    mix: "CaseMix | None"
+    anchor: tuple[AnchorRow, ...]
+    mix: CaseMix | None
     drift: "Drift"
     jurors: tuple[JurorEnd, ...]
 
@@ -324,7 +323,7 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
     return Normal(None, icc, one.at.date(), f"report {one.id}")
 
 
-def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list["PeriodRow"]:
+def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRow]:
     """Return the jury's agreement by period."""
     from calibration.monitoring.periods import period_rows, periods_of
 
@@ -363,9 +362,9 @@ def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Aski
 def _mix(
     scope: "Scope",
     asking: "Asking",
-    rows: Sequence["PeriodRow"],
+    rows: Sequence[PeriodRow],
     watched: "Watched",
-) -> "CaseMix | None":
+) -> CaseMix | None:
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first)."""
     from calibration.monitoring.case_mix import case_mix
     from calibration.monitoring.periods import periods_of
@@ -380,7 +379,7 @@ def _mix(
     return case_mix(scope, then, now)
 
 
-def _spanned(rows: Sequence["PeriodRow"], every: "Every") -> str:
+def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
     """Return the first and the last calendar period of some rows as one label."""
     from calibration.monitoring.calendar import label_of, start_of
 
@@ -389,14 +388,14 @@ def _spanned(rows: Sequence["PeriodRow"], every: "Every") -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def _together(rows: Sequence["PeriodRow"], own: Mapping[str, "Flags"]) -> "Flags":
+def _together(rows: Sequence[PeriodRow], own: Mapping[str, "Flags"]) -> "Flags":
     found = own[rows[0].period].copy()
     for one in rows[1:]:
         found |= own[one.period]
     return found
 
 
-def _remarks(rows: Sequence["PeriodRow"]) -> Iterator[Note]:
+def _remarks(rows: Sequence[PeriodRow]) -> Iterator[Note]:
     """Yield what holds of all periods: scored at one time, the jury cannot have changed."""
     days = [day for row in rows for day in (row.jury_first, row.jury_last) if day]
     if len(rows) > 1 and days and max(days) - min(days) < WEEK:
