@@ -257,7 +257,6 @@ class NoteCode(StrEnum):
     NOT_BELOW_FLOOR = "not_below_floor"
     NEWEST_PERIOD = "newest_period"
     NEWEST_UNDEFINED = "newest_undefined"
-    PERIOD_BEFORE = "period_before"
     LOWER_THAN_BASELINE = "lower_than_baseline"
     PERIOD_RESTS_ON = "period_rests_on"
     DO_SCORE_AGAIN = "do_score_again"

@@ -72,8 +72,11 @@ def _to_floor(then: str) -> Callable[[Figures], str]:
 
 
 def _maybe_below(figures: Figures) -> str:
-    reach = "but the interval reaches above it: chance alone may do this"
-    how = "without an interval" if figures["low"] is None else reach
+    how = (
+        "without an interval"
+        if figures["low"] is None
+        else "with an interval that reaches above it"
+    )
     return _to_floor(f"below the floor of {{floor:z.2f}}, {how}")(figures)
 
 
@@ -163,7 +166,6 @@ MESSAGES: Mapping[Code, Message] = {
     Code.NOT_BELOW_FLOOR: _to_floor("not below the floor of {floor:z.2f}"),
     Code.NEWEST_PERIOD: _newest,
     Code.NEWEST_UNDEFINED: _newest_undefined,
-    Code.PERIOD_BEFORE: "the ICC of the period before, {period}, is {icc:z.2f}",
     Code.LOWER_THAN_BASELINE: (
         "the ICC of {now}, {icc:z.2f}, is lower than that of {baseline}, {icc_baseline:z.2f}: "
         "change {change:+.2f} ({low:+.2f} to {high:+.2f})"

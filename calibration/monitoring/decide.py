@@ -43,9 +43,10 @@ def decide(
         "too_few" : the judged period has too few instances
         "no_baseline" : there is neither an earlier period nor a target; one period alone is
             never a fall, however far below the floor
-        "fallen" : the whole interval of the judged period lies below the floor
-        "inconclusive" : it is below the floor within chance, or lower than the baseline with
-            the whole interval of the change, but without an alarm
+        "fallen" : the judged period is below the floor, with its whole interval, or with the
+            whole interval of its change since the baseline below 0
+        "inconclusive" : it is below the floor within chance, or not below it but lower than the
+            baseline with the whole interval of the change, without an alarm
         "steady" : it is watched by the CUSUM, without an alarm
         "no_baseline" : there are too few periods for a CUSUM
     """
@@ -78,9 +79,10 @@ def _kind(watched: Watched, mix: CaseMix | None, floor: float) -> Kind:
         return Kind.TOO_FEW
     if not (watched.earlier or _has_cusum(watched)):
         return Kind.NO_BASELINE
+    is_lower = mix is not None and mix.change_high < 0
     if row.icc < floor:
-        return Kind.FALLEN if row.boot_high < floor else Kind.INCONCLUSIVE
-    if mix is not None and mix.change_high < 0:
+        return Kind.FALLEN if row.boot_high < floor or is_lower else Kind.INCONCLUSIVE
+    if is_lower:
         return Kind.INCONCLUSIVE
     return Kind.STEADY if _has_cusum(watched) else Kind.NO_BASELINE
 
@@ -100,10 +102,10 @@ def _reasons(
     if kind is Kind.UNDEFINED:
         yield _undefined(row)
     else:
-        yield _lower(mix) if kind is Kind.INCONCLUSIVE else None
-        yield _to_floor(row, floor)
+        to_floor = _to_floor(row, floor)
+        lower = _lower(mix) if kind in (Kind.FALLEN, Kind.INCONCLUSIVE) else None
+        yield from (to_floor, lower) if to_floor.code is Code.BELOW_FLOOR else (lower, to_floor)
         yield row.told(Code.FEW_OF_PERIOD)
-        yield from (_before(watched), _lower(mix)) if kind is Kind.FALLEN else ()
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
 
 
@@ -141,13 +143,6 @@ def _figures(row: PeriodRow) -> dict[str, float | None]:
     known = bool(np.isfinite(row.boot_low))
     low, high = (row.boot_low, row.boot_high) if known else (None, None)
     return {"icc": row.icc, "low": low, "high": high}
-
-
-def _before(watched: Watched) -> Note | None:
-    if not watched.earlier:
-        return None
-    last = watched.earlier[-1]
-    return note(Code.PERIOD_BEFORE, period=last.period, icc=last.icc)
 
 
 def _lower(mix: CaseMix | None) -> Note | None:

@@ -88,15 +88,15 @@ PERIODS = TableSpec(
     in_columns=frozenset({Code.SCORED_OF, Code.FEW_OF_PERIOD, Code.LEFT_OUT_FEW}),
 )
 ANCHOR = TableSpec(
-    "Anchor: the same responses scored again",
+    "Anchor: the same responses scored again, in points",
     "scorer",
     "Scorer",
     (
         count("Scored again", "n_responses"),
-        signed("Shift, points", "shift"),
+        signed("Shift", "shift"),
         between("95 %", "low", "high"),
         probability("p (Holm)", "p_holm", wide=True),
-        number("ICC(A,1)", "icc_one"),
+        number("ICC(A,1)", "icc_one", wide=True),
         number("ICC first", "icc_first"),
         number("ICC latest", "icc_latest"),
         icc_between("95 % of change", "change_low", "change_high", wide=True),

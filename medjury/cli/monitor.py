@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from calibration.messages.form import sentence
 from medjury.cli.monitor_metrics import openmetrics, write_openmetrics
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
-from medjury.cli.output import progress, room, say, show_decision, show_table
+from medjury.cli.output import progress, room, say, show_decision, show_table, table_width
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
 from medjury.services.monitoring import FLOOR, LEAST_INSTANCES, Monitored, MonitoringQuestion
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from calibration.tables.spec import Table
 
 FALLEN = 1
-WIDE = 100  # characters: what has fewer gets tables without their wide columns
 NO_REPORT = "no report frozen yet: `medjury calibrate --freeze` keeps one to compare with"
 Method = Literal["paper", "published"]
 Every = Literal["week", "month", "quarter"]
@@ -114,10 +114,11 @@ def show_monitored(found: Monitored, to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
     show_decision(found.judged.decision, to)
     say(f"jury: {', '.join(found.judged.study.jury)}", to)
-    for table in _tables(found, narrow=room(to) < WIDE):
-        show_table(table, to)
+    both = zip(_tables(found, narrow=False), _tables(found, narrow=True), strict=True)
+    for whole, narrow in both:
+        show_table(whole if table_width(whole) <= room(to) else narrow, to)
     for line in _lines(found):
-        say(line, to)
+        say(sentence(line), to)
 
 
 def _tables(found: Monitored, *, narrow: bool) -> "Iterator[Table]":

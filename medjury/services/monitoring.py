@@ -365,12 +365,16 @@ def _mix(
     rows: Sequence[PeriodRow],
     watched: "Watched",
 ) -> CaseMix | None:
-    """Compare the periods of the fall, or the judged one, with the baseline's (else the first)."""
+    """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
+
+    While the judged period is itself one of the baseline, with those of it before that.
+    """
     from calibration.monitoring.case_mix import case_mix
     from calibration.monitoring.periods import periods_of
 
-    before = watched.baseline or tuple(rows[:1])
-    if {one.period for one in before} & {one.period for one in watched.fell}:
+    begun = watched.fell[0].start
+    before = [row for row in watched.baseline or rows[:1] if row.end < begun]
+    if not before:
         return None
     own = {one.label: one.rows for one in periods_of(scope, asking)}
     then, now = (
