@@ -18,6 +18,7 @@ from calibration.report.chart_monitoring import chart_cusum, chart_periods
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
+from calibration.values import NAN
 from data.queries.version import version
 from medjury.services.monitoring import Causes, Judged, MonitoringQuestion, causes, judge
 
@@ -70,7 +71,8 @@ def _charts(found: Judged) -> Iterator[Chart]:
     watched, asked = found.watched, found.question
     told = ", ".join(f"{row.period} {fixed(row.icc)}" for row in found.periods)
     words = f"ICC by {asked.every}, floor {asked.floor:.2f}: {told}"
-    drawn = chart_periods(found.periods, watched.rows, asked.floor, watched.target_icc)
+    target = watched.target_icc if watched.rows else NAN
+    drawn = chart_periods(found.periods, watched.rows, asked.floor, target)
     yield _chart("agreement-over-time", drawn, OF_ICC, words)
     summed = sum(row.role == "watched" for row in watched.rows)
     if summed:

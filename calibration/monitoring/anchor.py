@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
@@ -73,8 +73,8 @@ def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval,
     error = float(np.sqrt(m / (m - 1) * np.square(sums).sum()) / len(differences))
     if error <= 1e-12:
         return mean, Interval(mean, mean), 1.0 if abs(mean) <= 1e-12 else NAN
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, m - 1)) * error
-    p = 2 * float(stats.t.sf(abs(mean) / error, m - 1))
+    reach = float(special.stdtrit(m - 1, (1 + CONFIDENCE) / 2)) * error
+    p = 2 * float(special.stdtr(m - 1, -abs(mean) / error))
     return mean, Interval(mean - reach, mean + reach), p
 
 

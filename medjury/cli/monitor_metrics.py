@@ -80,6 +80,11 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
         )
     )
     yield Gauge("medjury_cusum", "Falls added up, in SE.", [(who, one) for one in sums])
+    yield from _times(found, who)
+
+
+def _times(found: "Monitored", who: Mapping[str, str]) -> Iterator[Gauge]:
+    newest = found.judged.watched.judged
     yield Gauge(
         "medjury_period_end_timestamp_seconds",
         "End of the newest period that is judged.",
