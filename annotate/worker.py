@@ -1,12 +1,13 @@
-"""Figures and drawings for the screens: values that one other process makes, asked by function.
+"""What the screens have computed for them: values, made by one process beside the server.
 
-What makes them loads pandas, Altair and scipy: 150 MB and seconds that raters would feel, so the
-server has none of it. `annotate.worker_process` is started when it is first asked, and again when
-it has ended: idle, or killed. There is one for everything, with a thread for each lane: two would
-load pandas twice, and beside a long computation a chart has its turn every 5 ms.
+What computes figures and draws charts loads pandas, Altair and scipy: 150 MB, and seconds that raters
+would feel, so the server loads none of it. `annotate.worker_process` is started when it is first
+asked, and again after it has ended, idle or killed. It has a thread for each lane: figures of a
+study, details that nobody should wait behind, drawings of values, and probes of jurors. One process for all, because two would load pandas
+twice (136 MB more) and a chart that takes 56 ms takes 59 beside a bootstrap, 82 beside a Python loop.
 
-An answer comes back by pickle, which reads from nobody but this child: a plain value, or a dataclass
-whose module imports nothing heavy, for it is imported here too.
+An answer comes by pickle, which reads from this child and nobody else. It is unpickled here: a plain
+value, or a dataclass whose module imports nothing heavy.
 """
 
 import atexit
@@ -32,7 +33,7 @@ from data.person import Person, only
 from data.queries.version import version
 from data.schema import Role
 
-Lane = Literal["figures", "drawings", "probes"]
+Lane = Literal["figures", "details", "drawings", "probes"]
 Question = TypeVar("Question", bound=Hashable)
 Result = TypeVar("Result")
 LANES: tuple[Lane, ...] = get_args(Lane)
@@ -43,7 +44,7 @@ MOST_BYTES = 4_000_000  # of all drawings: while people rate, few are asked for 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # the others are the raters'
 WAS_IDLE = 0  # how the process ends by itself
 TRIES = 2
-ENDED = "the process that was to compute this has ended before it was done; ask again"
+INTERRUPTED = "the calculation was interrupted because its process ended; try again"
 DRAWING_MODULES = ("calibration.report.charts", "vl_convert")
 
 
@@ -56,7 +57,7 @@ class Child:
 
 
 class Worker:
-    """The process: started when it is asked, and again when it has ended."""
+    """A process that computes: started when it is asked, and again when it has ended."""
 
     def __init__(self, idle_seconds: float = IDLE_SECONDS) -> None:
         self.child: Child | None = None
@@ -72,7 +73,8 @@ class Worker:
     def answer(self, lane: Lane, question: bytes) -> bytes:
         """Return the answer to a pickled question, waiting for it and for those before it.
 
-        A process that ended by itself, being idle, just when it was asked is asked anew.
+        Where the process ended by itself, being idle, just when it was asked, another is asked. So
+        it is for a drawing, which is quick, where it was killed.
 
         Raises
         ------
@@ -85,9 +87,9 @@ class Worker:
                 with suppress(EOFError, OSError):
                     child.lanes[lane].send_bytes(question)
                     return child.lanes[lane].recv_bytes()
-                if child.process.wait() != WAS_IDLE:
+                if child.process.wait() != WAS_IDLE and lane != "drawings":
                     break
-        raise MedjuryError(ENDED)
+        raise MedjuryError(INTERRUPTED)
 
     def end(self) -> None:
         """End the process, if there is one."""
@@ -105,7 +107,7 @@ class Worker:
 
 
 _worker = Worker()
-_figures = ThreadPoolExecutor(1, "figures")
+_studies = {lane: ThreadPoolExecutor(1, lane) for lane in ("figures", "details")}
 _drawings = ThreadPoolExecutor(1, "drawings")
 _answers: OrderedDict[tuple[Hashable, ...], "Future[Any]"] = OrderedDict()
 _made: OrderedDict[bytes, bytes] = OrderedDict()  # digest of a question -> pickled answer
@@ -119,6 +121,7 @@ def ask(
     engine: Engine,
     function: "Callable[[Engine, Question], Result] | str",
     question: Question,
+    lane: Literal["figures", "details"] = "figures",
 ) -> "Future[Result]":
     """Return what a function makes of a study, to come.
 
@@ -129,10 +132,12 @@ def ask(
     engine
         Of the study; the process opens one of its own.
     function
-        Called there with an engine and the question. One of a module that loads pandas is named,
-        as "package.module:function".
+        Called in the process with an engine and the question. Where its module loads pandas it is
+        named, as "package.module:function".
     question
         A frozen dataclass, which is hashable and can be pickled.
+    lane
+        "details" for what takes long: the next first answer does not wait behind it.
 
     The same question on an unchanged study is computed once, however many ask; one that failed is
     forgotten. The future raises the MedjuryError that the function raised.
@@ -142,14 +147,14 @@ def ask(
     return remembered(
         engine,
         (name, question),
-        lambda: _figures.submit(
-            call, "figures", "annotate.worker_process:of_study", url, name, question
+        lambda: _studies[lane].submit(
+            call, lane, "annotate.worker_process:of_study", url, name, question
         ),
     )
 
 
 def call(lane: Lane, function: "Callable[..., Result] | str", *given: object) -> Result:
-    """Return what a function returns there, waiting for it; nothing is remembered."""
+    """Return what a function returns in the process, waiting for it; nothing is remembered."""
     returned: Result = _value(_worker.answer(lane, pickle.dumps((_name(function), given))))
     return returned
 

@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any
 
 from calibration.messages import headlines, words
-from calibration.messages.form import sentence
 from calibration.plain import plain
 from calibration.values import NAN, Note
 
@@ -42,6 +41,10 @@ class Kind(StrEnum):
     # The models of a study
     TOLD_APART = "told_apart"
 
+    # Predictions of what clinicians would say
+    USABLE = "usable"
+    USABLE_COMBINED = "usable_combined"
+
 
 CLAIMS = (
     Kind.NON_INFERIOR,
@@ -50,6 +53,8 @@ CLAIMS = (
     Kind.SECOND_BETTER,
     Kind.FALLEN,
     Kind.TOLD_APART,
+    Kind.USABLE,
+    Kind.USABLE_COMBINED,
 )
 
 
@@ -59,7 +64,7 @@ class Decision:
 
     Attributes
     ----------
-    subject : "agreement", "comparison", "juries", "monitoring" or "models"
+    subject : "agreement", "comparison", "juries", "monitoring", "models" or "predictions"
     kind : what is decided
     estimate, low, high : the figure that it rests on with its 95 % interval, NaN where undefined
     p : two-sided p value that counts (corrected where several are looked at), NaN where none is
@@ -89,17 +94,17 @@ class Decision:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return its reasons as sentences."""
-        return tuple(sentence(words(one)) for one in self.reasons)
+        return tuple(_sentence(words(one)) for one in self.reasons)
 
     @property
     def action(self) -> str:
         """Return the next useful action as a sentence, "" where there is none."""
-        return sentence(words(self.next)) if self.next else ""
+        return _sentence(words(self.next)) if self.next else ""
 
     @property
     def on(self) -> str:
         """Return on how much data it rests."""
-        return sentence("; ".join(map(words, self.basis)))
+        return _sentence("; ".join(map(words, self.basis)))
 
 
 def to_json(decision: Decision) -> dict[str, Any]:
@@ -119,3 +124,7 @@ def to_json(decision: Decision) -> dict[str, Any]:
 
 def _worded(note: Note) -> dict[str, Any]:
     return dict(plain(note)) | {"words": words(note)}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""

@@ -10,21 +10,22 @@ from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.scope import Asked
 from calibration.scopes import Sitting
-from calibration.table import agreement_table, to_json
+from calibration.table import agreement_rows
+from calibration.verdict import decisions
 
 AUTHOR = "zz-author-model"
 CLINICIANS = ("dr-a", "dr-b", "dr-c")
 
 
 def table_rows(scores, reps=20):
-    """Return the rows of the agreement table as `calibrate --json` has them."""
-    return to_json(agreement_table(scores, reps=reps), "paper", reps, 0)["rows"]
+    """Return the rows of the agreement table."""
+    return agreement_rows(scores, Sitting(), Asked(reps=reps))
 
 
 def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
     asked, sitting = Asked(reps=reps), Sitting()
-    criteria = [vars(row) for row in criterion_rows(scores, sitting, asked)]
+    rows = table_rows(scores, reps)
     jurors = [Juror(name) for name in scores.raters("juror")]
     rubrics = [
         UsedRubric(name, "house", "1", shape.criteria, f"{shape.low}-{shape.high}", "")
@@ -32,20 +33,23 @@ def content_of(scores, reps=20, **facts):
     ]
     known = {"made": "2026-11-21 12:00 UTC", "reps": reps, "jurors": jurors, "needed": len(jurors)}
     return Content(
-        table_rows(scores, reps),
+        rows,
+        decisions(rows),
         details(scores, sitting, asked, Known()),
-        criteria,
+        criterion_rows(scores, sitting, asked),
         {one.benchmark: one for one in paired_means(scores, sitting, asked)},
         Study(**known | {"rubrics": rubrics} | facts),
     )
 
 
-def rated(run: Run, folder: Path, jurors=("gpt", "llama"), benchmark="visits", n=30) -> None:
-    """Import a study of n instances that three clinicians and some jurors rated."""
+def rated(
+    run: Run, folder: Path, jurors=("gpt", "llama"), benchmark="visits", n=30, first=0
+) -> None:
+    """Import n instances, the first of that number, that three clinicians and some jurors rated."""
     random = np.random.default_rng(5)
     texts = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
     scores = ["response_id,rater,kind,criterion,score"]
-    for i in range(n):
+    for i in range(first, first + n):
         texts.append(f'i{i},"{benchmark}",Secret pain.,Write.,Word.,r{i},{AUTHOR},Secret words.')
         for name in (*CLINICIANS, *jurors):
             kind = "clinician" if name in CLINICIANS else "juror"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from medjury.cli.agreement_sections import SECTIONS
 from small import Run
 from sqlalchemy import Engine
 from study_place import StudyIn, fill
@@ -16,7 +17,6 @@ from study_place import StudyIn, fill
 from data.database import open_study
 from data.queries.ledger import tried
 from medjury import main
-from medjury.cli.agreement_sections import SECTIONS
 
 RATERS = ("dr-a", "dr-b", "dr-c")
 JURORS = ("gpt", "llama", "claude")

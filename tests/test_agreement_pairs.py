@@ -1,16 +1,25 @@
 """`calibrate --pairs`: what a page shows beyond the table is in the JSON, and adds up."""
 
 import json
+import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from report_study import rated
 from small import Run
+from sqlalchemy import Engine
 
-from annotate import charts, drawing
-from calibration.report.parts import parts
+from annotate import charts
+from annotate.figures.agreement import answer, behind
+from annotate.figures.shown import AgreementQuestion
+from calibration.decision import to_json
+from calibration.values import AnalysisOptions
 from data.rubric import read_rubric
+
+QUESTION = AgreementQuestion(AnalysisOptions())
 
 
 def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
@@ -28,17 +37,35 @@ def test_pairs_are_the_means_that_bias_is_of(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # CI has 15 minutes
-def test_a_page_is_made_of_them(run: Run, tmp_path: Path) -> None:
+def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
     rated(run, tmp_path)
-    told = run("calibrate", "--pairs", "--details", "--reps", "20", "--json", "-")[1]
-    found = parts(json.loads(told))
-    shown = drawing.make("calibration.report.parts:parts", json.loads(told))
-    assert [one["number"] for one in shown["sections"]] == [one.number for one in found.sections]
-    assert charts.plotted(shown["charts"][0]["chart"])
-    assert found.verdicts[0].benchmark == "visits"
-    assert found.points.startswith("In points of the scale")
-    assert {one.name for one in found.charts} >= {"intervals", "scatter", "difference"}
-    assert [one.number for one in found.sections] == [*"23456789", "10", "A"]
+    told = json.loads(run("calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
+    first, then = answer(engine, QUESTION), behind(engine, QUESTION)
+    assert to_json(first.decision) == told["decision"]
+    assert first.jury == ("gpt", "llama")
+    assert [one.name for one in first.charts] == ["intervals"]
+    assert charts.plotted(first.charts[0].spec)
+    assert then.points.startswith("In points of the scale")
+    assert {one.name for one in then.charts} >= {"intervals", "scatter", "difference"}
+    assert [*then.sections] == [*"23456789", "10", "A"]
+    assert [
+        {name: [*getattr(one, name)] for name in ("responses", "clinicians", "jury")}
+        for one in then.pairs
+    ] == [
+        {
+            "responses": one["responses"],
+            "clinicians": pytest.approx(one["clinicians"], abs=1e-6),
+            "jury": pytest.approx(one["jury"], abs=1e-6),
+        }
+        for one in told["pairs"]
+    ]
+    (tmp_path / "given").write_bytes(pickle.dumps((first, then)))
+    read = "import pickle, sys; pickle.load(open(sys.argv[1], 'rb')); print(*sys.modules)"
+    call = [sys.executable, "-c", read, str(tmp_path / "given")]
+    ran = subprocess.run(call, capture_output=True, text=True, check=True)
+    assert not {"numpy", "pandas", "altair", "sqlalchemy"} & {*ran.stdout.split()}
 
 
 def test_without_pairs_nothing_of_it_is_in_the_json(run: Run, tmp_path: Path) -> None:

@@ -237,13 +237,13 @@ def test_two_clinicians_are_tested_with_a_warning():
 
 def test_others_who_are_a_single_clinician_are_said_to_be_one():
     table = make_table(n=60, each=4)
-    assert "single clinician" not in alt_test_rows(scope_of(table))[0].note
+    assert "single clinician" not in note_of(alt_test_rows(scope_of(table))[0])
     table[:20, 2:4] = np.nan
-    assert "; the others are a single clinician on 20 of 60 responses" in (
-        alt_test_rows(scope_of(table))[0].note
+    assert "; the others are a single clinician on 20 of 60 responses" in note_of(
+        alt_test_rows(scope_of(table))[0]
     )
     table[:, 2:4] = np.nan
-    assert "; the others are a single clinician; " in alt_test_rows(scope_of(table))[0].note
+    assert "; the others are a single clinician; " in note_of(alt_test_rows(scope_of(table))[0])
 
 
 def test_metrics_are_on_no_scale_of_points_and_have_no_row():

@@ -10,9 +10,9 @@ from rating_server import Server, build, row, rubric
 from sqlalchemy import Engine
 from test_signin import Answer, ask, post
 
-from annotate import appearance, chart_colours, drawing
-from annotate.charts import png, svg
+from annotate import appearance, chart_colours, vega
 from annotate.server import settings
+from annotate.vega import png, svg
 from calibration.report import chart_style
 from calibration.report.chart_models import chart_heatmap
 from calibration.report.charts import chart_distributions, chart_intervals
@@ -67,9 +67,9 @@ def drawn() -> dict[str, dict]:
     row = {"label": "Jury", "kind": "jury", "value": 0.6, "low": 0.4, "high": 0.8}
     kinds = [row | {"label": kind, "kind": kind} for kind in chart_style.KINDS]
     return {
-        "cells": drawing.plain(chart_heatmap(cells, "Mean")),
-        "uses": drawing.plain(chart_distributions(uses)),
-        "kinds": drawing.plain(chart_intervals(kinds)),
+        "cells": vega.specification(chart_heatmap(cells, "Mean")),
+        "uses": vega.specification(chart_distributions(uses)),
+        "kinds": vega.specification(chart_intervals(kinds)),
     }
 
 

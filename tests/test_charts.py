@@ -1,81 +1,106 @@
 """Charts and tables of the screens: made apart from the raters' process, complete, harmless."""
 
-import base64
-import json
+import pickle
 import subprocess
 import sys
+import time
 import tracemalloc
+from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
-from annotate import charts, drawing, tables
+from annotate import charts, tables, vega, worker
+from calibration.report.charts import chart_intervals
 from data.errors import MedjuryError
 
 ROWS = [
     {"label": "Jury", "kind": "jury", "value": 0.62, "low": 0.41, "high": 0.77},
     {"label": "<b>x</b>", "kind": "juror", "value": 0.5, "low": None, "high": None},
 ]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure as a dataclass, numpy's number in it."""
+
+    value: np.float64
+    notes: tuple[str, ...]
+
+
 PNG = b"\x89PNG"
 
 
 def test_a_chart_is_drawn_in_a_process_of_its_own_and_once() -> None:
     spec = charts.drawn("charts:chart_intervals", ROWS)
-    drawing.end()
+    worker.end()
     assert charts.drawn("charts:chart_intervals", ROWS) == spec
-    assert not drawing._running, "nobody was asked again"
+    assert not worker._worker.runs, "nobody was asked again"
     assert [one["label"] for one in charts.plotted(spec)] == ["Jury", "<b>x</b>"]
     assert "datasets" not in spec
 
 
 def test_what_was_drawn_is_kept_in_bounded_memory() -> None:
-    letters = 1 + drawing.MOST_KEPT // 8
-    made = [drawing.make("operator:mul", "abcdefghijkl"[n], letters) for n in range(12)]
+    letters = 1 + worker.MOST_BYTES // 8
+    made = [worker.make("operator:mul", "abcdefghijkl"[n], letters) for n in range(12)]
 
     assert [one[0] for one in made] == [*"abcdefghijkl"]
-    assert len(drawing._made) < 8
-    assert sum(map(len, map(str, drawing._made.values()))) < 1.01 * drawing.MOST_KEPT
+    assert len(worker._made) < 8
+    assert sum(map(len, worker._made.values())) < worker.MOST_BYTES
 
 
-def test_what_was_drawn_takes_no_more_room_than_its_characters() -> None:
+def test_what_was_drawn_takes_no_more_room_than_its_bytes() -> None:
     rows = [{"value": n / 7} for n in range(10_000)]
-    written = len(json.dumps(rows))
-    drawing.wake()
+    written = len(pickle.dumps(rows))
+    worker.make("builtins:sum", [1])
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
-    drawing.make("builtins:list", rows)
+    worker.make("builtins:list", rows)
     after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
     assert 0.9 * written < after - before < 1.2 * written
 
 
-def test_a_drawing_process_that_ended_is_started_again() -> None:
-    drawing.wake()
-    [child] = drawing._running
-    child.kill()
-    child.wait()
-    assert charts.drawn("charts:chart_influence", [{"label": "a", "kind": "response", "change": 1}])
+def test_who_wakes_the_worker_does_not_wait_for_it() -> None:
+    worker.end()
+    begun = time.monotonic()
+    worker.wake()
+    assert time.monotonic() - begun < 0.2
+    assert worker.make("builtins:sum", [1, 2, 4]) == 7
+    assert worker._worker.runs
 
 
-def test_an_answer_that_was_cut_off_is_asked_for_again() -> None:
-    drawing.end()
-    call = [sys.executable, "-c", "input(); print('[1, 2', end='')"]
-    pipe = subprocess.PIPE
-    drawing._running.append(subprocess.Popen(call, stdin=pipe, stdout=pipe, text=True))
+def test_what_cannot_be_drawn_says_so_and_is_not_kept() -> None:
+    kept = len(worker._made)
+    for _ in range(2):
+        with pytest.raises(MedjuryError, match="could not be computed"):
+            charts.drawn("charts:no_such_chart")
+    assert len(worker._made) == kept
 
-    assert drawing.make("builtins:list", [1, 2, 3]) == [1, 2, 3]
 
-
-def test_what_cannot_be_drawn_says_so() -> None:
-    with pytest.raises(MedjuryError, match="could not be drawn"):
-        drawing.make("calibration.report.charts:no_such_chart")
+def test_a_drawn_value_is_plain_whatever_made_it() -> None:
+    scores = np.array([0.5, 2.5])
+    made = vega.plain(
+        {1: scores[0], "names": {"b", "a"}, "pair": (None, True), "fact": Fact(scores.sum(), ())}
+    )
+    assert made == {
+        "1": 0.5,
+        "names": ["a", "b"],
+        "pair": [None, True],
+        "fact": {"value": 3.0, "notes": []},
+    }
+    assert {type(made["1"]), type(made["fact"]["value"])} == {float}
+    drawn = vega.plain([chart_intervals([{**ROWS[0], "value": scores[0]}])])
+    assert b"numpy" not in pickle.dumps(drawn)
+    assert b"altair" not in pickle.dumps(drawn)
 
 
 def test_a_chart_becomes_an_svg_and_a_png_without_a_network() -> None:
     spec = charts.drawn("charts:chart_intervals", ROWS)
     picked = charts.pickable(spec, "point", "label")
-    assert "<svg" in drawing.make("annotate.charts:svg", picked)
-    assert base64.b64decode(drawing.make("annotate.charts:png", picked)).startswith(PNG)
+    assert "<svg" in worker.make("annotate.vega:svg", picked)
+    assert worker.make("annotate.vega:png", picked).startswith(PNG)
 
 
 def test_the_server_loads_no_data_frames_to_show_a_chart() -> None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from periods_study import row
 
+from calibration.codes import NoteCode as Code
 from calibration.monitoring.cusum import falling_cusum
 from calibration.monitoring.fisher import fisher_z, independent_se
-from calibration.codes import NoteCode as Code
 from calibration.monitoring.watch import Normal, spread, watch
 from calibration.values import note
 

@@ -70,8 +70,8 @@ def test_the_papers_ceiling_is_said_in_its_words():
 
 
 def test_eighty_per_cent_is_a_ceiling_and_less_is_none():
-    assert "ceiling" in rows_of(ceiling_study(20))["jury", "clarity"].note
-    assert rows_of(ceiling_study(19))["jury", "clarity"].note == ""
+    assert "ceiling" in note_of(rows_of(ceiling_study(20))["jury", "clarity"])
+    assert rows_of(ceiling_study(19))["jury", "clarity"].notes == ()
 
 
 def test_the_lower_end_is_a_floor():
@@ -104,10 +104,9 @@ def test_one_single_score_is_no_lack_of_variance():
     own = scores.ratings["rater"] == "dr3"
     keep = ~own | (scores.ratings["response_id"] == scores.ratings.loc[own, "response_id"].iloc[0])
 
-    assert (
-        "dr3"
-        not in rows_of(with_scores(scores, scores.ratings[keep]))["clinicians", "clarity"].note
-    )
+    row = rows_of(with_scores(scores, scores.ratings[keep]))["clinicians", "clarity"]
+
+    assert "dr3" not in note_of(row)
 
 
 def test_the_jury_has_a_mean_where_enough_of_it_scored_the_criterion():

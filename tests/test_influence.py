@@ -8,6 +8,7 @@ from calibration.agreement import Panel, column_icc, columns, scorer_replicates
 from calibration.grid import Grid
 from calibration.influence import influence_rows
 from calibration.left_out import deletions, iccs_without
+from calibration.messages import words
 from calibration.scope import Asked, without_instances
 from calibration.scopes import Sitting, scopes
 from calibration.table import agreement_table
@@ -183,8 +184,8 @@ def test_the_note_says_that_one_response_decides(method):
 
 
 def test_an_icc_of_zero_is_told_without_a_share_of_it():
-    told = influence._what_hangs("this response", 0.0, 0.266)
-    assert told == "this response decides: 0.000 with it, 0.266 without"
+    told = influence._decides(("response", 1), 0.0, 0.266)
+    assert words(told) == "this response decides: 0.000 with it, 0.266 without"
 
 
 def test_what_leaves_no_icc_comes_first_and_says_so():

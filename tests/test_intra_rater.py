@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from wording import note_of
 
+from calibration.codes import NoteCode
 from calibration.intra_rater import intra_rater_icc, repeat_replicates
+from calibration.plain import plain
 from calibration.repeats import repeats
+from calibration.scope import Asked
+from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
-from calibration.table import agreement_table, to_json
+from calibration.table import agreement_rows, agreement_table
 
 CRITERIA = ("accuracy", "clarity")
 FIELDS = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
@@ -50,9 +54,8 @@ def same_again(rater="dr_a", count=5):
 
 
 def row(scores, benchmark="aci", **options):
-    table = agreement_table(scores, reps=40, **options)
-    found = table[(table["benchmark"] == benchmark) & (table["scorer"] == "intra_rater")]
-    return next(found.itertuples(index=False))
+    rows = agreement_rows(scores, Sitting(), Asked(reps=40, **options))
+    return next(row for row in rows if (row.benchmark, row.scorer) == (benchmark, "intra_rater"))
 
 
 def test_the_icc_by_hand():
@@ -158,7 +161,7 @@ def test_shares_and_counts_are_of_single_scores_and_of_each_clinician():
     assert "by clinician" not in note_of(found)
     twelve = {("dr_a", i): first_of("dr_a", i) for i in range(12)}
     twelve |= {("dr_b", i): first_of("dr_b", i) for i in range(3)}
-    assert "the same by clinician: dr_a 100% of 24" in row(study(twelve, n=12)).note
+    assert "the same by clinician: dr_a 100% of 24" in note_of(row(study(twelve, n=12)))
 
 
 def test_what_differs_between_clinicians_is_no_reliability():
@@ -179,8 +182,7 @@ def test_what_differs_between_clinicians_is_no_reliability():
     )
     found = row(scores)
     assert found.icc > 0.9
-    own = float(note_of(found).split("taken out, ICC(A,1) ")[1].split(";")[0])
-    assert abs(own) < 0.3
+    assert abs(found.told(NoteCode.OWN_MEANS)["icc"]) < 0.3
 
 
 def test_an_incomplete_repeat_is_counted_and_left_out():
@@ -232,9 +234,10 @@ def test_each_benchmark_and_all_combined_have_the_row_and_scales_are_not_mixed()
 def test_simulated_repeats_say_so_and_the_row_goes_into_json():
     scores = study(same_again(), simulated=("dr_a",))
     assert "simulated raters: dr_a" in note_of(row(scores))
-    body = to_json(agreement_table(scores, reps=20), "paper", 20, 0)
-    assert body["rows"][-1]["scorer"] == "intra_rater"
-    assert body["rows"][-1]["f_low"] is None
+    last = plain(agreement_rows(scores, Sitting(), Asked(reps=20)))[-1]
+    assert last["scorer"] == "intra_rater"
+    assert last["f_low"] is None
+    assert {"code": "simulated", "raters": ["dr_a"]} in last["notes"]
 
 
 def test_replicates_of_one_pass_are_averaged_before_they_are_compared():

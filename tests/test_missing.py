@@ -193,7 +193,7 @@ def test_the_note_says_bound_and_not_estimate():
     )
     assert "bounds, not an estimate, and used nowhere else" in note_of(row)
     assert note_of(row).endswith("simulated raters: gpt")
-    assert rows_of(gap_study())["juror:claude"].note == "scored 20 of 20"
+    assert note_of(rows_of(gap_study())["juror:claude"]) == "scored 20 of 20"
 
 
 def test_a_metric_has_counts_and_no_bounds():

@@ -8,13 +8,18 @@ import numpy as np
 import pytest
 from little_study import DOCTORS, rows_of, study, without
 
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode
 from calibration.f_interval import Interval
 from calibration.like_for_like import Held, LikeForLike
+from calibration.messages import words
 from calibration.mixed import MixedModel
 from calibration.pairs import Pair, Pairs
+from calibration.scope import Asked
+from calibration.scopes import Sitting
 from calibration.scores import Scores
-from calibration.table import agreement_table
+from calibration.table import agreement_rows, agreement_table
+from calibration.values import note
 
 
 def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note():
@@ -201,8 +206,13 @@ def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
         for (_, scorer), row in rows_of(agreement_table(study(simulated=["gpt"]), reps=60)).items()
     }
 
+    rows = agreement_rows(study(simulated=["gpt"]), Sitting(), Asked(reps=60))
+
     marked = {scorer for scorer, note in notes.items() if "simulated" in note}
     assert marked == {"jury", "juror:gpt", "like_for_like"}
+    assert {row.scorer: row.simulated for row in rows if row.simulated} == dict.fromkeys(
+        marked, ("gpt",)
+    )
     everywhere = agreement_table(study(simulated=DOCTORS), reps=60)
     assert everywhere["note"].str.contains("simulated").all()
 
@@ -224,24 +234,28 @@ def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
     model = MixedModel(response=1.0, rater=0.0, residual=0.5)
     mostly = replace(found, defined=found.defined[:1])
 
-    assert notes.negative_pairs(found, 0.9, model) == "below 0: no agreement beyond chance"
-    said = notes.negative_pairs(mostly, -0.1, model)
+    beyond = remarks.negative_pairs(found, 0.9, model)
+    assert words(beyond) == "below 0: no agreement beyond chance"
+    carried = remarks.negative_pairs(mostly, -0.1, model)
+    assert carried["mixed"] == pytest.approx(0.8)
+    said = words(carried)
     assert said.startswith("below 0, but a few pairs that share few responses carry this mean")
     assert said.endswith("rather read the mixed model's 0.800")
-    assert "rather" not in notes.negative_pairs(mostly, -0.1, MixedModel(reason="none"))
+    unfitted = MixedModel(reason=note(NoteCode.MIXED_UNCONVERGED))
+    assert "rather" not in words(remarks.negative_pairs(mostly, -0.1, unfitted))
 
 
 def test_like_for_like_says_on_how_few_responses_it_rests_and_what_it_does_not_show():
     held = [Held("a", np.arange(12), 0.6, 0.5), Held("b", np.arange(4), 0.9, -3.0)]
     found = LikeForLike(tuple(held), ())
 
-    assert list(notes.held(found, Interval(-0.1, 5.0))) == [
+    assert [words(one) for one in remarks.held(found, Interval(-0.1, 5.0))] == [
         "2 clinicians compared, each on 4 responses or more",
         "fragile: 1 of 2 comparisons rests on fewer than 10 responses",
         "the interval includes 0: neither is shown to agree better",
     ]
-    firm = list(notes.held(LikeForLike((held[0],), ()), Interval(0.01, 0.2)))
-    assert firm == ["1 clinician compared, each on 12 responses or more"]
+    firm = remarks.held(LikeForLike((held[0],), ()), Interval(0.01, 0.2))
+    assert [words(one) for one in firm] == ["1 clinician compared, each on 12 responses or more"]
 
 
 def test_resamples_in_which_a_juror_drops_out_of_the_jury_are_counted_where_they_are_many():

@@ -9,6 +9,7 @@ import pytest
 
 from calibration.bootstrap import Resampling, draw_counts, replicates
 from calibration.grid import Grid
+from calibration.messages import words
 from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
 
 
@@ -96,7 +97,7 @@ def test_a_clinician_without_variance_is_named_and_the_pair_left_out():
 
     assert found.icc == without.icc
     assert len(found.undefined) == 4
-    assert all("dr4 without variance" in pair.reason for pair in found.undefined)
+    assert all("dr4 without variance" in words(pair.reason) for pair in found.undefined)
 
 
 def test_pairs_that_share_too_little_are_counted_and_left_out():
@@ -104,7 +105,8 @@ def test_pairs_that_share_too_little_are_counted_and_left_out():
 
     found = clinician_pairs(grid, min_shared=3)
 
-    assert [pair.name for pair in found.defined] == ["dr0 and dr1", "dr0 and dr2"]
+    names = [(pair.first, pair.second) for pair in found.defined]
+    assert names == [("dr0", "dr1"), ("dr0", "dr2")]
     assert found.too_few == 1
     assert all(pair.fragile for pair in found.defined)
 

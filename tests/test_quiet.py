@@ -4,53 +4,77 @@ import numpy as np
 import pytest
 
 from annotate import tables
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode
 from calibration.f_interval import Interval
-from calibration.report.quiet import parted
+from calibration.messages import words
+from calibration.tables.notes import Remark, parted, table_notes
+from calibration.values import note, noted
 
 ENDS = Interval(0.1, 0.6)
-LOUD = (
-    notes.few_instances(5),
-    notes.shared_instances(8, 4),
-    notes.negative(-0.2, 0.1, 0.0),
-    notes.negative(-0.2, -0.1, -0.3),
-    notes.no_variance(["dr_a"]),
-    notes.undefined_resamples(np.array([np.nan] * 10 + [0.5] * 90)),
-    "fragile: 5 of 5 pairs share fewer than 10 responses",
-    "words that nobody knows",
+LOUD = noted(
+    remarks.few_instances(5),
+    remarks.shared_instances(8, 4),
+    remarks.negative(-0.2, 0.1, 0.0),
+    remarks.negative(-0.2, -0.1, -0.3),
+    remarks.no_variance(["dr_a"]),
+    remarks.undefined_resamples(np.array([np.nan] * 10 + [0.5] * 90)),
+    note(NoteCode.FRAGILE_PAIRS, fragile=5, pairs=5, least=10),
+    note(NoteCode.NO_VARIANCE, raters=("compared, each on 7 responses or more",)),
 )
-QUIET = (
-    notes.bca(ENDS),
-    notes.looked(5, 0.99, ENDS),
-    notes.undefined_resamples(np.array([np.nan] + [0.5] * 99)),
-    "4 clinicians compared, each on 7 responses or more",
-    "with the other clinicians: jury 0.495, a clinician 0.394",
+QUIET = noted(
+    remarks.bca(ENDS),
+    remarks.corrected(5, 0.99, ENDS),
+    remarks.undefined_resamples(np.array([np.nan] + [0.5] * 99)),
+    note(NoteCode.HELD_ON, clinicians=4, least=7),
+    note(NoteCode.HELD_ICCS, jury=0.495, clinician=0.394),
 )
 
 
-@pytest.mark.parametrize("whom", ["", "aci, Jury: "])
-def test_what_only_adds_figures_is_folded_and_what_warns_is_not(whom: str) -> None:
-    told = [whom + one for one in (*QUIET, *LOUD)]
-    loud, quiet = parted(told)
-    assert [*loud] == [whom + one for one in LOUD]
-    assert [*quiet] == [whom + one for one in QUIET]
+@pytest.mark.parametrize("groups", [[""], ["aci", "mts"]])
+def test_what_only_adds_figures_is_folded_and_what_warns_is_not(groups: list[str]) -> None:
+    every = table_notes([Remark(one, "Jury", (*QUIET, *LOUD)) for one in groups])
+    loud, quiet = parted(every)
+    assert [one.code for one in loud] == [one.code for one in LOUD]
+    assert [one.code for one in quiet] == [one.code for one in QUIET]
 
 
 def test_a_warning_is_not_folded_for_the_figures_in_it() -> None:
     named = "with the other clinicians: jury 0.4, BCa bootstrap 0.1 to 0.6; read no more into it"
-    told = [f"aci, Jury: fragile, {named}"] * 9
-    assert parted(told) == (told, [])
+    warning = remarks.no_variance([named])
+    assert warning is not None
+    every = table_notes([Remark(f"b{n}", "Jury", (*QUIET, warning)) for n in range(2)])
+    loud, quiet = parted([*every, *table_notes([Remark("aci", "Jury", (warning,))])])
+    assert len(loud) == 2
+    assert all(named in one.text for one in loud)
+    assert len(quiet) == len(QUIET)
+
+
+def test_a_note_that_holds_for_several_rows_is_quiet_only_if_it_is_for_each() -> None:
+    few, many = (
+        remarks.undefined_resamples(np.array([np.nan] * lost + [0.5] * (100 - lost)))
+        for lost in (1, 10)
+    )
+    assert few
+    assert many
+    [alone] = table_notes([Remark("", "Jury", (few,))])
+    assert alone.is_quiet
+    every = table_notes([Remark("", "Jury", (few,)), Remark("", "gpt", (many,))])
+    assert [one.is_quiet for one in every] == [True, False]
 
 
 def test_every_note_stands_on_the_page_once_those_that_warn_first() -> None:
-    page = tables.noted([*QUIET, *LOUD])
-    assert all(page.count(tables.escaped(one)) == 1 for one in (*QUIET, *LOUD))
+    page = tables.noted(table_notes([Remark("", "Jury", (*QUIET, *LOUD))]))
+    told = [tables.escaped(f"Jury: {words(one)}") for one in (*QUIET, *LOUD)]
+    told[len(QUIET) + 1] = "Jury: several responses of an instance: the F interval"
+    told[len(QUIET) + 6] = "Jury: 5 of 5 pairs share fewer than 10 responses"
+    assert all(page.count(one) == 1 for one in told)
     before, _, folded = page.partition("<details")
-    assert all(tables.escaped(one) in before for one in LOUD)
-    assert all(tables.escaped(one) in folded for one in QUIET)
+    assert all(one in before for one in told[len(QUIET) :])
+    assert all(one in folded for one in told[: len(QUIET)])
     assert f"{len(QUIET)} more notes" in folded
 
 
 def test_a_handful_of_notes_is_shown_whole() -> None:
-    assert "<details" not in tables.noted(QUIET)
+    assert "<details" not in tables.noted(table_notes([Remark("", "Jury", QUIET)]))
     assert tables.noted([]) == ""

@@ -1,21 +1,23 @@
 """`medjury calibrate --html`: one page that needs nothing, names no author and claims no more."""
 
 import re
-from dataclasses import asdict
 
 import numpy as np
 import pytest
 from little_study import CRITERIA, study, without
 from report_study import content_of
+from wording import note_of
 
+from calibration.codes import NoteCode
+from calibration.decision import Kind
 from calibration.report.evidence import criterion_rows, paired_means
-from calibration.report.page import in_points, page, verdicts
+from calibration.report.page import in_points, page
 from calibration.report.sections import sections
-from calibration.report.tables import Table
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.secondary import secondary_rows
 from calibration.table import agreement_table
+from calibration.tables.spec import Table
 
 COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 OUTSIDE = re.compile(r"""(?:src|href|action|data)=["'](?!\#)|url\(|@import|<script|<link|<iframe""")
@@ -42,16 +44,16 @@ def test_each_criterions_row_is_the_agreement_tables_own():
         for name in ("icc", "f_low", "f_high", "boot_low", "boot_high", "spearman", *COUNTS):
             assert getattr(row, name) == pytest.approx(own[name], abs=1e-12), name
         said = [one for one in own["note"].split("; ") if not one.startswith(("scored", "BCa"))]
-        assert sorted(filter(None, row.note.split("; "))) == sorted(said)
+        assert sorted(filter(None, note_of(row).split("; "))) == sorted(said)
 
 
 def test_each_criterions_bias_is_that_of_the_details():
     scores = study(n=24, per=2)
     for row in criterion_rows(scores, Sitting(), Asked(reps=60)):
         scope = next(scopes(scores, Sitting(), Asked(reps=60, criterion=row.criterion)))
-        own = asdict(secondary_rows(scope, scores)[0])
+        own = secondary_rows(scope, scores)[0]
         for name in ("bias", "bias_low", "bias_high", "limits_low", "limits_high"):
-            assert getattr(row, name) == pytest.approx(own[name], abs=1e-12)
+            assert getattr(row, name) == pytest.approx(getattr(own, name), abs=1e-12)
 
 
 def test_a_criterion_that_one_benchmark_has_is_not_shown_as_combined():
@@ -74,7 +76,7 @@ def test_a_criterion_that_no_clinician_rated_is_undefined_and_the_others_stand()
     unrated = (scores.ratings["criterion"] == "safety") & (scores.ratings["kind"] == "clinician")
     found = criterion_rows(without(scores, unrated), Sitting(), Asked(reps=20))
     safety = [row for row in found if row.criterion == "safety"]
-    assert [(row.benchmark, row.note) for row in safety] == [
+    assert [(row.benchmark, note_of(row)) for row in safety] == [
         ("bed", "undefined: no clinician has rated this criterion")
     ]
     assert np.isnan(safety[0].icc)
@@ -124,26 +126,26 @@ def test_ids_are_there_once(shown):
 
 def test_the_page_shows_the_tables_figures(real, shown):
     for row in real.rows:
-        if row["scorer"] == "jury":
-            assert f"<td>{row['icc']:.3f}</td>" in shown
+        if row.scorer == "jury":
+            assert f"<td>{row.icc:.3f}</td>" in shown
 
 
 def test_bias_in_points_is_in_the_verdict(real, shown):
-    row = next(r for r in real.of("other_measures", "combined") if r["scorer"] == "jury")
+    row = next(r for r in real.of("other_measures", "combined") if r.scorer == "jury")
     words = in_points(real, "combined")
-    assert f"{abs(row['bias']):.2f} points" in words
+    assert f"{abs(row.bias):.2f} points" in words
     assert words in shown.replace("&#39;", "'")
 
 
 def test_a_page_of_simulated_raters_is_no_evidence():
     content = content_of(study(n=24, simulated=("claude", "gpt", "llama")))
-    assert {one.kind for one in verdicts(content)} == {"simulated"}
+    assert {one.kind for one in content.decisions.values()} == {Kind.SIMULATED}
     text = page(content)
     assert "Simulated: nothing here is evidence." in text
     assert "as well as a clinician does.</h1>" not in text
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", text)
-    assert len(captions) == 5
-    assert all(one.startswith("Simulated.") for one in captions[1:])
+    assert len(captions) == 6
+    assert all(one.startswith("Simulated.") for one in captions)
     assert "Jury (simulated)" in text
 
 
@@ -161,21 +163,23 @@ def test_hostile_names_are_shown_and_never_run():
 def test_benchmarks_on_different_scales_each_have_their_own_sections():
     content = content_of(study(("aci", "bed"), n=24, scales={"bed": (0, 10)}))
     assert content.shown == ["aci", "bed"]
-    assert verdicts(content)[-1].kind == "undefined"
+    assert content.decision.kind is Kind.UNDEFINED
     assert "the benchmarks use different scales" in page(content)
 
 
 def test_a_study_without_jurors_has_a_page_too():
     scores = study(n=24)
     content = content_of(without(scores, scores.ratings["kind"] == "juror"))
-    assert "There is no jury to judge." in page(content)
+    assert [one.code for one in content.decision.reasons] == [NoteCode.NO_JUROR]
+    assert "No juror has rated a response of this study." in page(content)
 
 
 def test_one_clinician_leaves_the_verdict_open():
     scores = study(n=24)
     others = scores.ratings["rater"].isin(["dr1", "dr2", "dr3", "dr4"])
     content = content_of(without(scores, others))
-    assert verdicts(content)[-1].kind == "undefined"
+    assert content.decision.kind is Kind.UNDEFINED
+    assert content.decision.next.code is NoteCode.DO_SECOND_CLINICIAN
     assert "only clinician" in page(content)
 
 

@@ -5,29 +5,30 @@ from dataclasses import replace
 from little_study import study
 from report_study import content_of
 
+from calibration.influence import InfluenceRow
+from calibration.juror_value import ValueRow
 from calibration.report.hangs import hangs_on
 from calibration.report.page import page
+from calibration.values import NAN
 
 
 def told(influence=(), value=()):
     """Return the line of a report with these rows of the details."""
-    rows = {"influence": influence, "juror_value": value}
-    own = {
-        name: [{"benchmark": "b", "note": "", **one} for one in found]
-        for name, found in rows.items()
-    }
+    own = {"influence": [*influence], "juror_value": [*value]}
     return hangs_on(replace(content_of(study(n=24), reps=5), details=own), "b")
 
 
 def left(what, with_it, without, scorer="jury"):
-    change = None if without is None else without - with_it
-    figures = {"icc_all": with_it, "icc_without": without, "change": change}
-    return {"scorer": scorer, "left_out": what, **figures}
+    return InfluenceRow("b", scorer, what, with_it, without, without - with_it)
+
+
+def worth(juror, shapley, without):
+    return ValueRow("b", juror, NAN, without, shapley, NAN, NAN)
 
 
 def test_the_largest_change_of_the_jury_is_named_with_from_and_to():
     rows = [left("response:r1", 0.474, 0.4), left("instance:i2", 0.474, 0.6)]
-    rows += [left("response:r3", 0.474, 0.0, "juror:gpt"), left("response:r4", 0.474, None)]
+    rows += [left("response:r3", 0.474, 0.0, "juror:gpt"), left("response:r4", 0.474, NAN)]
     assert (
         told(rows) == "The jury's ICC hangs most on the instance i2: 0.474 with it, 0.600 without."
     )
@@ -36,12 +37,10 @@ def test_the_largest_change_of_the_jury_is_named_with_from_and_to():
 
 def test_a_juror_is_named_only_where_the_jury_is_clearly_better_without_it():
     def line(without):
-        rows = zip(("a", "b"), (0.3, 0.2), (0.4, without), strict=True)
-        names = ("juror", "shapley", "icc_without")
-        return told(value=[dict(zip(names, row, strict=True)) for row in rows])
+        return told(value=[worth("a", 0.3, 0.4), worth("b", 0.2, without)])
 
     assert line(0.519) == ""
-    assert line(None) == ""
+    assert line(NAN) == ""
     assert line(0.53).startswith(
         "Without the juror b the jury would agree better: ICC 0.530 instead of 0.500."
     )

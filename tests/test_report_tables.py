@@ -4,13 +4,31 @@ import csv
 import io
 
 import pytest
-from calibration.report.agreement_tables import AGREEMENT
-from calibration.report.table_formats import CSV_COLUMNS, latex, markdown, table_csv
-from calibration.report.tables import Said, told
 from little_study import study
-from report_study import table_rows
+from report_study import content_of, table_rows
+from wording import note_of
 
-from calibration.tables.numbers import chance, fixed, interval, marked, money, whole
+from calibration.codes import NoteCode
+from calibration.messages import words
+from calibration.scope import AgreementRow
+from calibration.tables.agreement import AGREEMENT, CRITERIA
+from calibration.tables.jurors import SECTIONS
+from calibration.tables.notes import Remark, table_notes
+from calibration.tables.numbers import (
+    TERMINAL,
+    TOO_WIDE,
+    chance,
+    fixed,
+    icc_interval,
+    interval,
+    marked,
+    money,
+    whole,
+)
+from calibration.tables.spec import laid_out
+from calibration.values import note
+from calibration.writers.markup import latex, markdown
+from calibration.writers.table_csv import table_csv
 
 HOW = {"method": "paper", "reps": 60, "seed": 0}
 NAN = float("nan")
@@ -21,19 +39,29 @@ def rows():
     return table_rows(study(benchmarks=("aci", "mtsamples"), n=24))
 
 
+FEW = note(NoteCode.FEW_INSTANCES, least=20)
+OWN = note(NoteCode.ONE_INSTANCE)
+FEW_WORDS, OWN_WORDS = words(FEW), words(OWN)
+
+
 def hostile(name):
-    """Return one row of a scorer whose name is made to break a format."""
-    figures = dict.fromkeys(CSV_COLUMNS[3:14]) | {"n_responses": 3, "n_missing": 0}
-    return [{**figures, "benchmark": name, "scorer": f"juror:{name}", "note": name}]
+    """Return one row of a scorer whose name is made to break a format, in a note too."""
+    told = note(NoteCode.ALONE_HAS_CRITERION, benchmarks=(name,))
+    return [AgreementRow(name, f"juror:{name}", n_responses=3, notes=(told,))]
+
+
+def told(remarks):
+    """Return the words of the notes below a table."""
+    return [one.text for one in table_notes(remarks)]
 
 
 def test_the_csv_has_every_row_in_full_precision(rows):
     found = list(csv.DictReader(io.StringIO(table_csv(rows, HOW))))
     assert len(found) == len(rows)
     for read, row in zip(found, rows, strict=True):
-        assert (read["scorer"], read["benchmark"]) == (row["scorer"], row["benchmark"])
-        assert (float(read["icc"]) if read["icc"] else None) == row["icc"]
-        assert read["note"] == row["note"]
+        assert (read["scorer"], read["benchmark"]) == (row.scorer, row.benchmark)
+        assert float(read["icc"]) == row.icc
+        assert read["note"] == note_of(row)
 
 
 def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
@@ -44,11 +72,16 @@ def test_an_undefined_figure_is_an_empty_cell_in_csv_and_a_dash_elsewhere():
 
 
 def test_a_note_names_scorers_without_their_kind():
-    [row] = hostile("x")
-    note = "only the responses of both: jury has 45, metric:bertscore-8 30; my-juror:x"
-    said = markdown([row | {"note": note}], "how").replace("\\", "")
+    both = {"first": "jury", "of_first": 45, "second": "metric:bertscore-8", "of_second": 30}
+    notes = (
+        note(NoteCode.ONLY_BOTH, **both),
+        note(NoteCode.NO_Z, who="juror:gpt", several=False),
+        note(NoteCode.SAME_SCORE, who="my-juror:x"),
+    )
+    said = markdown([AgreementRow("b", "juror:x", notes=notes)], "how").replace("\\", "")
     assert "jury has 45, bertscore-8 30" in said
-    assert "my-juror:x" in said
+    assert "undefined: gpt has no variance" in said
+    assert "my-juror:x gave all these responses the same score" in said
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1+1", "-x", "@x", "\tx", "\rx"])
@@ -56,7 +89,9 @@ def test_no_cell_of_the_csv_is_a_formula(name):
     text = table_csv(hostile(name), HOW)
     found = next(csv.DictReader(io.StringIO(text, newline="")))
     assert found["benchmark"] == "'" + name
-    assert found["note"] == "'" + name
+    assert found["scorer"] == f"juror:{name}"
+    told = "'" + f"{name} alone has the criterion" if name.isprintable() else f" {name[1:]} alone"
+    assert found["note"].startswith(told)
 
 
 def test_markdown_shows_a_hostile_name_literally():
@@ -107,9 +142,8 @@ def test_a_table_of_some_simulated_raters_calls_only_their_rows_no_evidence():
 
 
 def test_a_mean_over_pairs_of_few_responses_is_called_fragile():
-    rows = [{**one, "scorer": "clinicians"} for one in hostile("x")]
-    rows[0]["note"] = "fragile: 3 of 4 pairs share fewer than 10 responses"
-    text = latex(rows, "how")
+    few = note(NoteCode.FRAGILE_PAIRS, fragile=3, pairs=4, least=10)
+    text = latex([AgreementRow("x", "clinicians", n_pairs=4, notes=(few,))], "how")
     assert "Clinicians, by pairs, fragile &" in text
     assert "by pairs, fragile: 3 of 4 pairs share fewer than 10 responses" in text
     assert "fragile: fragile" not in text
@@ -117,7 +151,7 @@ def test_a_mean_over_pairs_of_few_responses_is_called_fragile():
 
 def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_are_not():
     rows = table_rows(study(n=24, simulated=("claude",)))
-    table = AGREEMENT.table("c", rows, grouped=True)
+    table = laid_out(AGREEMENT, rows, caption="c", grouped=True)
     names = [cells[0] for cells in table.groups[0].rows]
     assert "claude (simulated)" in names
     assert "gpt" in names
@@ -126,18 +160,18 @@ def test_only_the_rows_that_rest_on_simulated_raters_are_called_so_where_others_
 
 def test_a_note_is_told_once_with_the_rows_it_holds_for():
     rows = [
-        Said("aci", "Jury", ("few", "own")),
-        Said("aci", "gpt", ("few",)),
-        Said("all", "Jury", ()),
-        Said("all", "gpt", ()),
+        Remark("aci", "Jury", (FEW, OWN)),
+        Remark("aci", "gpt", (FEW,)),
+        Remark("all", "Jury", ()),
+        Remark("all", "gpt", ()),
     ]
-    assert list(told(rows)) == ["aci: few", "aci, Jury: own"]
-    assert list(told(rows[:2])) == ["few", "aci, Jury: own"]
+    assert told(rows) == [f"aci: {FEW_WORDS}", f"aci, Jury: {OWN_WORDS}"]
+    assert told(rows[:2]) == [FEW_WORDS, f"aci, Jury: {OWN_WORDS}"]
 
 
 def test_a_note_of_one_benchmark_never_speaks_for_another():
-    rows = [Said("aci", "Jury", ("few",)), Said("all", "Jury", ())]
-    assert list(told(rows)) == ["aci, Jury: few"]
+    rows = [Remark("aci", "Jury", (FEW,)), Remark("all", "Jury", ())]
+    assert told(rows) == [f"aci, Jury: {FEW_WORDS}"]
 
 
 @pytest.mark.parametrize(
@@ -162,20 +196,40 @@ def test_numbers_are_written_one_way(written, expected):
 
 
 def test_no_metric_is_called_simulated_but_the_clinicians_that_it_is_held_against_are():
-    row = {"note": "simulated raters: dr1"}
-    assert marked("rouge-l", row | {"scorer": "metric:rouge-l"}) == (
-        "rouge-l (simulated clinicians)"
-    )
-    assert marked("Jury", row | {"scorer": "jury"}) == "Jury (simulated)"
-    assert marked("rouge-l", {"note": "", "scorer": "metric:rouge-l"}) == "rouge-l"
+    made_up = (note(NoteCode.SIMULATED, raters=("dr1",)),)
+    metric = AgreementRow("b", "metric:rouge-l", notes=made_up)
+    assert marked("rouge-l", metric) == "rouge-l (simulated clinicians)"
+    assert marked("Jury", AgreementRow("b", "jury", notes=made_up)) == "Jury (simulated)"
+    assert marked("rouge-l", AgreementRow("b", "metric:rouge-l")) == "rouge-l"
 
 
 def test_a_note_of_the_same_rows_in_every_group_names_them_once():
     names = ("Jury", "gpt", "rouge-l")
     rows = [
-        Said(group, name, () if name == "rouge-l" else ("few",))
+        Remark(group, name, () if name == "rouge-l" else (FEW,))
         for group in ("aci", "bec")
         for name in names
     ]
-    assert list(told(rows)) == ["Jury, gpt, everywhere: few"]
-    assert list(told([*rows, Said("all", "Jury", ())])) == ["aci, Jury, gpt; bec, Jury, gpt: few"]
+    assert told(rows) == [f"Jury, gpt, everywhere: {FEW_WORDS}"]
+    more = told([*rows, Remark("all", "Jury", ())])
+    assert more == [f"aci, Jury, gpt; bec, Jury, gpt: {FEW_WORDS}"]
+
+
+def test_an_interval_of_an_icc_that_is_wider_than_any_says_so_in_words_but_not_in_csv():
+    rows = [AgreementRow("b", "jury", 0.5, boot_low=-526.0, boot_high=0.9)]
+    assert icc_interval(-526.0, 0.9) == icc_interval(-2.2, 0.9) == TOO_WIDE
+    assert icc_interval(-2.0, 0.9) == "\N{MINUS SIGN}2.00 to 0.90"
+    assert laid_out(AGREEMENT, rows, TERMINAL).groups[0].rows[0][2] == TOO_WIDE
+    assert TOO_WIDE in markdown(rows, "how")
+    [read] = csv.DictReader(io.StringIO(table_csv(rows, HOW)))
+    assert float(read["boot_low"]) == -526.0
+
+
+def test_every_column_shows_fields_that_its_rows_have():
+    content = content_of(study(n=24))
+    for name, spec in {**SECTIONS, "rows": AGREEMENT, "criteria": CRITERIA}.items():
+        rows = getattr(content, name, None) or content.details[name]
+        fields = [one for column in spec.columns for one in column.fields]
+        assert fields
+        for one in (*fields, *spec.tells, spec.about, *([spec.within] if spec.within else [])):
+            assert all(hasattr(row, one) for row in rows), (name, one)

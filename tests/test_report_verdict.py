@@ -1,10 +1,9 @@
 """What a report may say of a jury: only what like for like supports."""
 
 import pytest
+from calibration.report.verdict import CORRECTED, WORDS, verdict
 from little_study import study
 from report_study import table_rows
-
-from calibration.report.verdict import CORRECTED, WORDS, verdict
 
 NAN = float("nan")
 

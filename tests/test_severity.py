@@ -12,6 +12,7 @@ from wording import note_of
 
 from calibration.bootstrap import draw_counts
 from calibration.grid import Grid
+from calibration.messages import words
 from calibration.mixed import MixedModel
 from calibration.severity import (
     crossed_model,
@@ -135,7 +136,8 @@ def test_what_is_undefined_is_nan_with_a_reason():
     assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
     assert math.isnan(alone.severity)
-    assert crossed_model(scope_of([[3], [2], [1]], 1).grid).reason.endswith("two raters")
+    why = crossed_model(scope_of([[3], [2], [1]], 1).grid).reason
+    assert words(why).endswith("two raters")
 
 
 def test_above_800_responses_only_the_raw_severity_is_given():

@@ -12,9 +12,11 @@ from calibration.agreement import Panel, column_icc, columns
 from calibration.composite import composites
 from calibration.f_interval import f_interval
 from calibration.grid import analysed_grid
-from calibration.scope import without_instances
+from calibration.plain import plain
+from calibration.scope import Asked, without_instances
+from calibration.scopes import Sitting
 from calibration.scores import Scores
-from calibration.table import COLUMNS, agreement_table, to_json
+from calibration.table import COLUMNS, agreement_rows, agreement_table
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -231,13 +233,12 @@ def test_scores_on_one_of_several_instances_have_no_interval_either():
 
 
 def test_json_has_null_for_what_is_undefined():
-    table = agreement_table(study(), reps=40, seed=3)
+    found = agreement_rows(study(), Sitting(), Asked(reps=40, seed=3))
 
-    answer = json.loads(json.dumps(to_json(table, "paper", 40, 3), allow_nan=False))
+    rows = json.loads(json.dumps(plain(found), allow_nan=False))
 
-    rows = answer.pop("rows")
-    assert answer == {"method": "paper", "k": 2, "reps": 40, "seed": 3}
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == (*COLUMNS, "notes")
+    assert set(COLUMNS) < rows[-1].keys()
     assert rows[0]["n_pairs"] is None
     assert rows[0]["n_responses"] == 30
     assert rows[-2]["f_low"] is None

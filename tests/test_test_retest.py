@@ -169,4 +169,7 @@ def test_shift_and_order_change_nothing_and_scale_scales_the_sd(change, scale):
 
 
 def test_simulated_jurors_are_named():
-    assert row_of(simulate(), simulated=["gpt"]).note == "simulated raters: gpt"
+    row = row_of(simulate(), simulated=["gpt"])
+
+    assert row.simulated == ("gpt",)
+    assert note_of(row) == "simulated raters: gpt"

@@ -25,8 +25,8 @@ from calibration.tables.spec import Table, laid_out
 from calibration.values import note, simulated_in
 from data.errors import BadInput, TooFew
 from data.queries.version import version
-from medjury.services.calibrate import Calibration, Question, calibrate, content_of, more
-from medjury.services.reports import FORMATS, report_text
+from medjury.services.calibrate import Calibration, Question, calibrate, more
+from medjury.services.reports import FORMATS, content_of, report_text
 
 KEPT = 4
 

@@ -12,8 +12,7 @@ from sqlalchemy import Engine
 
 from annotate.figures.shown import Chart, MonitoringAnswer, MonitoringBehind
 from annotate.vega import specification
-from calibration.messages import told
-from calibration.messages.form import sentence
+from calibration.messages import sentence, told
 from calibration.report.chart_monitoring import chart_cusum, chart_periods
 from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_table
 from calibration.tables.numbers import fixed
@@ -46,11 +45,11 @@ def answer(engine: Engine, question: MonitoringQuestion) -> MonitoringAnswer:
 def behind(engine: Engine, question: MonitoringQuestion) -> MonitoringBehind:
     """Return what a change may come from, and when the jurors' models end."""
     found = causes(engine, _judged(engine, question))
-    said = [*found.drift.said]
-    if found.mix and not found.has_mix:
-        said.append(f"case mix: {told(found.mix.notes)}")
+    said = [*map(sentence, found.drift.notes)]
+    if found.mix and not found.mix.is_defined:
+        said.append(f"Case mix: {told(found.mix.notes)}.")
     return MonitoringBehind(
-        tuple(map(sentence, said)),
+        tuple(said),
         [*_tables(found)],
         laid_out(JURORS, found.jurors),
         bool(found.anchor),
@@ -88,5 +87,5 @@ def _chart(name: str, drawn: alt.TopLevelMixin, caption: str, words: str) -> Cha
 def _tables(found: Causes) -> Iterator[Table]:
     if found.anchor:
         yield laid_out(ANCHOR, found.anchor)
-    if found.mix and found.has_mix:
+    if found.mix and found.mix.is_defined:
         yield mix_table(found.mix)

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from importlib.resources import files
 
@@ -17,6 +18,7 @@ from annotate.screens import (
     frame,
     tabs,
 )
+from calibration.messages.form import listed
 from data.person import Person
 
 STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
@@ -36,7 +38,7 @@ def show(engine: Engine, person: Person) -> None:
     st.html(f"<style>{STYLE}</style>")
     worker.wake()
     question = agreement_controls.asked(engine, person)
-    coming = worker.ask(person, engine, FIRST, question)
+    coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
     found = frame.computed(coming, "Agreement is being computed")
     if found is None:
         return
@@ -59,7 +61,7 @@ class Later:
     """What stands behind the answer: asked for when a view needs it, waited for there."""
 
     def __init__(self, engine: Engine, person: Person, question: AgreementQuestion) -> None:
-        self.coming = worker.ask(person, engine, THEN, question)
+        self.coming: Future[Behind] = worker.ask(person, engine, THEN, question, "details")
 
     def found(self) -> Behind | None:
         """Return it, waiting for it; None where it was refused, and why."""
@@ -71,6 +73,9 @@ def _overview(found: Answer, later: Later) -> None:
     _charts(found.charts, "intervals")
     st.html(tables.of_table(found.table))
     st.html(f'<p class="mj-caption">{html.escape(CONSISTENCY)}</p>')
+    if found.simulated:
+        made_up = html.escape(f"Simulated raters: {listed(found.simulated)}.")
+        st.html(f'<p class="mj-caption">{made_up}</p>')
     behind = later.found()
     if behind is None:
         return

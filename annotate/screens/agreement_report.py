@@ -1,5 +1,7 @@
 """The report of the agreement on the screen, as files."""
 
+from concurrent.futures import Future
+
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -28,7 +30,9 @@ def show(engine: Engine, person: Person, question: AgreementQuestion) -> None:
         st.session_state[MADE] = question
     if st.session_state.get(MADE) != question:
         return
-    coming = ask(person, engine, "annotate.figures.agreement:reports", question)
+    coming: Future[dict[str, str]] = ask(
+        person, engine, "annotate.figures.agreement:reports", question, "details"
+    )
     texts = frame.computed(coming, "The report is being written")
     if texts is None:
         return

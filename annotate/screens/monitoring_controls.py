@@ -1,20 +1,14 @@
 """What is watched, and how: chosen from what the study has, and kept in the URL."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens.agreement_controls import (
-    EVERY_JUROR,
-    METHODS,
-    WHOLE,
-    benchmark_and_criterion,
-    chosen,
-)
+from annotate.screens.agreement_controls import METHODS, benchmark_and_criterion, chosen
+from annotate.screens.models_controls import jury_of
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
@@ -26,14 +20,6 @@ if TYPE_CHECKING:
 PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
 FIRST_PERIODS = (3, 6, 12)
 TITLE = "What is watched, and compared with what"
-
-
-@dataclass(frozen=True, slots=True)
-class Seats:
-    """Who sits on a jury, None is everybody heard; and where its panel is read, if it is one."""
-
-    jurors: tuple[str, ...] | None = None
-    panel: str | None = None
 
 
 def watched(engine: Engine, person: Person) -> MonitoringQuestion:
@@ -61,40 +47,6 @@ def watched(engine: Engine, person: Person) -> MonitoringQuestion:
     )
 
 
-def scope(engine: Engine, person: Person, *, whole: bool = True) -> tuple[str, ...]:
-    """Ask for jury and criterion of all benchmarks; return the arguments that say so."""
-    first, second, *_ = st.columns(4)
-    seats = _seats(first, engine, person)
-    found = queries.materials(person, engine)
-    criteria = dict.fromkeys(name for one in found for name in one.view.rubric.criteria)
-    criterion = chosen(second, "Criterion", [WHOLE, *criteria], "criterion")
-    who = ("--jurors", ",".join(seats.jurors)) if seats.jurors else ()
-    told = ("--panel", seats.panel) if seats.panel else who
-    return (*told, *(() if criterion == WHOLE else ("--criterion", criterion)))
-
-
-def juries_of(heard: Sequence[str], panels: Mapping[str, str]) -> dict[str, Seats]:
-    """Return what can sit as a jury: panels of which all were heard, and single jurors."""
-    from jury.panel import read_panel
-
-    seats = {
-        f"panel {name}": Seats(tuple(one.name for one in read_panel(place).juror), place)
-        for name, place in panels.items()
-    }
-    whole = {name: own for name, own in seats.items() if {*(own.jurors or ())} <= {*heard}}
-    return whole | {f"only {name}": Seats((name,)) for name in heard}
-
-
-def panel_places(own: Mapping[str, str]) -> dict[str, str]:
-    """Return where each panel is read, by name: those that ship, and the study's own texts."""
-    from annotate import jury_panels
-    from jury.panel import shipped
-
-    return {name: str(jury_panels.on_disk(name, text)) for name, text in own.items()} | {
-        name: name for name in shipped()
-    }
-
-
 def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
     """Return what can be normal: the first periods, or a frozen report."""
     first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
@@ -104,19 +56,13 @@ def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
 
 def _scope(engine: Engine, person: Person) -> tuple[AnalysisOptions, str | None]:
     places = st.columns(4)
-    seats = _seats(places[1], engine, person)
+    jury = jury_of(places[1], engine, person)
     benchmark, criterion = benchmark_and_criterion(engine, person, places)
     method = chosen(places[3], "Method", METHODS, "method")
     options = AnalysisOptions(
-        jurors=seats.jurors,
+        jurors=jury.jurors,
         benchmark=benchmark,
         criterion=criterion,
         method="published" if method == "published" else "paper",
     )
-    return options, seats.panel
-
-
-def _seats(place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person) -> Seats:
-    panels = panel_places(queries.own_panels(person, engine))
-    juries = juries_of(queries.jurors_heard(person, engine), panels)
-    return juries.get(chosen(place, "Jury", [EVERY_JUROR, *juries], "jury"), Seats())
+    return options, jury.panel

@@ -1,6 +1,7 @@
 """The study screen: what it is made of, how far it is, and what a coordinator does to it."""
 
 import html
+from concurrent.futures import Future
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from annotate.screens import (
     study_record,
 )
 from annotate.screens.markup import notice
+from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
@@ -64,7 +66,9 @@ def show(engine: Engine, person: Person) -> None:
 def _decision(engine: Engine, person: Person) -> None:
     """Show what may be said of the jury so far, and what to do next."""
     question = AgreementQuestion(AnalysisOptions())
-    coming = worker.ask(person, engine, "annotate.figures.agreement:decision", question)
+    coming: Future[Decision] = worker.ask(
+        person, engine, "annotate.figures.agreement:decision", question
+    )
     found = frame.computed(coming, "Does the jury agree? It is being computed")
     if found is not None:
         st.html(tables.of_decision(found))

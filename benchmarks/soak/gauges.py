@@ -14,7 +14,7 @@ from data.database import open_study
 
 EVERY_SECONDS = 10.0
 MB = 1024 * 1024
-KINDS = {"annotate.drawing": "drawing", "-m medjury": "figures", "medjury jury": "jury"}
+KINDS = {"annotate.worker_process": "worker", "-m medjury": "figures", "medjury jury": "jury"}
 
 
 async def watch(book: Book, url: str, pid: int, seconds: float) -> None:

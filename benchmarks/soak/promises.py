@@ -12,7 +12,7 @@ WINDOW_MINUTES = 10
 JUDGED_FROM_MINUTES = 30  # a shorter run is still warming up
 GROWTH = 1.10
 LATENCY_MINUTES = 5
-HELD = ("server", "drawing", "figures", "jury")
+HELD = ("server", "worker", "figures", "jury")
 
 
 def judged(
@@ -26,7 +26,7 @@ def judged(
         rows.append((f"nothing lost: {who}", not one.differences and one.told > 0, found))
     events = f"{verified.get('events')} events, {len(findings)} findings"
     rows.append(("the audit chain whole", not findings, events))
-    kept = [_growth(book, plan, kind) for kind in ("server", "drawing")]
+    kept = [_growth(book, plan, kind) for kind in ("server", "worker")]
     rows += [one for one in kept if one is not None]
     return [{"promise": what, "kept": kept, "found": found} for what, kept, found in rows]
 

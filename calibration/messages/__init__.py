@@ -7,12 +7,22 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibration.codes import NoteCode
-from calibration.messages import agreement, decisions, jurors, monitoring, sections
-from calibration.messages.form import Message, filled
+from calibration.messages import (
+    agreement,
+    decisions,
+    juries,
+    jurors,
+    models,
+    monitoring,
+    planning,
+    predicting,
+    sections,
+)
+from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors, decisions, monitoring)
+PARTS = (agreement, sections, jurors, decisions, juries, models, monitoring, planning, predicting)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }
@@ -20,7 +30,7 @@ MESSAGES: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.MESSAGES.items()
 }
 
-GENERAL: Mapping[NoteCode, str] = {
+GENERAL: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in getattr(part, "GENERAL", {}).items()
 }
 
@@ -32,13 +42,18 @@ def words(note: Note) -> str:
 
 def reason(note: Note) -> str:
     """Return a note as it stands within another sentence: why something is undefined, alone."""
-    message = REASONS.get(note.code) or MESSAGES[note.code]
-    return filled(message, {name: _worded(one) for name, one in note.figures})
+    return _filled(REASONS.get(note.code) or MESSAGES[note.code], note)
 
 
 def general(note: Note) -> str:
-    """Return a note without the numbers of one row, as it is told of several rows at once."""
-    return GENERAL.get(note.code) or words(note)
+    """Return a note as a table tells it: of several rows at once, below what their names say."""
+    return _filled(GENERAL[note.code], note) if note.code in GENERAL else words(note)
+
+
+def sentence(note: Note) -> str:
+    """Return one note as a sentence that stands by itself."""
+    text = words(note)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def told(notes: Iterable[Note]) -> str:
@@ -46,8 +61,12 @@ def told(notes: Iterable[Note]) -> str:
     return "; ".join(words(one) for one in notes)
 
 
+def _filled(message: Message, note: Note) -> str:
+    return filled(message, {name: _worded(one) for name, one in note.figures})
+
+
 def _worded(value: Any) -> Any:
     """Return a figure with the notes in it as words."""
     if isinstance(value, Note):
-        return reason(value)
+        return Words(reason(value))
     return tuple(map(_worded, value)) if isinstance(value, tuple) else value

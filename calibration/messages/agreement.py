@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
-from calibration.messages.form import Figures, Message, filled
+from calibration.messages.form import Figures, Message, filled, quoted
 
 
 def _verb(number: int, verb: str) -> str:
@@ -37,26 +37,27 @@ def _below_zero(figures: Figures) -> str:
     return filled(said + ", rather read the mixed model's {mixed:z.3f}", figures)
 
 
-def _fragile_pairs(figures: Figures) -> str:
+def _few_shared(figures: Figures) -> str:
     share = _verb(figures["fragile"], "share")
-    return filled(
-        f"fragile: {{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures
-    )
+    return filled(f"{{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures)
 
 
-def _fragile_held(figures: Figures) -> str:
+def _few_held(figures: Figures) -> str:
     rest = _verb(figures["fragile"], "rest")
-    said = f"fragile: {{fragile}} of {{comparisons:comparison}} {rest} on fewer than {{least}} responses"
+    said = f"{{fragile}} of {{comparisons:comparison}} {rest} on fewer than {{least}} responses"
     return filled(said, figures)
 
 
+FEW_AGAIN = "{repeats} repeats, fewer than {least}"
+
+
 def _pairs_undefined(figures: Figures) -> str:
-    pairs = (f"{' and '.join(pair)} ({why})" for pair, why in figures["pairs"])
+    pairs = (f"{' and '.join(map(quoted, pair))} ({why})" for pair, why in figures["pairs"])
     return f"pairs left out as undefined: {', '.join(pairs)}"
 
 
 def _not_held(figures: Figures) -> str:
-    left = (f"{name} ({why})" for name, why in figures["clinicians"])
+    left = (f"{quoted(name)} ({why})" for name, why in figures["clinicians"])
     return f"not compared: {', '.join(left)}"
 
 
@@ -69,7 +70,9 @@ def _corrected(figures: Figures) -> str:
 
 
 def _each_again(figures: Figures) -> str:
-    own = (f"{name} {exact:.0%} of {scores}" for name, exact, scores in figures["clinicians"])
+    own = (
+        f"{quoted(name)} {exact:.0%} of {scores}" for name, exact, scores in figures["clinicians"]
+    )
     return f"the same by clinician: {', '.join(own)}"
 
 
@@ -88,9 +91,13 @@ def _mixed(figures: Figures) -> str:
     return filled(said + "ICC(C,2) {consistency_of_two:z.3f}, ICC(A,1) {agreement:z.3f}", figures)
 
 
+def _flat_raters(figures: Figures) -> str:
+    return f"{' and '.join(map(quoted, figures['raters']))} without variance"
+
+
 def _no_z(figures: Figures) -> str:
     have = "have" if figures["several"] else "has"
-    return filled(f"{{who}} {have} no variance, hence no z", figures)
+    return filled(f"{{who:scorer}} {have} no variance, hence no z", figures)
 
 
 REASONS: Mapping[Code, Message] = {
@@ -98,7 +105,7 @@ REASONS: Mapping[Code, Message] = {
         "{clinician} is the only clinician here, and there is no other to compare with"
     ),
     Code.TOO_FEW_RESPONSES: _too_few_responses,
-    Code.SAME_SCORE: "{who} gave all these responses the same score",
+    Code.SAME_SCORE: "{who:scorer} gave all these responses the same score",
     Code.MIRRORED: "one column is the mirror of the other",
     Code.NO_Z: _no_z,
     Code.NO_CRITERION: "its rubric has no criterion {criterion}",
@@ -108,7 +115,7 @@ REASONS: Mapping[Code, Message] = {
     Code.NO_SCORE: _no_score,
     Code.NO_PAIR: "no pair of clinicians has an ICC",
     Code.NO_SHARED: "no two clinicians share {min_shared} responses",
-    Code.FLAT_RATERS: lambda figures: f"{' and '.join(figures['raters'])} without variance",
+    Code.FLAT_RATERS: _flat_raters,
     Code.FLAT_SHARED: "no variance on the shared responses",
     Code.FLAT: "no variance",
     Code.NONE_HELD: "no clinician can be compared with the mean of others",
@@ -142,7 +149,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.SMALLER_JURY: "in {resamples} of {reps} resamples a juror without variance is left out",
     Code.BCA: "BCa bootstrap {low:z.3f} to {high:z.3f}",
     Code.NO_BCA: "no BCa interval for more than {most} instances",
-    Code.FRAGILE_PAIRS: _fragile_pairs,
+    Code.FRAGILE_PAIRS: lambda figures: f"fragile: {_few_shared(figures)}",
     Code.PAIRS_UNDEFINED: _pairs_undefined,
     Code.PAIRS_TOO_FEW: "{pairs:pair} left out for sharing fewer than {min_shared} responses",
     Code.PAIRS_INTERVAL: "bootstrap over pairs {low:z.3f} to {high:z.3f}",
@@ -160,11 +167,11 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MIXED_UNCONVERGED: "the mixed model did not converge",
     Code.HELD_ICCS: "with the other clinicians: jury {jury:z.3f}, a clinician {clinician:z.3f}",
     Code.HELD_ON: "{clinicians:clinician} compared, each on {least} responses or more",
-    Code.FRAGILE_HELD: _fragile_held,
+    Code.FRAGILE_HELD: lambda figures: f"fragile: {_few_held(figures)}",
     Code.INCLUDES_ZERO: "the interval includes 0: neither is shown to agree better",
     Code.CORRECTED: _corrected,
     Code.NOT_HELD: _not_held,
-    Code.FRAGILE_REPEATS: "fragile: {repeats} repeats, fewer than {least}",
+    Code.FRAGILE_REPEATS: f"fragile: {FEW_AGAIN}",
     Code.NO_F: "no F interval: the mean square between responses is 0, all pairs have the same mean",
     Code.GIVEN_AGAIN: (
         "given again: {exact:.0%} of {scores:single score} the same, {within_one:.0%} within one "
@@ -179,7 +186,11 @@ MESSAGES: Mapping[Code, Message] = {
     Code.TWO_METHODS: "interval and p are two methods, and one of them alone shows a difference",
     Code.NOT_DETECTABLE: "smaller than what 80 % power would find here, {least:.2f}",
 }
-GENERAL: Mapping[Code, str] = {
+# The name of the row says "fragile".
+GENERAL: Mapping[Code, Message] = {
+    Code.FRAGILE_PAIRS: _few_shared,
+    Code.FRAGILE_HELD: _few_held,
+    Code.FRAGILE_REPEATS: FEW_AGAIN,
     Code.SHARED_INSTANCES: (
         "several responses of an instance: the F interval takes them as independent, the bootstrap "
         "does not"

@@ -5,14 +5,23 @@ from collections.abc import Mapping
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled
 
+MOST_NAMED = 3
+
+
+def _made_up(figures: Figures) -> str:
+    number = len(figures["raters"])
+    if number > MOST_NAMED:
+        return f"{number} raters behind these figures are made up"
+    return filled("raters behind these figures are made up: {raters}", figures)
+
 
 def _gap(figures: Figures) -> str:
     gap, low, high = (figures[name] for name in ("gap", "low", "high"))
     way = "the same as" if f"{abs(gap):.3f}" == "0.000" else _way(gap)
     between = "no interval" if low is None else f"95 % interval {low:z.3f} to {high:z.3f}"
     said = (
-        f"each clinician held out in turn, the jury's ICC with the others is on average {way} a "
-        f"clinician's: {{jury:z.3f}} and {{clinician:z.3f}} ({between} of the difference)"
+        f"each clinician held out in turn, the jury's mean ICC with the others is {way} a clinician's "
+        f"({between}): {{jury:z.3f}} and {{clinician:z.3f}}"
     )
     return filled(said, figures)
 
@@ -54,7 +63,7 @@ def _rests_on(figures: Figures) -> str:
 
 REASONS: Mapping[Code, Message] = {}
 MESSAGES: Mapping[Code, Message] = {
-    Code.MADE_UP: "raters behind these figures are made up: {raters}",
+    Code.MADE_UP: _made_up,
     Code.NO_JUROR: "no juror has rated a response of this study",
     Code.NO_CLINICIAN_RATING: "no clinician has rated a response on all criteria",
     Code.GAP: _gap,

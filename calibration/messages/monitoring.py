@@ -141,7 +141,7 @@ MESSAGES: Mapping[Code, Message] = {
         "the clinicians' scores lie closer together: SD {sd_now:.2f}, {sd_baseline:.2f} in the "
         "baseline; that alone takes its ICC of {icc:z.2f} to {icc_spread:z.2f}"
     ),
-    Code.CHANGED_SINCE: "since the one before: {changes}",
+    Code.CHANGED_SINCE: lambda figures: f"since the one before: {', '.join(figures['changes'])}",
     Code.BENCHMARK_NEW: "benchmark {benchmark} is new",
     Code.BENCHMARK_GONE: "benchmark {benchmark} is gone",
     Code.RUBRIC_CHANGED: "rubric of {benchmark}",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
-from calibration.messages.form import Figures, Message, filled
+from calibration.messages.form import Figures, Message, filled, quoted
 
 
 def _bounds(figures: Figures) -> str:
@@ -37,16 +37,18 @@ def _decides(figures: Figures) -> str:
 
 
 def _at_end(figures: Figures) -> str:
-    whose = {"clinicians": "the clinicians' {} scores", "jury": "the jury's {} means"}
-    rater = figures["rater"]
-    own = whose.get(rater, f"{rater.removeprefix('juror:')}'s {{}} scores")
-    return (
-        f"{figures['share']:.0%} of {own.format(figures['criterion'])} are exactly {figures['end']}"
-    )
+    whose = {
+        "clinicians": "the clinicians' {criterion} scores",
+        "jury": "the jury's {criterion} means",
+    }
+    own = whose.get(figures["rater"], "{rater:scorer}'s {criterion} scores")
+    return filled(f"{{share:.0%}} of {own} are exactly {{end}}", figures)
 
 
 def _unvaried(figures: Figures) -> str:
-    raters = (f"{name} (all {count} are {score:g})" for name, score, count in figures["raters"])
+    raters = (
+        f"{quoted(name)} (all {count} are {score:g})" for name, score, count in figures["raters"]
+    )
     return f"no variance: {', '.join(raters)}"
 
 
@@ -56,7 +58,7 @@ def _nearness(outcome: str) -> Message:
 
 
 def _not_tested(figures: Figures) -> str:
-    left = (f"{name} ({responses})" for name, responses in figures["clinicians"])
+    left = (f"{quoted(name)} ({responses})" for name, responses in figures["clinicians"])
     return f"not tested, fewer than {figures['least']} responses: {', '.join(left)}"
 
 
@@ -144,7 +146,7 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.SINGLE_OTHER: _single_other,
 }
-GENERAL: Mapping[Code, str] = {
+GENERAL: Mapping[Code, Message] = {
     Code.SHARED_POINTS: (
         "several responses of an instance: the intervals of bias and slope resample instances, those "
         "of the limits and of ICC(A,2) take responses as independent"

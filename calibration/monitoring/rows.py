@@ -3,6 +3,7 @@
 Kept apart from what computes them, so that tables and the app's server load nothing heavy.
 """
 
+import math
 from dataclasses import dataclass
 from datetime import date
 
@@ -155,3 +156,8 @@ class CaseMix(Noted):
     change_high: float = NAN
     icc_reweighted: float = NAN
     icc_spread: float = NAN
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether there were enough responses to compare."""
+        return math.isfinite(self.mean_now)

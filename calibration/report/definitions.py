@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from calibration.messages.form import listed
 from calibration.report.content import Content, Study
 
 Fact = tuple[str, str]
@@ -99,7 +100,7 @@ def _origin(study: Study) -> Iterator[Fact]:
         model = " ".join(filter(None, (one.provider, one.model))) or "ratings brought in as a file"
         yield f"Juror {one.name}", f"{model}{_hash('; settings', one.sha256)}."
     if study.silent:
-        yield "Asked, and gave no rating", ", ".join(study.silent) + "."
+        yield "Asked, and gave no rating", listed(study.silent) + "."
     for rubric in study.rubrics:
         criteria = ", ".join(rubric.criteria)
         yield (

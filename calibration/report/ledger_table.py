@@ -1,5 +1,6 @@
 """The ledger on a page: how many juries were ever held against the clinicians."""
 
+from calibration.messages.form import listed
 from calibration.report.content import Study, Tried
 from calibration.report.ways import different, ever_tried
 from calibration.tables.notes import TableNote
@@ -48,7 +49,7 @@ def tried_table(study: Study) -> Table:
 def _jury(one: Tried) -> str:
     enough = "" if one.needed == len(one.jurors) else f"; {one.needed} needed"
     only = f"; {one.instances}" if one.instances else ""
-    return ", ".join(one.jurors) + enough + only + (" (simulated)" if one.simulated else "")
+    return listed(one.jurors) + enough + only + (" (simulated)" if one.simulated else "")
 
 
 def _cells(one: Tried) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
+from calibration.messages.form import listed
 from calibration.report.content import Content
 from calibration.report.figures import Figure
 from calibration.report.hangs import hangs_on
@@ -75,7 +76,7 @@ def _environment() -> Environment:
         "figure": lambda block: isinstance(block, Figure),
         "figures": lambda block: isinstance(block, tuple),
     }
-    found.filters |= {"drawing": _drawing, "prose": _prose, "html_table": _table}
+    found.filters |= {"drawing": _drawing, "prose": _prose, "html_table": _table, "listed": listed}
     return found
 
 

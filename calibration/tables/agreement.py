@@ -1,5 +1,6 @@
 """The tables that compare the jury with clinicians, metrics and itself, each declared once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from calibration.codes import NoteCode as Code
@@ -46,6 +47,14 @@ def _bounds(row: Any, face: Typeface) -> str:
     if known(row.icc_lowest):
         return icc_interval(row.icc_lowest, row.icc_highest, 2, face)
     return f"no bound to {row.icc_highest:z.2f}"
+
+
+def _nearness(rows: Sequence[Any]) -> str:
+    """Return what the test was asked: its margin, its pass mark, its ties."""
+    return (
+        f"epsilon {rows[0].epsilon:g}; a winning rate of 0.5 is the pass mark; a tie counts as "
+        "nearer for both"
+    )
 
 
 SCORED = Column("Scored", _scored, ("n_responses", "n_missing"))
@@ -161,6 +170,7 @@ MISSING = TableSpec(
     in_columns=frozenset([Code.BOUNDS]),
     tells=("n_missing",),
     wanted=lambda row: row.n_missing > 0,
+    unwanted="nothing missing",
 )
 POINTS = TableSpec(
     "Absolute agreement, order, and points of the scale (scorer minus clinicians)",
@@ -177,7 +187,8 @@ POINTS = TableSpec(
     tells=("icc_absolute", "kendall", "bias"),
 )
 NEARNESS = TableSpec(
-    "Nearness to the other clinicians (alternative-annotator test, Calderon et al. 2025)",
+    "Nearness to the other clinicians, no leave to replace one (alternative-annotator test, Calderon "
+    "et al. 2025)",
     "scorer",
     "Scorer",
     (
@@ -187,4 +198,5 @@ NEARNESS = TableSpec(
         count("Responses", "n_responses", wide=True),
     ),
     tells=("winning_rate",),
+    reading=_nearness,
 )

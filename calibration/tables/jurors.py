@@ -39,6 +39,7 @@ DISTRIBUTIONS = TableSpec(
     ),
     tells=("mean",),
     named=_rater,
+    within="criterion",
 )
 BEYOND_CHANCE = TableSpec(
     "Agreement beyond chance on whole scores, by criterion",
@@ -54,6 +55,7 @@ BEYOND_CHANCE = TableSpec(
     ),
     tells=("kappa_quadratic", "alpha_ordinal", "ac2"),
     named=_rater,
+    within="criterion",
 )
 SEVERITY = TableSpec(
     "Leniency in points: above 0 more generous than the others",

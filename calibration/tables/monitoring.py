@@ -86,6 +86,7 @@ PERIODS = TableSpec(
         text("State", "state"),
     ),
     in_columns=frozenset({Code.SCORED_OF, Code.FEW_OF_PERIOD, Code.LEFT_OUT_FEW}),
+    named=str,
 )
 ANCHOR = TableSpec(
     "Anchor: the same responses scored again, in points",
@@ -115,12 +116,14 @@ REPORTS = TableSpec(
         count("Instances", "n_instances", wide=True),
         Column("Jury", lambda row, _: ", ".join(row.jury), ("jury",), is_words=True, wide=True),
     ),
+    named=str,
 )
 JURORS = TableSpec(
     "When the jurors' models end",
     "juror",
     "Juror",
     (text("Model", "model"), text("Ends", "ends"), count("Days left", "days_left")),
+    named=str,
 )
 
 
@@ -146,7 +149,9 @@ def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
         number(mix.now, "now"),
         icc_between("95 % of change", "low", "high"),
     )
-    spec = TableSpec("Case mix: were other responses rated?", "figure", "Figure", columns)
+    spec = TableSpec(
+        "Case mix: were other responses rated?", "figure", "Figure", columns, named=str
+    )
     shares = (
         note(Code.SHARE_OF_BENCHMARK, **{name: getattr(one, name) for name in SHARE})
         for one in (mix.shares if len(mix.shares) > 1 else ())
@@ -159,7 +164,7 @@ def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> 
     columns = (text(first, "first"), text(second, "second"), text("Difference", "differs"))
     changed = sum(bool(line.differs) for line in lines)
     title = f"{first} and {second}: {changed} of {len(lines)} lines differ"
-    return laid_out(TableSpec(title, "what", "Of", columns), lines)
+    return laid_out(TableSpec(title, "what", "Of", columns, named=str), lines)
 
 
 def _also(table: Table, notes: Iterable[Note]) -> Table:

@@ -10,9 +10,11 @@ from itertools import groupby
 from typing import Any
 
 from calibration.codes import NoteCode
+from calibration.messages.form import quoted
 from calibration.tables.notes import Remark, TableNote, table_notes
 from calibration.tables.numbers import (
     COMPARISONS,
+    NAMES,
     PAGE,
     Typeface,
     all_simulated,
@@ -73,11 +75,14 @@ class TableSpec:
     ----------
     caption : what the table is, as a title
     about, first : the field that names a row, and the heading above the names
-    named : makes the name that is shown of it
+    named : makes the name that is shown of it; `str` where it is no scorer's
+    within : the field that tells rows of one name apart, such as a criterion; notes name it
     columns : the others, in order
     in_columns : codes of notes that are not told below the table: a column says the same
     tells : fields of which one must be known for the rows to make a table
     wanted, most : which rows it shows, and how many at the most
+    unwanted : what holds for the rows that it does not show, if that is worth saying
+    reading : makes a line on how its figures are to be read, the first below the table
     """
 
     caption: str
@@ -89,10 +94,18 @@ class TableSpec:
     wanted: Callable[[Any], bool] = lambda _: True
     most: int | None = None
     named: Callable[[str], str] = scorer
+    within: str = ""
+    unwanted: str = ""
+    reading: Callable[[Sequence[Any]], str] = lambda _: ""
 
     def shown(self, rows: Sequence[Any]) -> list[Any]:
         """Return the rows that the table shows."""
         return [row for row in rows if self.wanted(row)][: self.most]
+
+    def rest(self, rows: Sequence[Any]) -> str:
+        """Return what holds for the rows that it does not show, with their names; "" for none."""
+        names = [_called(self, row) for row in rows if not self.wanted(row)]
+        return f"{self.unwanted}: {', '.join(names)}" if self.unwanted and names else ""
 
     def says(self, rows: Sequence[Any]) -> bool:
         """Tell whether any row has a figure; a table of dashes is none."""
@@ -134,22 +147,39 @@ def laid_out(
         Group(head, tuple(cells for _, cells in own))
         for head, own in groupby(body, key=lambda one: one[0])
     )
-    remarks = [
-        Remark(head, name, row.notes) for head, name, row in zip(heads, names, rows, strict=True)
-    ]
+    remarks = [_remark(spec, row, head, every) for head, row in zip(heads, rows, strict=True)]
+    reading = spec.reading(rows) if spec.says(rows) else ""
     title = spec.caption if caption is None else caption
     return Table(
         f"Simulated. {title}" if every else title,
         (spec.first, *(one.heading for one in columns)),
         groups,
-        table_notes(remarks, spec.in_columns),
+        (*([TableNote(reading)] if reading else []), *table_notes(remarks, spec.in_columns)),
         frozenset(one.heading for one in columns if one.is_words),
     )
 
 
 def _name(spec: TableSpec, row: Noted) -> str:
+    return spec.named(f"{getattr(row, spec.about)}") + _fragile(row)
+
+
+def _called(spec: TableSpec, row: Noted) -> str:
+    """Return the name of a row as it stands in a sentence; somebody's own may hold a comma."""
+    name = f"{getattr(row, spec.about)}"
+    return spec.named(name) if name in NAMES else quoted(spec.named(name))
+
+
+def _fragile(row: Noted) -> str:
     fragile = getattr(row, "scorer", "") in COMPARISONS and any(map(row.told, FRAGILE))
-    return spec.named(f"{getattr(row, spec.about)}") + (", fragile" if fragile else "")
+    return ", fragile" if fragile else ""
+
+
+def _remark(spec: TableSpec, row: Noted, head: str, every: bool) -> Remark:
+    """Return the notes of a row under its group, and its criterion where rows differ by it."""
+    name = _called(spec, row) + _fragile(row)
+    within = f"{getattr(row, spec.within)}" if spec.within else ""
+    group = ", ".join(filter(None, (head, within)))
+    return Remark(group, name if every else marked(name, row), row.notes)
 
 
 def number(heading: str, name: str, digits: int = 2, *, wide: bool = False) -> Column:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from calibration.messages.form import listed
 from calibration.scope import AgreementRow
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.numbers import DASH, MINUS, THIN, all_simulated
@@ -83,7 +84,7 @@ def simulated_words(rows: Sequence[AgreementRow]) -> str:
     if not names:
         return ""
     what = "nothing here" if all_simulated(rows) else "no row marked simulated"
-    return f"Simulated raters: {', '.join(names)}; {what} is evidence."
+    return f"Simulated raters: {listed(names)}; {what} is evidence."
 
 
 def _plain(text: str) -> str:

@@ -7,17 +7,24 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from calibration.messages.form import sentence
 from medjury.cli.monitor_metrics import openmetrics, write_openmetrics
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
-from medjury.cli.output import progress, room, say, show_decision, show_table, table_width
+from medjury.cli.output import (
+    progress,
+    room,
+    say,
+    say_unnoted,
+    show_decision,
+    show_fitted,
+    show_table,
+    table_width,
+)
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
 from medjury.services.monitoring import FLOOR, LEAST_INSTANCES, Monitored, MonitoringQuestion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from calibration.tables.spec import Table
+    from calibration.monitoring.rows import CaseMix
+    from medjury.services.monitoring import Judged
 
 FALLEN = 1
 NO_REPORT = "no report frozen yet: `medjury calibrate --freeze` keeps one to compare with"
@@ -102,6 +109,7 @@ def monitor(
     engine = study_of(context, db)
     with progress("resampling", 1.0) as at:
         found = monitored(engine, question, at)
+    say_unnoted(found.judged.unnoted)
     show_monitored(found, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
     if metrics_to is not None:
         write_openmetrics(openmetrics(found), metrics_to)
@@ -112,44 +120,49 @@ def monitor(
 
 def show_monitored(found: Monitored, to: Path | None = None) -> None:
     """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
-    show_decision(found.judged.decision, to)
-    say(f"jury: {', '.join(found.judged.study.jury)}", to)
-    both = zip(_tables(found, narrow=False), _tables(found, narrow=True), strict=True)
-    for whole, narrow in both:
-        show_table(whole if table_width(whole) <= room(to) else narrow, to)
-    for line in _lines(found):
-        say(sentence(line), to)
-
-
-def _tables(found: Monitored, *, narrow: bool) -> "Iterator[Table]":
-    from calibration.tables.monitoring import ANCHOR, REPORTS, mix_table, periods_table
-    from calibration.tables.numbers import TERMINAL
-    from calibration.tables.spec import laid_out
+    from calibration.messages import sentence
+    from calibration.tables.monitoring import ANCHOR, REPORTS
 
     judged, causes = found.judged, found.causes
-    rows = judged.periods, judged.watched.rows, judged.remarks
-    yield periods_table(*rows, title=judged.title, face=TERMINAL, narrow=narrow)
+    show_decision(judged.decision, to)
+    say(f"jury: {', '.join(judged.study.jury)}", to)
+    _periods(judged, to)
     if causes.anchor:
-        yield laid_out(ANCHOR, causes.anchor, TERMINAL, narrow=narrow)
-    if causes.has_mix and causes.mix:
-        yield mix_table(causes.mix, TERMINAL)
+        show_fitted(ANCHOR, causes.anchor, ANCHOR.caption, to)
+    if causes.mix:
+        _mix(causes.mix, to)
+    for one in causes.drift.notes if causes.mix or causes.anchor else ():
+        say(sentence(one), to)
+    for row in causes.jurors:
+        for one in row.notes:
+            say(sentence(one), to)
     if found.reports:
-        yield laid_out(REPORTS, found.reports, TERMINAL, narrow=narrow)
+        show_fitted(REPORTS, found.reports, REPORTS.caption, to)
+    else:
+        say(NO_REPORT, to)
 
 
-def _lines(found: Monitored) -> "Iterator[str]":
-    from calibration.messages import words
+def _periods(judged: "Judged", to: Path | None) -> None:
+    """Print the table of periods, without its wide columns where they have no room."""
+    from calibration.tables.monitoring import periods_table
+    from calibration.tables.numbers import TERMINAL
 
-    judged, causes = found.judged, found.causes
-    if causes.mix and not causes.has_mix:
-        yield f"case mix: {'; '.join(map(words, causes.mix.notes))}"
-    if causes.mix or causes.anchor:
-        yield from causes.drift.said
-    yield from (words(one) for row in causes.jurors for one in row.notes)
-    if not found.reports:
-        yield NO_REPORT
-    if judged.unnoted:
-        yield judged.unnoted
+    rows = judged.periods, judged.watched.rows, judged.remarks
+    table = periods_table(*rows, title=judged.title, face=TERMINAL)
+    if table_width(table) > room(to):
+        table = periods_table(*rows, title=judged.title, face=TERMINAL, narrow=True)
+    show_table(table, to)
+
+
+def _mix(mix: "CaseMix", to: Path | None) -> None:
+    from calibration.messages import told
+    from calibration.tables.monitoring import mix_table
+    from calibration.tables.numbers import TERMINAL
+
+    if mix.is_defined:
+        show_table(mix_table(mix, TERMINAL), to)
+    else:
+        say(f"case mix: {told(mix.notes)}", to)
 
 
 def _check(min_icc: float, target: float | None, targets: tuple[float | None, ...]) -> None:

@@ -1,10 +1,8 @@
 """Compare jury, jurors and metrics with the clinicians: the agreement table and all behind it."""
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -19,19 +17,15 @@ from calibration.scores import Scores
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import decisions
-from data.schema import now
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import steered
 from medjury.services.references import Kept, all_instances, sound_only
-from medjury.services.report_study import study_of_report
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
     from calibration.details import Details
-    from calibration.report.content import Content, Study
     from calibration.report.evidence import CriterionRow, Paired
 
-SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 Tick = Callable[[float], None]
 
 
@@ -216,27 +210,6 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
     return found
 
 
-def content_of(engine: Engine, found: Calibration) -> "Content":
-    """Return what a report is made from."""
-    from calibration.report.content import Content
-
-    facts = facts_of(engine, found)
-    return Content(found.rows, found.decisions, found.details, found.criteria, found.paired, facts)
-
-
-def facts_of(engine: Engine, found: Calibration) -> "Study":
-    """Return the facts that every report owes its reader."""
-    asked = asked_of(found.question.options)
-    study = study_of_report(engine, found.looked, asked, found.scores)
-    return replace(
-        study,
-        made=f"{now():%Y-%m-%d %H:%M} UTC",
-        silent=found.silent,
-        told=found.told,
-        versions={"Python": platform.python_version()} | {one: version(one) for one in SOFTWARE},
-    )
-
-
 def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[str, Any]:
     """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
     options = found.question.options
@@ -246,6 +219,8 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
         body |= {"details": plain(found.details)}
     body |= found.kept.to_json()
     if pairs:
+        from medjury.services.reports import facts_of
+
         body |= {
             "criteria": plain(found.criteria),
             "pairs": [_pair(one) for one in found.paired.values()],

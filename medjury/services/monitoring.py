@@ -152,11 +152,6 @@ class Causes:
     drift: "Drift"
     jurors: tuple[JurorEnd, ...]
 
-    @property
-    def has_mix(self) -> bool:
-        """Whether there is a case mix whose figures are defined."""
-        return self.mix is not None and math.isfinite(self.mix.mean_now)
-
 
 @dataclass(frozen=True, eq=False)
 class Monitored:

@@ -1,10 +1,28 @@
-"""A calibration as a file for readers elsewhere: HTML, Markdown, CSV or LaTeX."""
+"""A calibration as a report for readers elsewhere: the facts it owes them, and its four forms.
+
+Nothing here says who wrote a response, and nothing quotes one.
+"""
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
 
 from sqlalchemy import Engine
 
-from medjury.services.calibrate import Calibration, content_of
+from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
+from calibration.scores import Scores
+from calibration.values import COMBINED
+from data.queries import benchmarks
+from data.queries.attempts import juror_profiles, spending
+from data.queries.ledger import LedgerEntry, tried
+from data.schema import now
+from medjury.services.calibrate import Calibration
 
 FORMATS = ("html", "markdown", "csv", "latex")
+SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
 
 
 def report_text(engine: Engine, found: Calibration, form: str) -> str:
@@ -30,3 +48,75 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
         f"{options.seed}"
     )
     return {"markdown": markup.markdown, "latex": markup.latex}[form](found.rows, how_made)
+
+
+def content_of(engine: Engine, found: Calibration) -> Content:
+    """Return what a report is made from."""
+    facts = facts_of(engine, found)
+    return Content(found.rows, found.decisions, found.details, found.criteria, found.paired, facts)
+
+
+def facts_of(engine: Engine, found: Calibration) -> Study:
+    """Return the facts that every report owes its reader."""
+    options, looked, scores = found.question.options, found.looked, found.scores
+    profiles, ledger = juror_profiles(engine, looked.jurors), tried(engine)
+    keys = {looked.entry(name).key for name in (*scores.benchmarks, COMBINED)}
+    return Study(
+        made=f"{now():%Y-%m-%d %H:%M} UTC",
+        method=options.method,
+        criterion=options.criterion,
+        reps=options.reps,
+        seed=options.seed,
+        min_shared=options.min_shared,
+        needed=looked.needed,
+        references=options.references,
+        fingerprint=next((one.fingerprint for one in ledger if one.key in keys), ""),
+        jurors=[_juror(name, profiles.get(name, {})) for name in looked.jurors],
+        silent=found.silent,
+        rubrics=[_rubric(one) for one in benchmarks(engine) if one.name in scores.benchmarks],
+        tried=[_tried(one) for one in ledger],
+        costs=_costs(engine, scores),
+        told=found.told,
+        versions={"Python": platform.python_version()} | {one: version(one) for one in SOFTWARE},
+    )
+
+
+def _juror(name: str, profile: Mapping[str, Any]) -> Juror:
+    if not profile:
+        return Juror(name)
+    settings = json.dumps(dict(profile), sort_keys=True)
+    return Juror(
+        name,
+        model=str(profile.get("model", "")),
+        provider=str(profile.get("provider", "")),
+        sha256=hashlib.sha256(settings.encode()).hexdigest(),
+    )
+
+
+def _rubric(view: Any) -> UsedRubric:
+    rubric = view.rubric
+    return UsedRubric(
+        view.name, rubric.name, rubric.version, rubric.criteria, str(rubric.scale), rubric.sha256
+    )
+
+
+def _tried(one: LedgerEntry) -> Tried:
+    return Tried(
+        jurors=one.jurors,
+        needed=one.needed,
+        benchmark=one.benchmark,
+        criterion=one.criterion,
+        method=one.method,
+        instances=one.instances,
+        icc=one.icc,
+        n_responses=one.n_responses,
+        times=one.times,
+        last=f"{one.last_at:%Y-%m-%d %H:%M}",
+        simulated=one.simulated,
+    )
+
+
+def _costs(engine: Engine, scores: Scores) -> Costs:
+    spent = spending(engine)
+    rated = scores.ratings.loc[scores.ratings["kind"] == "juror", "response_id"].nunique()
+    return Costs(spent.usd, spent.calls, spent.unknown, int(rated))
