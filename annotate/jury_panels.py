@@ -27,6 +27,12 @@ def shipped_texts() -> dict[str, str]:
     return {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
 
 
+def places(own: Mapping[str, str]) -> dict[str, str]:
+    """Return where each panel is read, by name: those that ship, and a study's own texts."""
+    kept = {name: str(on_disk(name, text)) for name, text in own.items()}
+    return kept | {name: name for name in shipped()}
+
+
 def checked(text: str) -> Panel:
     """Return the panel that a text is.
 
