@@ -106,10 +106,9 @@ def of_decision(decision: Decision) -> str:
     )
 
 
-def sortable(key: str, rows: Sequence[Row], columns: Sequence[Column], caption: str) -> None:
+def sortable(key: str, table: Table) -> None:
     """Show a table whose headings sort it, in the browser: by number where a column has numbers."""
-    shown = table(rows, columns, caption)
-    _mount()(key=key, data=[shown])
+    _mount()(key=key, data=[of_table(table)])
 
 
 @cache

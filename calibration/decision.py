@@ -41,6 +41,10 @@ class Kind(StrEnum):
     # The models of a study
     TOLD_APART = "told_apart"
 
+    # Predictions of what clinicians would say
+    USABLE = "usable"
+    USABLE_COMBINED = "usable_combined"
+
 
 CLAIMS = (
     Kind.NON_INFERIOR,
@@ -49,6 +53,8 @@ CLAIMS = (
     Kind.SECOND_BETTER,
     Kind.FALLEN,
     Kind.TOLD_APART,
+    Kind.USABLE,
+    Kind.USABLE_COMBINED,
 )
 
 
@@ -58,7 +64,7 @@ class Decision:
 
     Attributes
     ----------
-    subject : "agreement", "comparison", "juries", "monitoring" or "models"
+    subject : "agreement", "comparison", "juries", "monitoring", "models" or "predictions"
     kind : what is decided
     estimate, low, high : the figure that it rests on with its 95 % interval, NaN where undefined
     p : two-sided p value that counts (corrected where several are looked at), NaN where none is

@@ -1,10 +1,14 @@
 """Studies of several models whose answers are known, for tests of comparisons."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 
-from calibration.models.comparison import Wanted, compare_models
+from calibration.models.comparison import compare_models
+from calibration.models.rows import WAYS, ModelRow
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
 
 SCALE = RubricShape(("accuracy",), 1, 5)
 QUALITY = {"alpha": 3.4, "beta": 3.1, "gamma": 2.8}
@@ -73,10 +77,21 @@ def by_hand():
     return Scores(ratings, table, {"notes": SCALE}), {one[0]: one[0][0] for one in responses}
 
 
-def compared(scores, authors, categories=None, **wanted):
-    wanted = {"jurors": ["gpt", "llama"], "reps": 200} | wanted
-    return compare_models(scores, authors, categories or {}, Wanted(**wanted))
+def compared(scores, authors, categories=None, by=WAYS, **options):
+    options = {"jurors": ("gpt", "llama"), "reps": 200} | options
+    return compare_models(scores, authors, categories or {}, AnalysisOptions(**options), by)
 
 
 def by_model(found, by):
     return {row.model: row for row in found.rows if row.by == by}
+
+
+def model_row(model="alpha", by="clinicians", **fields):
+    """Return a row of figures that are all 0.5, with other fields in their place."""
+    figures = dict.fromkeys(
+        [one.name for one in dataclasses.fields(ModelRow) if one.type is float], 0.5
+    )
+    counts = {"rank": 1, "rank_low": 1, "rank_high": 1, "shared_rank_low": 1, "shared_rank_high": 1}
+    counts |= {"n_benchmarks": 2, "n_responses": 9, "n_missing": 21, "n_rated": 9, "n_paired": 0}
+    rest = {"not_told_apart": (), "without": (), "least_instances": 30}
+    return ModelRow(**({"model": model, "by": by, **figures, **counts, **rest} | fields))

@@ -98,10 +98,12 @@ def test_the_demos_jurors_are_weighed_at_made_up_prices_and_nothing_was_spent(
 ) -> None:
     code, out, _ = run("juries", "--reps", "50", "--db", demo[0])
     assert code == 0
-    assert "agreement for money at made-up prices" in out
+    assert "no cheaper jury agrees as well at made-up prices, the cheapest first" in out
     assert "made-up prices of simulated-lenient, simulated-steady, simulated-strict" in out
     body = json.loads(run("juries", "--reps", "50", "--json", "-", "--db", demo[0])[1])
     assert len(body["usd_made_up"]) == 3
+    assert body["decision"]["kind"] == "simulated"
+    assert body["decision"]["reasons"][-1]["words"].endswith("a response at made-up prices")
     usd = {tuple(row["jurors"]): row["usd_per_response"] for row in body["rows"]}
     assert len(set(usd.values())) == 7
     assert min(usd.values()) > 0

@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 from statsmodels.stats.power import NormalIndPower
 
+from calibration.messages import told
 from calibration.models.detectable import detectable_row, exact_mde, paper_mde
 from calibration.scores import RubricShape
 
@@ -37,7 +38,7 @@ def test_a_row_is_the_mean_over_pairs_and_the_paper_divides_by_five():
     assert row.mde_exact == pytest.approx(2 * exact / 4 / 3)
     assert (row.n_instances, row.n_pairs) == (4, 3)
     # a and b: mean 0 of 1.62 points; a and c: 1 of 1.62; b and c: 1 of 0.
-    assert "2 of 3 pairs of models differ by less than can be detected" in row.note
+    assert "2 of 3 pairs of models differ by less than can be detected" in told(row.notes)
 
 
 def test_pairs_are_compared_on_what_both_have_and_counted():
@@ -45,22 +46,22 @@ def test_pairs_are_compared_on_what_both_have_and_counted():
     row = detectable_row("notes", "clinicians", points, FIVE)
     assert row.n_pairs == 1
     assert row.n_instances == 3
-    assert "2 pairs left out for sharing fewer than 2" in row.note
+    assert "2 pairs left out for sharing fewer than 2" in told(row.notes)
     assert row.mde == pytest.approx(paper_mde(np.array([1.0, -1])) / 5)
-    assert "fewer than 20 instances" in row.note
+    assert "fewer than 20 instances" in told(row.notes)
 
 
 def test_a_model_without_a_score_here_is_in_no_pair():
     points = np.array([[5.0, 3, 4], [4, 4, 2], [NAN, NAN, NAN]])
     row = detectable_row("notes", "clinicians", points, FIVE)
     assert row.n_pairs == 1
-    assert "left out" not in row.note
+    assert "left out" not in told(row.notes)
 
 
 def test_without_a_pair_it_is_undefined_and_says_why():
     row = detectable_row("notes", "jury", np.array([[5.0, 3, 4]]), FIVE)
     assert np.isnan([row.mde, row.mde_exact]).all()
-    assert row.note.startswith("undefined")
+    assert told(row.notes).startswith("undefined")
     assert np.isnan([paper_mde(np.empty(0)), exact_mde(np.array([1.0]))]).all()
 
 
@@ -69,7 +70,7 @@ def test_a_scale_that_ends_at_zero_has_no_figure_by_the_papers_formula():
     row = detectable_row("notes", "jury", np.array([[-1.0, -2, -3], [-2, -2, -1]]), shape)
     assert np.isnan(row.mde)
     assert row.mde_exact > 0
-    assert "divides by the top" in row.note
+    assert "divides by the top" in told(row.notes)
 
 
 @pytest.mark.parametrize("how", [paper_mde, exact_mde])

@@ -9,6 +9,7 @@ import pandas as pd
 import pingouin
 import pytest
 from plain_scope import scope_of
+from wording import note_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
@@ -170,19 +171,21 @@ def test_missing_ratings_are_said_and_common_keeps_the_same_responses():
     common = jury_ranking(scope, Wanted(common=True))
     whole = ~np.isnan(scope.grid.composites[:, 3:]).any(axis=1)
     only = jury_ranking(scope_of(scope.grid.composites[whole], 3, reps=20), Wanted())
-    assert "each on its own: --common" in apart.note
+    assert "each is judged on its own" in note_of(apart)
     assert {row.n_responses for row in common.rows} == {int(whole.sum())}
-    assert f"on the same {whole.sum()} responses" in common.note
-    assert f"{60 - whole.sum()} responses that not all jurors rated left out" in common.note
-    assert "analysed" not in common.note
+    assert f"on the same {whole.sum()} responses" in note_of(common)
+    assert f"{60 - whole.sum()} responses that not all jurors rated left out" in note_of(common)
+    assert "analysed" not in note_of(common)
     assert iccs(common) == iccs(only)
     assert common.winner.icc_honest == only.winner.icc_honest
 
 
 def test_simulated_raters_are_named_with_every_jury_of_theirs():
     found = jury_ranking(scope_of(simulate(jurors=2), 3, simulated=["j1"]), Wanted())
-    assert "simulated raters: j1" in found.note
-    assert all(("simulated raters: j1" in row.note) == ("j1" in row.jurors) for row in found.rows)
+    assert "simulated raters: j1" in note_of(found)
+    assert all(
+        ("simulated raters: j1" in note_of(row)) == ("j1" in row.jurors) for row in found.rows
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,7 +204,7 @@ def test_sizes_that_no_jury_can_have_are_refused(sizes, said):
 @pytest.mark.parametrize(("pool", "jurors"), [("mean", 24), ("weighted", 16), ("median", 16)])
 def test_more_than_can_be_done_is_refused_with_what_to_do(pool, jurors):
     scope = scope_of(simulate(n=400, jurors=jurors), 3, reps=2000)
-    with pytest.raises(BadInput, match="too many for --pool"):
+    with pytest.raises(BadInput, match=f"too many for the {pool}"):
         jury_ranking(scope, Wanted(pool=pool))
 
 

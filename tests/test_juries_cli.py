@@ -7,13 +7,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
+from juries_study import JURORS, rated
 from small import Run
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 from sqlmodel import select
 from study_place import StudyIn, copy_study
+from test_ledger import only_reading
 
+from calibration.values import AnalysisOptions
 from data.database import reading
 from data.queries import benchmarks
 from data.queries.costs import JurorCost, juror_costs
@@ -23,39 +25,28 @@ from data.schema import Response, Status
 from data.store.attempts import AttemptRecord, JurorRecord, add_jurors, record_attempts
 from data.store.ledger import EVALUATED, Evaluated, remember
 from medjury import main
+from medjury.services.juries import RankingQuestion, rank_juries
 
 Write = Callable[[str, str], Path]
-JURORS = ("alpha", "beta", "gamma")
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
 KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
-KEYS += ["usd_made_up", "winner", "by_size", "rows", "note"]
+KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
 ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_response"]
-ROW += ["on_front", "n_responses", "note"]
+ROW += ["on_front", "n_responses", "note", "notes"]
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> str:
-    """Make a study of 30 responses on two benchmarks, two clinicians, three jurors; one score is lost."""
+    """Make a study of 30 responses on two benchmarks that all tests copy."""
     folder = tmp_path_factory.mktemp("juries")
     url = study_in(folder)
-    random = np.random.default_rng(0)
-    lines = ["instance_id,benchmark,context,prompt,reference,response_id,model,response"]
-    scores = ["response_id,rater,kind,accuracy,completeness,clarity"]
-    for n in range(30):
-        benchmark = "visits" if n < 18 else "notes"
-        lines.append(f"i{n},{benchmark},c {n},Write.,,r{n},m,said {n}")
-        quality = random.normal(3, 0.9)
-        for rater, noise in (("dr_a", 0.6), ("dr_b", 0.6), *zip(JURORS, (0.5, 0.8, 1.1))):  # noqa: B905  # fixed
-            if (n, rater) == (3, "gamma"):
-                continue
-            own = np.clip(np.rint(quality + random.normal(0, noise, 3)), 1, 5).astype(int)
-            kind = "clinician" if rater.startswith("dr") else "juror"
-            scores.append(f"r{n},{rater},{kind},{own[0]},{own[1]},{own[2]}")
-    for command, text in (("import", lines), ("ratings", scores)):
-        (folder / f"{command}.csv").write_text("\n".join(text))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
-            main(["--db", url, command, str(folder / f"{command}.csv")])
-        assert not ended.value.code
+            main(["--db", url, *arguments])
+        return int(str(ended.value.code or 0)), "", ""
+
+    rated(run, folder)
     return url
 
 
@@ -82,7 +73,7 @@ def test_the_json_has_every_key_and_every_jury(study: Run) -> None:
     assert list(body["winner"]) == [*ROW, "optimism", "n_compared"]
     assert [one["size"] for one in body["by_size"]] == [1, 2, 3]
     assert {row["n_responses"] for row in body["rows"]} == {29, 30}
-    assert "--common" in body["note"]
+    assert "each is judged on its own" in body["note"]
     best = body["winner"]
     assert best["optimism"] == pytest.approx(best["icc"] - best["icc_honest"])
 
@@ -135,15 +126,22 @@ def test_holms_correction_counts_every_jury_looked_at(study: Run, engine: Engine
     assert comparisons_besides(tried(engine), {}) == 6
 
 
-def test_the_screen_says_who_won_what_it_is_worth_and_how_many_were_tried(study: Run) -> None:
-    code, out, _ = study("juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
+def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(study: Run) -> None:
+    asked = ("juries", "--reps", "60", "--top", "2", "--benchmark", "visits")
+    code, out, _ = study(*asked)
     assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "Too few data to recommend a jury."
+    assert lines[1] == "  18 instances: to choose a jury takes at least 20."
+    assert "  Rests on: 7 juries of 3 jurors, 17 to 18 responses to 18 instances." in lines
+    assert "  Next: Let clinicians rate responses to 2 more instances." in lines
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out
-    assert "the best of 7 juries" in out
-    assert "tried on this study before, besides these: 0 different juries in 0 ways (" in out
+    assert "tried on this study before, besides these: none; these are in the ledger now" in out
     assert "7 juries with a juror whose cost is not known" in out
     assert "unknown" in out
+    again = study("juries", "--reps", "60", "--benchmark", "notes")[1]
+    assert "before, besides these: 7 different juries in 7 ways (benchmark, criterion" in again
 
 
 def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:
@@ -151,6 +149,17 @@ def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:
     assert body["common"] is True
     assert all(sum(row["weights"]) == pytest.approx(1) for row in body["rows"])
     assert [row["icc_honest"] is None for row in body["rows"]] == [False] + [True] * 6
+
+
+def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(
+    study: Run, engine: Engine
+) -> None:
+    engine.dispose()
+    event.listen(engine, "connect", only_reading)
+    ranked = rank_juries(engine, RankingQuestion(AnalysisOptions(reps=20)))
+    assert len(ranked.ranking.rows) == 7
+    assert "read" in ranked.unnoted
+    assert tried(engine) == []
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from report_study import rated
+from juries_study import rated
 from small import Run
 from sqlalchemy import Engine
 
 from data.queries.ledger import tried
 
-JURORS = ("a", "b", "c")
+AB, BC, AC = "alpha,beta", "beta,gamma", "alpha,gamma"
 
 
 def compared(run: Run, *juries: str) -> dict:
@@ -20,21 +20,74 @@ def compared(run: Run, *juries: str) -> dict:
     return json.loads(told)
 
 
-def test_it_is_the_difference_of_the_two_iccs_of_calibrate(run: Run, tmp_path: Path) -> None:
-    rated(run, tmp_path, JURORS)
-    found = compared(run, "a,b", "b,c")
-    alone = []
-    for jury in ("a,b", "b,c"):
-        rows = json.loads(run("calibrate", "--jurors", jury, "--reps", "5", "--json", "-")[1])
-        alone.append(next(row["icc"] for row in rows["rows"] if row["scorer"] == "jury"))
-    assert found["difference"] == pytest.approx(alone[0] - alone[1], abs=1e-9)
-    assert [found["icc_first"], found["icc_second"]] == pytest.approx(alone)
+def icc_of(run: Run, jury: str) -> float:
+    """Return a jury's ICC on all the responses that it has, as `calibrate` gives it."""
+    rows = json.loads(run("calibrate", "--jurors", jury, "--reps", "5", "--json", "-")[1])["rows"]
+    return next(
+        row["icc"] for row in rows if (row["scorer"], row["benchmark"]) == ("jury", "combined")
+    )
+
+
+def test_both_iccs_are_on_the_responses_of_both_and_their_difference_is_the_difference(
+    run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=60, lost=0.5)
+    found = compared(run, AB, BC)
+    assert found["icc_a"] - found["icc_b"] == pytest.approx(found["difference"], abs=1e-12)
+    assert found["n_responses"] < 40
+    assert found["icc_a"] != pytest.approx(found["icc_first"], abs=0.001)
     assert found["low"] <= found["difference"] <= found["high"]
 
 
+def test_each_jurys_own_icc_is_that_of_calibrate_and_is_not_shown_beside_the_difference(
+    run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=60, lost=0.5)
+    found = compared(run, AB, BC)
+    own = [found["icc_first"], found["icc_second"]]
+    assert own == pytest.approx([icc_of(run, jury) for jury in (AB, BC)])
+    code, told, _ = run("juries", "--compare", AB, "--compare", BC, "--reps", "200")
+    assert code == 0
+    assert f"{found['icc_a']:.3f}" in told
+    assert f"{found['icc_b']:.3f}" in told
+    assert f"{own[0]:.3f}" not in told
+
+
+def test_looking_at_many_juries_takes_a_claim_back_that_the_interval_alone_would_make(
+    run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=60)
+    first = compared(run, "alpha", "gamma")
+    assert first["decision"]["kind"] == "first_better"
+    assert first["decision"]["p"] == first["p_holm"] <= 0.05
+    for sizes in ("1-3", "1-2"):
+        for pool in ("mean", "median", "weighted"):
+            assert run("juries", "--reps", "2", "--sizes", sizes, "--pool", pool)[0] == 0
+    again = compared(run, "alpha", "gamma")
+    assert (again["low"], again["p"]) == (first["low"], first["p"])
+    assert again["low"] > 0
+    assert again["p_holm"] > 0.05
+    assert again["decision"]["kind"] == "inconclusive"
+    assert again["decision"]["reasons"][2]["code"] == "methods_disagree"
+
+
+def test_the_terminal_says_first_which_agrees_better_then_shows_the_table(
+    run: Run, tmp_path: Path
+) -> None:
+    rated(run, tmp_path, n=60)
+    code, told, _ = run("juries", "--compare", "alpha", "--compare", "gamma", "--reps", "200")
+    assert code == 0
+    lines = told.splitlines()
+    assert lines[0] == "The first jury, alpha, agrees better with the clinicians than gamma."
+    assert lines[1].startswith("  On the same responses: alpha ICC(C,2) 0.")
+    assert (
+        "combined: ICC(C,2) with the clinicians on the same responses, and its difference" in told
+    )
+
+
 def test_it_stands_opposite_when_turned_round(run: Run, tmp_path: Path) -> None:
-    rated(run, tmp_path, JURORS)
-    one, other = compared(run, "a,b", "b,c"), compared(run, "b,c", "a,b")
+    rated(run, tmp_path)
+    one, other = compared(run, AB, BC), compared(run, BC, AB)
     assert one["difference"] == pytest.approx(-other["difference"])
     assert (one["low"], one["high"]) == pytest.approx((-other["high"], -other["low"]))
 
@@ -42,18 +95,18 @@ def test_it_stands_opposite_when_turned_round(run: Run, tmp_path: Path) -> None:
 def test_both_juries_stand_in_the_ledger_and_count(
     run: Run, tmp_path: Path, engine: Engine
 ) -> None:
-    rated(run, tmp_path, JURORS)
-    first, again = compared(run, "a,b", "b,c"), compared(run, "a,c", "b,c")
-    assert {one.jurors for one in tried(engine)} == {("a", "b"), ("b", "c"), ("a", "c")}
+    rated(run, tmp_path)
+    first, again = compared(run, AB, BC), compared(run, AC, BC)
+    assert {one.jurors for one in tried(engine)} == {tuple(one.split(",")) for one in (AB, BC, AC)}
     assert (first["n_tried"], again["n_tried"]) == (1, 2)
     assert again["p_holm"] >= again["p"]
 
 
-@pytest.mark.parametrize("juries", [("a,b",), ("a,b", "b,a"), ("a", "b", "c")])
+@pytest.mark.parametrize("juries", [(AB,), (AB, "beta,alpha"), ("alpha", "beta", "gamma")])
 def test_anything_but_two_different_juries_is_refused(
     run: Run, tmp_path: Path, juries: tuple[str, ...]
 ) -> None:
-    rated(run, tmp_path, JURORS)
+    rated(run, tmp_path)
     given = [part for one in juries for part in ("--compare", one)]
     code, _, said = run("juries", *given)
     assert code == 2

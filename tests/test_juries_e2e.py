@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from data.queries.ledger import tried
 
 pytestmark = pytest.mark.e2e
-VIEWS = ("Agreement for money", "Two juries", "Ledger", "Ranking")
+VIEWS = ("Agreement and cost", "Two juries", "Ledger", "Ranking")
 axe, served = room.axe, agreement.served
 
 
@@ -23,6 +23,9 @@ def test_juries_are_ranked_sorted_compared_and_counted(
 ) -> None:
     page = agreement.opened(browser, served, "juries")
     told = json.loads(agreement.command(study)("juries", "--json", "-")[1])
+    decision = page.locator(".mj-decision")
+    expect(decision.get_by_role("heading")).to_have_text(told["decision"]["headline"])
+    expect(decision).to_contain_text("Next:")
     table = page.get_by_role("table", name="Juries, the best first")
     first = table.get_by_role("rowheader").first
     expect(first).to_have_text(", ".join(told["rows"][0]["jurors"]))
@@ -41,10 +44,11 @@ def test_juries_are_ranked_sorted_compared_and_counted(
             choose_two(page, study)
             row = page.get_by_role("rowheader", name="Difference")
             row.wait_for(timeout=agreement.FIRST_MS)
+            expect(page.locator(".mj-decision")).to_have_count(2)
         if view == "Ledger":
             expect(page.get_by_role("table", name="different juries in")).to_be_visible()
-        if view == "Agreement for money":
-            expect(page.locator(".mj-empty")).to_contain_text("nothing to weigh")
+        if view == "Agreement and cost":
+            expect(page.locator(".mj-empty")).to_contain_text("known cost")
         wait_settled(page)
         broken[view] = room._violations(page, axe)
     page.context.close()
@@ -55,7 +59,7 @@ def choose_two(page: Page, study: Engine) -> None:
     """Choose a juror for each jury; nothing is compared before that."""
     before = [one.times for one in tried(study)]
     expect(page.locator(".mj-empty")).to_contain_text("Choose two juries to compare")
-    for label, name in (("One jury", agreement.JURORS[0]), ("Minus the other", agreement.MARKUP)):
+    for label, name in (("First jury", agreement.JURORS[0]), ("Second jury", agreement.MARKUP)):
         page.get_by_role("combobox", name=label).click()
         page.get_by_role("option", name=name, exact=True).click()
         page.keyboard.press("Escape")

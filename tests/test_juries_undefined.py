@@ -4,6 +4,7 @@ import math
 
 from plain_scope import scope_of
 from test_juries import NAN, simulate
+from wording import note_of
 
 from calibration.juries.ranking import jury_ranking
 from calibration.juries.rows import Wanted
@@ -14,7 +15,7 @@ def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():
     table[:, 4], table[:, 5] = 4.0, NAN
     found = jury_ranking(scope_of(table, 3), Wanted())
     assert found.pool == ("j0",)
-    assert "left out, no scores or all the same: j1, j2" in found.note
+    assert "left out, no scores or all the same: j1, j2" in note_of(found)
 
 
 def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
@@ -25,7 +26,7 @@ def test_a_jury_whose_members_never_rated_the_same_has_no_icc_and_says_why():
     assert math.isnan(lost.icc)
     assert lost.rank is None
     assert (lost.n_responses, lost.on_front) == (0, False)
-    assert lost.note == "undefined: no response has the scores it takes, and 3 are needed"
+    assert note_of(lost) == "undefined: no response has the scores it takes, and 3 are needed"
     assert {row.jurors for row in found.rows if row.rank is None} == {
         ("j0", "j1"),
         ("j0", "j1", "j2"),
@@ -37,14 +38,14 @@ def test_two_responses_are_too_few_for_an_icc():
     table[2:, 4] = NAN
     found = jury_ranking(scope_of(table, 3, reps=20), Wanted())
     assert [row.rank for row in found.rows] == [1, None, None]
-    assert found.rows[1].note.startswith("undefined: 2 responses have")
+    assert note_of(found.rows[1]).startswith("undefined: 2 responses have")
 
 
 def test_resamples_without_an_icc_are_counted():
     table = simulate(n=12, jurors=2)
     table[3:, 4] = NAN
     found = jury_ranking(scope_of(table, 3, reps=200), Wanted())
-    assert "of 200 resamples undefined and left out" in found.rows[1].note
+    assert "of 200 resamples undefined and left out" in note_of(found.rows[1])
 
 
 def test_no_resamples_give_iccs_without_intervals():

@@ -10,16 +10,17 @@ from small import Run
 from sqlalchemy import Engine, text
 from sqlmodel import Session
 
+from calibration.tables.numbers import DASH, MINUS, scorer
 from medjury.cli.methods import page
 from medjury.cli.methods_checklist import ITEMS, OWN
-from medjury.cli.methods_facts import known_of
+from medjury.services.methods import study_facts
 
 __all__ = ["made", "whole"]
 
 
 @pytest.fixture
 def written(whole: Engine) -> str:
-    return page(known_of(whole, reps=20))
+    return page(study_facts(whole, reps=20))
 
 
 def answers(page: str) -> list[str]:
@@ -56,9 +57,14 @@ def test_every_figure_is_that_of_calibrate(run: Run, whole: Engine, tmp_path: Pa
     assert run("calibrate", "--json", str(tmp_path / "c.json"))[0] == 0
     code, _, err = run("export", "--methods", str(to))
     assert code == 0, err
-    for row in json.loads((tmp_path / "c.json").read_text("utf-8"))["rows"]:
-        shown = "undefined" if row["icc"] is None else f"{row['icc']:.3f}"
-        assert f"| {row['benchmark']} | {row['scorer']} | {shown} |" in to.read_text("utf-8")
+    written = to.read_text("utf-8").replace("\\", "").replace(MINUS, "-").replace(DASH, "-")
+    shown = re.findall(r"^\| ([^|]+) \| (-?[0-9.]+|-) \|", written, re.MULTILINE)
+    rows = json.loads((tmp_path / "c.json").read_text("utf-8"))["rows"]
+    assert [icc for _, icc in shown] == [
+        "-" if row["icc"] is None else f"{row['icc']:.3f}" for row in rows
+    ]
+    for row, (name, _) in zip(rows, shown, strict=True):
+        assert name.startswith(scorer(row["scorer"]))
 
 
 def test_no_author_and_no_text_is_quoted(written: str) -> None:
@@ -67,11 +73,11 @@ def test_no_author_and_no_text_is_quoted(written: str) -> None:
 
 
 def test_simulated_raters_are_said_first(whole: Engine) -> None:
-    assert "Simulated" not in page(known_of(whole, reps=20))
+    assert "Simulated" not in page(study_facts(whole, reps=20))
     with Session(whole) as session:
         session.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr_a'"))
         session.commit()
-    lines = page(known_of(whole, reps=20)).splitlines()
+    lines = page(study_facts(whole, reps=20)).splitlines()
     assert lines[2].startswith(
         "**Simulated: nothing here is evidence.** Nobody stands behind dr_a."
     )
@@ -86,7 +92,7 @@ def test_a_missing_criterion_and_a_lifted_blind_are_told(
         )
         session.commit()
     run("unblind", "--reason", "interim look", "--out", str(tmp_path / "a.csv"))
-    written = page(known_of(whole, reps=20))
+    written = page(study_facts(whole, reps=20))
     assert "1 reading of 49 by clinicians lack" in written
     assert "interim look" in answers(written)[7]
 

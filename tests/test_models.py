@@ -7,15 +7,18 @@ import pandas as pd
 import pytest
 from model_study import QUALITY, by_hand, by_model, compared, model_study
 
-from calibration.models.comparison import biased
+from calibration.codes import NoteCode as Code
+from calibration.messages import told, words
+from calibration.models.comparison import jury_bias
 from calibration.models.scores import model_table
+from calibration.plain import plain
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 
 
 def test_a_study_small_enough_to_work_by_hand():
     scores, authors = by_hand()
-    found = compared(scores, authors, jurors=["gpt"], by=["clinicians", "jury"])
+    found = compared(scores, authors, jurors=("gpt",), by=["clinicians", "jury"])
     # Clinicians: means 4.5, 4, 2 points are 7/8, 3/4, 1/4; a beats two, b one, c none.
     rows = by_model(found, "clinicians")
     assert list(rows) == ["a", "b", "c"]
@@ -30,18 +33,25 @@ def test_a_study_small_enough_to_work_by_hand():
     assert list(rows) == ["c", "b", "a"]
     assert [row.macro_average for row in rows.values()] == pytest.approx([1 / 2, 1 / 4, 0])
     assert (rows["c"].n_responses, rows["c"].n_missing) == (1, 1)
-    assert "scored 1 of 2" in rows["c"].note
-    assert "1 of its 2 scored instances have scores for all models" in rows["b"].note
-    assert np.isnan([rows["c"].low, rows["c"].high, rows["c"].rank_low]).all()
+    assert "scored 1 of 2" in told(rows["c"].notes)
+    assert "1 of its 2 scored instances have scores for all models" in told(rows["b"].notes)
+    assert np.isnan([rows["c"].low, rows["c"].high]).all()
+    assert rows["c"].rank_low is None
 
 
 def test_a_jury_that_is_beyond_the_corrected_interval_is_said_to_favour_or_slight_a_model():
-    row = compared(*by_hand(), jurors=["gpt"], by=["jury"]).rows[0]
+    row = compared(*by_hand(), jurors=("gpt",), by=["jury"]).rows[0]
     there = dataclasses.replace(row, macro_average=0.5, low=0.45, high=0.55)
-    for low, high, said in ((0.56, 0.7, "more than"), (0.3, 0.44, "less than"), (0.4, 0.46, "")):
-        assert said in biased(dataclasses.replace(row, low=low, high=high), there)
-    assert biased(dataclasses.replace(row, low=0.4, high=0.46), there) == ""
-    assert biased(row, there) == ""  # without an interval nothing is said
+    for low, high, is_above, said in (
+        (0.56, 0.7, True, "more than clinicians would"),
+        (0.3, 0.44, False, "less than clinicians would"),
+    ):
+        bias = jury_bias(dataclasses.replace(row, low=low, high=high), there)
+        assert (bias.code, bias["is_above"]) == (Code.BEYOND_CORRECTED, is_above)
+        assert (bias["corrected"], bias["low"], bias["high"]) == (0.5, 0.45, 0.55)
+        assert said in words(bias)
+    assert jury_bias(dataclasses.replace(row, low=0.4, high=0.46), there) is None
+    assert jury_bias(row, there) is None  # without an interval nothing is said
 
 
 def test_too_few_rated_instances_have_no_correction_and_say_so():
@@ -49,10 +59,12 @@ def test_too_few_rated_instances_have_no_correction_and_say_so():
     rated = every.ratings
     unrated = (rated["rater"] == "dr_a") & (rated["instance_id"] == "notes/1")
     scores = Scores(rated[~unrated], every.responses, every.rubrics)
-    for row in compared(scores, authors, jurors=["gpt"], by=["corrected"]).rows:
-        assert np.isnan([row.win_rate, row.macro_average, row.rank, row.low]).all()
-        assert (row.n_benchmarks, row.n_responses, row.n_missing) == (0, 0, 2)
-        assert "undefined: fewer than 5 instances" in row.note
+    for row in compared(scores, authors, jurors=("gpt",), by=["corrected"]).rows:
+        assert np.isnan([row.win_rate, row.macro_average, row.low]).all()
+        assert (row.rank, row.shared_rank_low, row.shared_rank_high) == (None, None, None)
+        assert (row.n_benchmarks, row.without) == (0, ("notes",))
+        assert (row.n_responses, row.n_missing, row.least_instances) == (0, 2, 0)
+        assert "undefined: fewer than 5 instances" in told(row.notes)
 
 
 def test_an_interval_is_what_resampling_rows_of_a_table_gives():
@@ -78,9 +90,9 @@ def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
         scores.rubrics,
     )
     rows = by_model(compared(left, authors), "jury")
-    assert rows["gamma"].n_benchmarks == 1
-    assert "no score on letters: on 1 of 2 benchmarks, not comparable" in rows["gamma"].note
-    assert "gamma" not in rows["alpha"].note
+    assert (rows["gamma"].n_benchmarks, rows["gamma"].without) == (1, ("letters",))
+    assert "no score on letters: on 1 of 2 benchmarks, not comparable" in told(rows["gamma"].notes)
+    assert "gamma" not in told(rows["alpha"].notes)
     alone = by_model(compared(scores, authors), "jury")
     assert rows["alpha"].macro_average == alone["alpha"].macro_average
 
@@ -88,11 +100,12 @@ def test_a_model_that_lacks_a_benchmark_is_told_and_compared_on_the_other():
 def test_a_single_model_has_means_but_nobody_to_win_against():
     scores, authors = model_study({"alpha": 3.0}, n=25, rated=25)
     for row in compared(scores, authors).rows:
-        assert np.isnan([row.win_rate, row.win_rate_low, row.win_rate_sd, row.rank]).all()
+        assert np.isnan([row.win_rate, row.win_rate_low, row.win_rate_sd]).all()
+        assert row.rank is None
         assert row.low < row.macro_average < row.high
-        assert "win rate undefined: no other model" in row.note
+        assert "win rate undefined: no other model" in told(row.notes)
     (first, *_) = compared(scores, authors).detectable
-    assert first.note.startswith("undefined")
+    assert told(first.notes).startswith("undefined")
 
 
 def test_models_that_say_the_same_tie_and_cannot_be_told_apart():
@@ -109,6 +122,8 @@ def test_models_that_say_the_same_tie_and_cannot_be_told_apart():
         assert (row.win_rate, row.win_rate_low, row.win_rate_high) == (0.5, 0.5, 0.5)
         assert (row.rank, row.rank_low, row.rank_high) == (1, 1, 2)
         assert row.win_rate_by_instance == 0.5
+        assert (row.shared_rank_low, row.shared_rank_high) == (1, 2)
+        assert {row.model, *row.not_told_apart} == {"alpha", "twin"}
 
 
 def test_categories_are_means_over_their_benchmarks():
@@ -138,7 +153,7 @@ def test_a_benchmark_without_the_criterion_is_left_out_and_named():
     for row in found.rows:
         assert row.n_benchmarks == 1
         assert row.n_responses + row.n_missing == 60
-        assert "no such criterion: notes left out" in row.note
+        assert "no such criterion: notes left out" in told(row.notes)
 
 
 def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
@@ -151,15 +166,19 @@ def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
     for ours, theirs in zip(
         compared(scores, authors).rows, compared(mixed, authors).rows, strict=True
     ):
-        ours, theirs = dataclasses.asdict(ours), dataclasses.asdict(theirs)
-        assert ours == pytest.approx(theirs, nan_ok=True)
+        ours, theirs = plain(ours), plain(theirs)
+        assert [one["code"] for one in ours.pop("notes")] == [
+            one["code"] for one in theirs.pop("notes")
+        ]
+        for key in ours:
+            assert ours[key] == pytest.approx(theirs[key]), key
     other = compared(scores, authors, seed=1).rows
     assert other[0].low != compared(scores, authors).rows[0].low
 
 
 def test_figures_of_simulated_raters_are_marked():
     scores, authors = model_study(QUALITY, simulated=["gpt", "dr_a"])
-    notes = {row.by: row.note for row in compared(scores, authors).rows}
+    notes = {row.by: told(row.notes) for row in compared(scores, authors).rows}
     assert notes["clinicians"].endswith("simulated raters: dr_a")
     assert notes["jury"].endswith("simulated raters: gpt")
     assert notes["corrected"].endswith("simulated raters: dr_a, gpt")
@@ -168,9 +187,9 @@ def test_figures_of_simulated_raters_are_marked():
 @pytest.mark.parametrize(
     ("wanted", "error", "words"),
     [
-        ({"jurors": ["gpt", "nobody"]}, Unknown, "no ratings by a juror nobody"),
+        ({"jurors": ("gpt", "nobody")}, Unknown, "no ratings by a juror nobody"),
         ({"criterion": "wit"}, Unknown, "no rubric has the criterion wit"),
-        ({"jurors": []}, BadInput, "there is no jury"),
+        ({"jurors": ()}, BadInput, "there is no jury"),
         ({"reps": 0}, BadInput, "reps=0"),
         ({"seed": -1}, BadInput, "seed=-1"),
         ({"by": ["experts"]}, BadInput, "by=experts"),
@@ -178,12 +197,12 @@ def test_figures_of_simulated_raters_are_marked():
 )
 def test_what_is_wrong_is_said_at_once(wanted, error, words):
     with pytest.raises(error, match=words):
-        compared(*by_hand(), **({"jurors": ["gpt"]} | wanted))
+        compared(*by_hand(), **({"jurors": ("gpt",)} | wanted))
 
 
 def test_a_response_without_an_author_is_refused():
     scores, authors = by_hand()
     with pytest.raises(BadInput, match="1 responses, a0 first, have no author"):
         compared(
-            scores, {name: one for name, one in authors.items() if name != "a0"}, jurors=["gpt"]
+            scores, {name: one for name, one in authors.items() if name != "a0"}, jurors=("gpt",)
         )

@@ -13,7 +13,7 @@ from data.errors import BadInput
 from data.queries.ledger import tried
 from data.queries.models import categories, lifted
 from data.queries.record import acts
-from medjury.cli.models_costs import read_costs
+from medjury.services.model_costs import read_costs
 
 Write = Callable[[str, str], Path]
 MODELS = {"model-one": 4, "model-two": 3, "model-three": 2}
@@ -103,12 +103,12 @@ def test_a_reopened_study_is_blind_again(run: Run, rated: Engine) -> None:
 def test_figures_have_the_keys_that_the_page_names(run: Run, rated: Engine) -> None:
     body = figures(run, *LIFT)
     names = ["reps", "seed", "jury", "benchmarks", "rows", "categories", "detectable", "costs"]
-    assert list(body) == names
+    assert list(body) == [*names, "decision"]
     page = (Path(__file__).parents[1] / "docs" / "models.md").read_text("utf-8")
     for name in ("rows", "categories", "detectable"):
         for key in body[name][0]:
             assert f'"{key}"' in page
-    for key in (*body["costs"], *body["costs"]["jury"]):
+    for key in (*body["costs"], *body["costs"]["jury"], *body["decision"]):
         assert f'"{key}"' in page
 
 
@@ -124,6 +124,28 @@ def test_a_jury_kind_to_one_model_misleads_and_is_corrected(run: Run, rated: Eng
     assert rows["model-one", "corrected"]["win_rate_by_instance"] is None
     # Points of model-two by clinicians: 3, 3 and 3 or 4, every other time: mean 3 1/6.
     assert rows["model-two", "clinicians"]["macro_average"] == pytest.approx((3 + 1 / 6 - 1) / 4)
+
+
+def test_the_answer_comes_first_and_is_the_one_of_the_json(run: Run, rated: Engine) -> None:
+    decision = figures(run, *LIFT)["decision"]
+    code, out, _ = run("models", "--reps", "50")
+    assert code == 0
+    assert out.splitlines()[0] == decision["headline"]
+    assert decision["kind"] == "too_few"  # clinicians rated six instances
+    (few,) = [one for one in decision["reasons"] if one["code"] == "few_on_benchmark"]
+    assert few["instances"] == 6
+    assert decision["next"]["code"] == "do_rate_instances"
+    for words in (one["words"] for one in [*decision["reasons"], decision["next"]]):
+        assert words[1:] in " ".join(out.split())
+
+
+def test_a_row_has_its_notes_as_codes_with_figures_and_in_words(run: Run, rated: Engine) -> None:
+    rows = figures(run, *LIFT)["rows"]
+    row = next(one for one in rows if one["by"] == "corrected")
+    notes = {one["code"]: one for one in row["notes"]}
+    assert notes["few_scored_instances"]["instances"] == row["least_instances"] == 6
+    assert notes["rated_by_clinicians"]["responses"] == row["n_rated"] == 6
+    assert "6 of them rated by clinicians" in row["note"]
 
 
 def test_one_way_of_scoring_and_one_criterion_can_be_asked_for(run: Run, rated: Engine) -> None:
@@ -232,7 +254,7 @@ def test_bad_input_ends_with_two_and_lifts_no_blind(run: Run, rated: Engine, wri
         (["--criterion", "wit"], "no rubric has the criterion wit"),
         (["--seed", "-1"], "greater than or equal to 0"),
         (["--costs", "nowhere.toml"], "nowhere.toml"),
-        (["--costs", nine], "--costs names model-nine"),
+        (["--costs", nine], "the costs name model-nine"),
         (["--json", "nowhere/models.json"], "nowhere"),
     ):
         code, _, err = run("models", *LIFT, *arguments)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from model_study import QUALITY, by_model, compared, model_study
 
+from calibration.messages import told
 from calibration.models.scores import model_table
 from calibration.predicting.prediction_powered import Sample, prediction_powered_mean
 from calibration.scores import Scores
@@ -28,7 +29,7 @@ def test_a_corrected_mean_is_the_prediction_powered_mean():
         # Its interval is a bootstrap's: about as wide as that by formula.
         low, high = expected.interval(0.95)
         assert rows[name].high - rows[name].low == pytest.approx(high - low, rel=0.25)
-        assert "scored 60 of 60; 25 of them rated by clinicians" in rows[name].note
+        assert "scored 60 of 60; 25 of them rated by clinicians" in told(rows[name].notes)
 
 
 def test_where_clinicians_rated_everything_the_correction_is_their_mean():
@@ -58,7 +59,7 @@ def test_clinicians_who_rated_everything_need_no_jury_for_the_correction(silent)
     corrected, clinical = by_model(found, "corrected")["alpha"], by_model(found, "clinicians")
     assert corrected.macro_average == pytest.approx(clinical["alpha"].macro_average)
     assert (corrected.low, corrected.high) == (clinical["alpha"].low, clinical["alpha"].high)
-    assert "scored 10 of 10; 10 of them rated by clinicians" in corrected.note
+    assert "scored 10 of 10; 10 of them rated by clinicians" in told(corrected.notes)
 
 
 def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it():
@@ -69,7 +70,9 @@ def test_a_benchmark_with_too_few_rated_instances_is_left_out_with_words_for_it(
     few = Scores(scores.ratings[kept], scores.responses, scores.rubrics)
     for row in by_model(compared(few, authors), "corrected").values():
         assert row.n_benchmarks == 1
-        assert "on notes: on 1 of 2 benchmarks, not comparable with models, or ways" in row.note
+        assert "on notes: on 1 of 2 benchmarks, not comparable with models, or ways" in told(
+            row.notes
+        )
 
 
 def test_a_correction_from_chosen_responses_is_told_of():
@@ -78,11 +81,13 @@ def test_a_correction_from_chosen_responses_is_told_of():
     best = set(jury[jury > jury.quantile(0.6)].index)
     kept = (scores.ratings["kind"] == "juror") | scores.ratings["response_id"].isin(best)
     chosen = Scores(scores.ratings[kept], scores.responses, scores.rubrics)
-    (note, *_) = [row.note for row in compared(chosen, authors).rows if row.by == "corrected"]
+    (note, *_) = [
+        told(row.notes) for row in compared(chosen, authors).rows if row.by == "corrected"
+    ]
     assert "may be no random sample by the jury's scores: letters (" in note
     assert "sd better" in note
     fair = compared(*model_study(QUALITY, n=80, rated=30, seed=1))
-    assert not [row for row in fair.rows if "random sample" in row.note]
+    assert not [row for row in fair.rows if "random sample" in told(row.notes)]
 
 
 def test_a_jury_that_favours_a_model_ranks_wrongly_and_its_correction_does_not():

@@ -43,7 +43,7 @@ def test_what_is_no_number_is_a_usage_error(command: list[str], run: Run) -> Non
 
 
 UNKNOWN = [
-    (["predict", "--benchmark", "nope"], "--benchmark nope"),
+    (["predict", "--benchmark", "nope"], "no benchmark nope"),
     (["predict", "--criterion", "nope"], "criterion nope"),
     (["predict", "--min-jurors", "9"], "the jury has 2 jurors"),
     (["predict", "--jurors", "nobody"], "no ratings by a juror nobody"),

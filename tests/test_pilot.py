@@ -9,15 +9,17 @@ from little_study import rows_of, study
 from plain_scope import scope_of
 
 from calibration.bootstrap import draw_counts
+from calibration.codes import NoteCode as Code
 from calibration.differences import difference_rows
+from calibration.messages import told
 from calibration.mixed import clinicians_mixed_model
 from calibration.planning.pilot import (
     PairedReadings,
-    Variation,
     clinicians_reliability,
     jury_reliability,
     variations,
 )
+from calibration.planning.rows import Variation
 from calibration.resample import prepare
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
@@ -110,10 +112,10 @@ def test_the_spread_of_a_difference_is_that_of_the_differences_calibrate_draws()
     rows = {row.b: row for row in difference_rows(scope)}
     found = {one.b: one for one in variations(scope)}
     assert set(found) == {"juror:j0", "juror:j1", "like_for_like"}
-    told = {name: row for name, row in rows.items() if row.low <= 0}  # else no power is told
-    assert told
-    for name, row in told.items():
-        assert f"80 % power would find here, {2.8 * found[name].sd:.2f}" in row.note
+    unshown = {name: row for name, row in rows.items() if row.low <= 0}  # else no power is told
+    assert unshown
+    for name, row in unshown.items():
+        assert row.told(Code.NOT_DETECTABLE)["least"] == pytest.approx(2.8 * found[name].sd)
 
 
 def test_only_the_responses_of_both_scorers_count():
@@ -127,7 +129,7 @@ def test_only_the_responses_of_both_scorers_count():
 
 def test_rare_extremes_do_not_make_the_spread():
     held = variations(scope_of(readings(12, seed=2), 4, reps=1000))[-1]
-    assert "rare extremes, sd 1.51e+05" in held.note
+    assert held.told(Code.RARE_EXTREMES)["sd"] == pytest.approx(1.51e5, rel=0.01)
     assert held.sd < 10
 
 
@@ -151,17 +153,17 @@ def test_what_cannot_be_told_is_undefined_with_a_reason():
     alone = scope_of(readings(per=1), 4)
     found = clinicians_reliability(alone)
     assert np.isnan([found.icc, found.low, found.high]).all()
-    assert "undefined: 0 responses have two clinicians with a z" in found.note
+    assert "undefined: 0 responses have two clinicians with a z" in told(found.notes)
     last = variations(alone)[-1]
     assert last.b == "like_for_like"
-    assert "undefined" in last.note
+    assert [one.code for one in last.notes] == [Code.NONE_HELD]
     assert np.isnan(last.sd)
 
 
 def test_without_a_jury_there_is_no_difference_to_plan_for():
     scope = scope_of(readings()[:, :4], 4)
     assert variations(scope) == []
-    assert "no juror has rated" in jury_reliability(scope).note
+    assert jury_reliability(scope).told(Code.NOBODY_ON_JURY)
 
 
 def test_one_instance_has_no_interval():
@@ -169,15 +171,15 @@ def test_one_instance_has_no_interval():
     for found in (clinicians_reliability(scope), jury_reliability(scope)):
         assert np.isfinite(found.icc)
         assert np.isnan([found.low, found.high]).all()
-        assert "1 instance" in found.note
+        assert found.told(Code.ONE_INSTANCE)
     assert all(np.isnan(one.sd) for one in variations(scope))
 
 
 def test_few_composites_few_instances_and_simulated_raters_are_told():
     scope = scope_of(readings(8), 4, simulated={"dr0", "j1"})
-    note = clinicians_reliability(scope).note
-    assert "fewer than 5 composites" in note
-    assert "fewer than 20 instances" in note
-    assert "simulated raters: dr0" in note
-    assert "simulated raters: dr0, j1" in jury_reliability(scope).note
-    assert "simulated raters: dr0, j1" in variations(scope)[-1].note
+    found = clinicians_reliability(scope)
+    assert "fewer than 5 composites" in told(found.notes)
+    assert "fewer than 20 instances" in told(found.notes)
+    assert found.simulated == ("dr0",)
+    assert jury_reliability(scope).simulated == ("dr0", "j1")
+    assert all(one.simulated == ("dr0", "j1") for one in variations(scope))

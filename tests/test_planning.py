@@ -9,24 +9,31 @@ import pytest
 from small import Run
 from sqlmodel import Session, select
 
-from calibration.planning.pilot import Reliability, Variation
+from calibration.codes import NoteCode
+from calibration.messages import sentence
+from calibration.planning.plan import expected_of, plan_rows, power_rows
+from calibration.planning.protocol import protocol
+from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, Variation
+from calibration.values import note
 from data.card import Reply
 from data.database import open_study
 from data.queries import next_task
 from data.queries.ledger import tried
 from data.schema import Rater
 from data.store import Slot, assign, invite, submit
-from medjury.cli.planning_rows import Piloted, PlanRow, Wanted, plan_rows, power_rows
 
 ROW = [
     *("per_response", "scorer", "basis", "columns", "icc_of", "icc_single", "icc_panel", "width"),
     *("n_bonett", "n_zou", "n_exact", "n", "readings", "per_clinician", "minutes_per_clinician"),
-    *("width_expected", "width_assured", "note"),
+    *("width_expected", "width_assured", "note", "notes"),
 ]
 POWER = [
     *("compared", "n", "difference", "power", "mc_error", "mde", "n_for_difference", "sd"),
-    *("rule", "source", "note"),
+    *("rule", "source", "note", "notes"),
 ]
+
+
+ALIKE = note(NoteCode.READINGS_ALIKE)
 
 
 def planned(run: Run, *arguments: str) -> dict[str, Any]:
@@ -102,7 +109,7 @@ def test_a_finite_population_takes_fewer_and_is_named(run: Run) -> None:
 def test_the_screen_has_tables_sentences_and_the_papers_lesson(run: Run) -> None:
     code, out, err = run("plan", "--icc", "0.6")
     assert code == 0
-    assert "responses for a 95 % interval of the ICC(C,2), 0.3 wide" in out
+    assert "Responses for a 95 % interval of the ICC(C,2), 0.3 wide" in out
     assert "With 152 responses rated by 2 clinicians each (304 readings)" in out
     assert "planned with a single-rater ICC of 0.75 and obtained 0.31" in out
     assert err == ""
@@ -152,11 +159,11 @@ def test_wrong_input_has_one_message_and_code_two(
     assert "Traceback" not in err
 
 
-def pilot_of(clinicians: float, jury: float, low: float) -> Piloted:
-    return Piloted(
+def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
+    return Pilot(
         benchmark="visits",
         jurors=("gpt",),
-        clinicians=Reliability("clinicians", clinicians, low, 0.6, 40, 40, "a note"),
+        clinicians=Reliability("clinicians", clinicians, low, 0.6, 40, 40, notes=(ALIKE,)),
         jury=Reliability("jury", jury, low, 0.8, 40, 40),
         varied=(Variation("metric:rouge-l", 0.2, 40, 40),),
         minutes=3.0,
@@ -166,8 +173,8 @@ def pilot_of(clinicians: float, jury: float, low: float) -> Piloted:
 
 
 def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> None:
-    found, wanted = pilot_of(0.4, 0.6, 0.2), Wanted(responses=160, difference=0.28)
-    rows = plan_rows(list(found.expected(2)), wanted)
+    found, wanted = pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=160, difference=0.28)
+    rows = plan_rows(list(expected_of(found, 2)), wanted)
     (shown,) = power_rows(rows, wanted, found)
     assert shown.sd == pytest.approx(0.1)
     assert shown.mde == pytest.approx(0.28)
@@ -176,7 +183,7 @@ def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> N
 
 
 def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
-    rows = plan_rows(list(pilot_of(0.4, 0.6, 0.2).expected(2)), Wanted())
+    rows = plan_rows(list(expected_of(pilot_of(0.4, 0.6, 0.2), 2)), PlanOptions())
     assert [(row.scorer, row.basis) for row in rows] == [
         ("clinicians", "pilot"),
         ("clinicians", "low end"),
@@ -189,17 +196,26 @@ def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
 
 def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
     found = pilot_of(float("nan"), float("nan"), float("nan"))
-    rows = plan_rows(list(found.expected(2)), Wanted())
+    rows = plan_rows(list(expected_of(found, 2)), PlanOptions())
     assert [row.n for row in rows] == [None] * 4
-    assert "a note" in rows[0].note
-    assert power_rows(rows, Wanted(), found) == []
+    assert ALIKE in rows[0].notes
+    assert power_rows(rows, PlanOptions(), found) == []
 
 
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
-    rows: list[PlanRow] = plan_rows(list(pilot_of(0.4, 0.6, -0.2).expected(3)), Wanted())
+    rows: list[PlanRow] = plan_rows(list(expected_of(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
     assert [row.n is None for row in rows] == [False, True, False, True]
-    assert "--icc 0 plans for that" in rows[1].note
+    assert rows[1].told(NoteCode.PLANNED_BELOW_ZERO) == note(NoteCode.PLANNED_BELOW_ZERO, icc=-0.2)
     assert rows[1].icc_single == -0.2
+
+
+def test_a_pilots_absurd_interval_is_said_in_words_and_kept_as_numbers() -> None:
+    found, options = pilot_of(0.4, 0.6, -1563.9), PlanOptions()
+    sentences = protocol(plan_rows(list(expected_of(found, 2)), options), [], options, found)
+    (own, jury) = [one for one in sentences if one.code is NoteCode.PILOT_ICC]
+    assert (own["low"], jury["low"]) == (-1563.9, -1563.9)
+    assert "0.60, 95 % interval too wide to tell over 40 instances" in sentence(jury)
+    assert "1563" not in sentence(own)
 
 
 def ratings(n: int = 24) -> str:

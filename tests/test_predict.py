@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 from little_study import JURORS, study, without
 
+from calibration.codes import NoteCode as Code
+from calibration.messages import told
 from calibration.predicting.conformal import Rated, split_conformal
 from calibration.predicting.predicted import predictions
 from calibration.predicting.responses import COLUMNS
@@ -16,6 +18,7 @@ from calibration.scope import Asked
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_table
+from calibration.values import note
 from data.errors import BadInput, TooFew
 
 
@@ -60,7 +63,7 @@ def test_figures_are_those_of_the_ratings_written_out():
     variance = error.var(ddof=1) / n + weight**2 * other.var(ddof=1) / unrated
     assert row.gain == pytest.approx(clinicians.var(ddof=1) / n / variance)
     assert row.low < row.mean_corrected < row.high
-    assert row.note == ""
+    assert row.notes == ()
 
 
 def test_single_responses_are_those_of_the_split_on_the_raw_composites():
@@ -81,7 +84,7 @@ def test_single_responses_are_those_of_the_split_on_the_raw_composites():
     assert table["jury"].to_numpy() == pytest.approx(jury[names].to_numpy())
     assert found.rows[0].q == pytest.approx(fitted.radius)
     assert table["clinician_scale"].to_numpy() == pytest.approx(fitted.map(jury[names].to_numpy()))
-    uncut = ~table["note"].str.contains("cut")
+    uncut = ~table["notes"].map(lambda notes: note(Code.CUT_AT_SCALE) in notes)
     widths = (table["high"] - table["low"])[uncut].to_numpy()
     assert len(widths) > 20
     assert widths == pytest.approx(np.full(len(widths), 2 * fitted.radius))
@@ -114,7 +117,7 @@ def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_
     )
     assert combined.n_both == parts[0].n_both + parts[1].n_both
     assert math.isnan(combined.q)
-    assert "each benchmark weighs by its responses" in combined.note
+    assert combined.told(Code.WEIGHED_BY_RESPONSES)
 
 
 def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
@@ -123,11 +126,11 @@ def test_a_benchmark_no_clinician_rated_is_named_and_in_no_mean():
 
     aci, med, combined = predict(without(scores, unrated)).rows
 
-    assert "no clinician has rated" in med.note
+    assert med.told(Code.NOT_RATED)
     assert math.isnan(med.mean_corrected)
     assert (med.n_unrated, med.n_predicted) == (30, 0)
     assert combined.mean_corrected == pytest.approx(aci.mean_corrected)
-    assert "in no mean here, without a response that both rated: med" in combined.note
+    assert combined.told(Code.IN_NO_MEAN)["benchmarks"] == ("med",)
 
 
 def test_benchmarks_on_different_scales_have_no_combined_mean():
@@ -137,7 +140,7 @@ def test_benchmarks_on_different_scales_have_no_combined_mean():
 
     assert math.isnan(combined.mean_corrected)
     assert math.isnan(combined.agreement.icc)
-    assert "different scales" in combined.note
+    assert combined.told(Code.DIFFERENT_SCALES)
 
 
 def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
@@ -148,10 +151,10 @@ def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
     strict, relaxed = predict(scores), predict(scores, sitting=Sitting(None, 2))
 
     assert (strict.rows[0].n_both, len(strict.responses)) == (58, 58)
-    assert "the jury scored 58 of 60 responses" in strict.rows[0].note
-    assert "2 of them rated by clinicians" in strict.rows[0].note
+    assert "the jury scored 58 of 60 responses" in told(strict.rows[0].notes)
+    assert "2 of them rated by clinicians" in told(strict.rows[0].notes)
     assert (relaxed.rows[0].n_both, len(relaxed.responses)) == (60, 60)
-    assert "mean of at least 2 of 3 jurors" in relaxed.rows[0].note
+    assert "mean of at least 2 of 3 jurors" in told(relaxed.rows[0].notes)
 
 
 def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
@@ -165,9 +168,10 @@ def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
     good, useless, few = (predict(one).rows[0] for one in (scores, bad, study(n=19)))
 
     assert (good.validated, useless.validated, few.validated) == (True, False, False)
-    assert "NOT VALIDATED" not in good.note
-    assert "NOT VALIDATED: the jury is not shown to agree with the clinicians (ICC" in useless.note
-    assert "19 instances, 20 are needed" in few.note
+    assert good.told(Code.NOT_VALIDATED) is None
+    shown = "NOT VALIDATED: the jury is not shown to agree with the clinicians (ICC"
+    assert shown in told(useless.notes)
+    assert "19 instances, 20 are needed" in told(few.notes)
     assert math.isfinite(useless.mean_corrected)
     assert useless.q > good.q
 
@@ -182,19 +186,19 @@ def test_rated_responses_that_the_jury_finds_better_are_warned_of():
     (fair,) = predict(sampled(study(n=300), 0.5)).rows
 
     assert biased.rated_unrated_difference > 1
-    assert "RATED AND UNRATED DIFFER" in biased.note
+    assert biased.told(Code.RATED_UNLIKE)
     assert abs(fair.rated_unrated_difference) < 0.25
-    assert "DIFFER" not in fair.note
+    assert fair.told(Code.RATED_UNLIKE) is None
 
 
 def test_with_few_instances_intervals_are_undefined_with_the_reason():
     found = predict(study(n=16), level=0.95)
 
     assert math.isnan(found.rows[0].q)
-    assert "8 calibration responses" in found.rows[0].note
+    assert found.rows[0].told(Code.FEW_TO_CALIBRATE)["responses"] == 8
     assert found.responses["low"].isna().all()
     assert found.responses["clinician_scale"].notna().all()
-    assert found.responses["note"].str.contains("19 are needed").all()
+    assert all(notes[-1]["least"] == 19 for notes in found.responses["notes"])
 
 
 def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
@@ -206,17 +210,17 @@ def test_responses_beyond_what_the_map_was_fitted_on_are_flagged():
 
     row = found.responses.set_index("response_id").loc["aci-r3"]
 
-    assert row["note"].startswith("outside what the map was fitted on")
+    assert row["notes"][0] == note(Code.OUTSIDE_MAP)
     assert row["clinician_scale"] == found.responses["clinician_scale"].max()
 
 
 def test_simulated_raters_are_named_in_rows_and_marked_on_every_response():
     found = predict(study(n=40, simulated=("gpt", "dr0")))
 
-    assert "simulated raters: dr0, gpt" in found.rows[0].note
-    assert "NOT VALIDATED: a jury is not validated by simulated raters" in found.rows[0].note
+    assert found.rows[0].simulated == ("dr0", "gpt")
+    assert found.rows[0].told(Code.SIMULATED_VALIDATE_NOT)
     assert not found.rows[0].validated
-    assert found.responses["note"].str.contains("simulated raters").all()
+    assert all(notes[-1] == note(Code.RATERS_SIMULATED) for notes in found.responses["notes"])
 
 
 def test_a_criterion_is_predicted_from_its_own_scores():

@@ -16,7 +16,7 @@ KEYS = [
     *("benchmark", "n_both", "n_fit", "n_calibration", "q", "n_predicted", "mean_clinicians"),
     *("clinicians_low", "clinicians_high", "mean_jury", "mean_corrected", "low", "high"),
     *("lambda", "n", "N", "gain", "rated_unrated_difference", "coverage", "n_checked"),
-    *("icc", "icc_low", "icc_high", "n_instances", "validated", "note"),
+    *("icc", "icc_low", "icc_high", "n_instances", "validated", "note", "notes"),
 ]
 
 
@@ -49,7 +49,7 @@ def test_the_command_prints_and_writes_every_figure(run: Run, tmp_path: Path) ->
     assert code == 0
     assert err.splitlines()[-1].startswith("study ")
     body = json.loads(js.read_text())
-    assert list(body) == ["level", "seed", "benchmarks", "responses"]
+    assert list(body) == ["level", "seed", "decision", "benchmarks", "responses"]
     assert (body["level"], body["seed"], body["responses"]) == (0.9, 0, 120)
     assert [list(row) for row in body["benchmarks"]] == [KEYS] * 3
     assert [row["benchmark"] for row in body["benchmarks"]] == ["letters", "visits", "combined"]
@@ -69,7 +69,7 @@ def test_the_file_has_no_author_and_no_formula(run: Run, tmp_path: Path) -> None
     with to.open(newline="") as file:
         rows = list(csv.DictReader(file))
 
-    assert list(rows[0]) == list(COLUMNS)
+    assert list(rows[0]) == [*COLUMNS[:-1], "note"]
     assert len(rows) == 120
     assert "secret" not in to.read_text()
     assert {row["instance_id"] for row in rows} == {f"i{n}" for n in range(60)}
@@ -113,7 +113,7 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engi
 BAD = [
     (["--level", "90"], "--level 90: give a share between 0 and 1"),
     (["--seed", "-1"], "--seed"),
-    (["--benchmark", "nothing"], "this study has letters, visits"),
+    (["--benchmark", "nothing"], "no benchmark nothing: it has letters, visits"),
     (["--jurors", "nobody"], "no ratings by a juror nobody"),
     (["--criterion", "style"], "no rubric has the criterion style"),
     (["--min-jurors", "3"], "the jury has 2 jurors"),

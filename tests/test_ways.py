@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
+from calibration.messages.juries import tried
 from calibration.report.content import Study, Tried
 from calibration.report.ledger_table import juries_tried, ledger_words
-from calibration.report.ways import different, ever_tried, tried
+from calibration.report.ways import different, ever_tried
 
 
 @dataclass(frozen=True)

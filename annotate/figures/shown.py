@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.decision import Decision
+from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
 from calibration.tables.spec import Table
 from calibration.values import AnalysisOptions
 
@@ -74,3 +75,40 @@ class Behind:
     sections: Mapping[str, Section]
     charts: Sequence[Chart]
     pairs: Sequence[Pair]
+
+
+@dataclass(frozen=True)
+class ModelsFigures:
+    """A comparison as the screen shows it; the rows are what charts are drawn from.
+
+    `models` has a table for each way of scoring, first the one that decides.
+    """
+
+    decision: Decision
+    models: tuple[Table, ...]
+    detectable: tuple[Table, ...]
+    rows: tuple[ModelRow, ...]
+    categories: tuple[CategoryRow, ...]
+    detectable_rows: tuple[DetectableRow, ...]
+    jury: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CostsRequest:
+    """What costs are asked for: the reader's file, unread, and the jury with its panel, if it is one.
+
+    `kind` is "csv" or "toml"; `text` is empty without a file.
+    """
+
+    text: bytes = b""
+    kind: str = ""
+    jury: tuple[str, ...] = ()
+    panel: str | None = None
+
+
+@dataclass(frozen=True)
+class CostFigures:
+    """What each model cost, in US dollars, and a table of what the jury's calls cost."""
+
+    prices: Mapping[str, float]
+    jury: Table | None

@@ -13,9 +13,6 @@ from data.person import Person
 
 ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
-POOLS, RESPONSES = ("mean", "median", "weighted"), ("own", "common")
-SIZES = ("1-5", "1-2", "1-3", "1", "2", "3", "4", "5")
-Asked = tuple[str, ...]
 
 
 def asked(engine: Engine, person: Person) -> AgreementQuestion:
@@ -41,31 +38,6 @@ class Jury:
 
     jurors: tuple[str, ...] | None = None
     families: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Arguments that choose what juries are judged on, and those and how they are ranked."""
-
-    scope: Asked
-    ranking: Asked
-
-
-def of_juries(engine: Engine, person: Person) -> Ranked:
-    """Ask what the ranking of juries takes; it has no panels, and all references count."""
-    places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
-    own = places[0], places[0], places[1]
-    benchmark, criterion = benchmark_and_criterion(engine, person, own)
-    about: Asked = (f"--benchmark={benchmark}",) if benchmark else ()
-    about += (f"--criterion={criterion}",) if criterion else ()
-    method = chosen(places[2], "Method", METHODS, "method")
-    sizes = chosen(places[3], "Jurors in a jury", SIZES, "sizes")
-    pool = chosen(places[4], "Pooled by", POOLS, "pool")
-    common = chosen(places[5], "Responses", RESPONSES, "responses")
-    scope = (*about, f"--method={method}")
-    size = () if sizes == SIZES[0] else (f"--sizes={sizes}",)
-    both = ("--common",) if common == RESPONSES[1] else ()
-    return Ranked(scope, (*scope, f"--pool={pool}", *size, *both))
 
 
 def jury_of(heard: Sequence[str], place: "st.delta_generator.DeltaGenerator") -> Jury:

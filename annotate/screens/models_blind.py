@@ -1,15 +1,19 @@
 """Comparing models lifts the blind: only on a locked study, or by a recorded reason."""
 
 import html
+from concurrent.futures import Future
 
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import worker
 from annotate.screens import frame
-from data import queries
+from calibration.models.rows import CLINICIANS
+from data.errors import MedjuryError
 from data.person import Person, only
 from data.queries import Standing
 from data.schema import Role
+from medjury.services.models import ModelsRequest, lift
 
 LONGEST_REASON = 300
 BLIND = "This study is open and blind: comparing models would tell how good each author is."
@@ -53,14 +57,20 @@ def _ask(engine: Engine, person: Person, *, locked: bool) -> None:
     if not sure or not (locked or reason.strip()):
         lacking = LACKING if not sure else "Give a reason."
         st.html(f'<p class="mj-refused" role="alert">{html.escape(lacking)}</p>')
-    elif _lift(person, engine, reason.strip(), locked=locked):
+    elif _lift(person, engine, reason.strip()):
         st.rerun()
 
 
 @only(Role.COORDINATOR)
-def _lift(person: Person, engine: Engine, reason: str, *, locked: bool) -> bool:
-    """Run the comparison that lifts the blind; tell whether it did."""
-    lift = () if locked else ("--unblind", f"--reason={reason}")
-    quick = ("--by", "clinicians", "--reps", "1")
-    found = frame.figures(person, engine, "models", *quick, *lift, f"--who={person.actor}")
-    return found is not None and bool(queries.standing(person, engine).steered)
+def _lift(person: Person, engine: Engine, reason: str) -> bool:
+    """Lift the blind if the models can be compared at all; tell whether it was lifted."""
+    request = ModelsRequest(by=(CLINICIANS,))
+    coming: Future[bool] = worker.ask(person, engine, "annotate.figures.models:check", request)
+    if frame.computed(coming, "Looking at the ratings") is None:
+        return False
+    try:
+        lift(engine, reason, person.actor)
+    except MedjuryError as error:
+        frame.empty(str(error))
+        return False
+    return True

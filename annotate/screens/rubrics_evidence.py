@@ -1,15 +1,13 @@
 """What stands behind a rubric: ratings on its exact words, and juries held against clinicians."""
 
 import html
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import tables
 from annotate.screens import frame
-from calibration.tables.numbers import DASH, fixed, interval
+from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -19,12 +17,10 @@ from data.rubric import Rubric
 from data.schema import Role
 from data.store.validity import state_valid
 
-Row = Mapping[str, Any]
 NONE_YET = "No jury was held against clinicians on exactly these words."
 TODO = (
     "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
 )
-FROM = "Frozen reports name the rubric by its hash. The ledger counts every look at a jury; it keeps no intervals."
 STATED = (
     "An export says validated only where all of this holds for clinicians' ratings on exactly this "
     "rubric, and no simulated rater takes part."
@@ -36,7 +32,7 @@ def show(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Show the evidence, and what the study asks of it."""
     found = queries.validations(person, engine, rubric.sha256)
     if found:
-        st.html(_table(found))
+        st.html(tables.of_table(evidence_table([_row(one) for one in found])))
     else:
         frame.empty(NONE_YET, TODO)
     stated = queries.stated_valid(person, engine)
@@ -45,47 +41,21 @@ def show(engine: Engine, person: Person, rubric: Rubric) -> None:
         _form(engine, person, stated)
 
 
-def _table(found: Sequence[Validation]) -> str:
-    columns = [
-        tables.Column("From", _source, is_words=True),
-        tables.Column("Last (UTC)", lambda row: f"{row['one'].at:%Y-%m-%d %H:%M}", is_words=True),
-        tables.Column("Jury", lambda row: ", ".join(row["one"].jurors), is_words=True),
-        tables.Column("On", _scope, is_words=True),
-        tables.Column(
-            "ICC(C,2), 95 %", lambda row: _ends(row["one"].icc, row["one"].low, row["one"].high)
-        ),
-        tables.Column("Like for like, 95 %", lambda row: _ends(*row["one"].like_for_like)),
-        tables.Column("Responses", lambda row: f"{row['one'].n_responses}"),
-        tables.Column("Raters", _raters, is_words=True),
-    ]
-    rows = [{"one": one} for one in found]
-    return tables.table(
-        rows, columns, "Juries held against clinicians on exactly these words", [FROM]
+def _row(one: Validation) -> EvidenceRow:
+    return EvidenceRow(
+        report=one.report,
+        name=one.name,
+        times=one.times,
+        at=one.at,
+        jurors=one.jurors,
+        benchmark=one.benchmark,
+        criterion=one.criterion,
+        method=one.method,
+        icc=(one.icc, one.low, one.high),
+        like_for_like=one.like_for_like,
+        n_responses=one.n_responses,
+        is_simulated=one.simulated,
     )
-
-
-def _source(row: Row) -> str:
-    one: Validation = row["one"]
-    if one.report is None:
-        return "ledger, once" if one.times == 1 else f"ledger, {one.times} times"
-    return f"report {one.report}" + (f" {one.name}" if one.name else "")
-
-
-def _scope(row: Row) -> str:
-    one: Validation = row["one"]
-    parts = [one.benchmark, one.criterion or "composite", f"method {one.method}"]
-    return ", ".join(parts)
-
-
-def _raters(row: Row) -> str:
-    return "simulated" if row["one"].simulated else "real"
-
-
-def _ends(value: float | None, low: float | None, high: float | None) -> str:
-    if value is None:
-        return DASH
-    ends = interval(low, high, 2)
-    return f"{fixed(value, 2)}{f' ({ends})' if ends else ''}"
 
 
 def _criterion(stated: Needed) -> str:

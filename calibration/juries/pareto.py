@@ -1,4 +1,4 @@
-"""The Pareto front: no other has at least as much agreement for at most as much money."""
+"""The Pareto front of agreement against cost: the juries than which no cheaper one agrees as well."""
 
 import numpy as np
 

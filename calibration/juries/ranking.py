@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import notes
 from calibration.juries.mean import mean_pool
 from calibration.juries.median import median_pool
 from calibration.juries.resampled import resampled
@@ -21,8 +20,10 @@ from calibration.juries.rows import (
 )
 from calibration.juries.sets import Pool, Sizes, common_grid, compositions, number_of_juries
 from calibration.juries.weighted import weighted_pool
+from calibration.messages.form import counted
 from calibration.scope import Scope
 from calibration.scores import Flags, Integers
+from calibration.values import Noted, noted
 from calibration.zscore import without_variance
 from data.errors import BadInput, TooFew
 
@@ -39,8 +40,8 @@ POOLS: dict[PoolName, Callable[[Scope, Integers, Flags], Pool]] = {
 
 
 @dataclass(frozen=True)
-class Ranking:
-    """All juries, the best first and those without an ICC last.
+class Ranking(Noted):
+    """All juries, the best first and those without an ICC last; its notes are on the whole.
 
     Attributes
     ----------
@@ -49,9 +50,8 @@ class Ranking:
     rows : one a jury
     winner : the best of all; None if no jury has an ICC
     by_size : the best of each size that has one with an ICC
-    n_responses : responses that a clinician scored and that may count
+    n_responses, n_instances : responses that a clinician scored and that may count; instances
     common : whether only responses that all jurors of the pool rated were kept
-    note : what must be known beside the whole
     """
 
     pool: tuple[str, ...]
@@ -60,8 +60,19 @@ class Ranking:
     winner: Winner | None
     by_size: tuple[Winner, ...]
     n_responses: int
+    n_instances: int
     common: bool
-    note: str
+
+    @property
+    def n_unknown_cost(self) -> int:
+        """Return how many juries have a juror whose cost is not known."""
+        return sum(row.usd_per_response is None for row in self.rows)
+
+    @property
+    def front(self) -> list[JuryRow]:
+        """Return the juries than which no cheaper one agrees as well, the cheapest first."""
+        found = [row for row in self.rows if row.on_front]
+        return sorted(found, key=lambda row: row.usd_per_response or 0.0)
 
 
 def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
@@ -118,8 +129,9 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
         winner=Winner(rows[0], len(rows), float(found.by_rank[0])) if known else None,
         by_size=tuple(winners(rows, sizes, found)),
         n_responses=int(pool.bench.heard.sum()),
+        n_instances=scope.grid.n_clusters,
         common=common,
-        note=notes.joined(ranking_notes(whole, scope, judged, rows, common=common)),
+        notes=noted(*ranking_notes(whole, scope, judged, rows, common=common)),
     )
 
 
@@ -130,9 +142,7 @@ def _kept(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
         scope = replace(scope, grid=common_grid(scope.grid, own))
         if not scope.grid.responses:
             who = ", ".join(scope.grid.raters[column] for column in own)
-            raise TooFew(
-                f"{scope.name}: no response was rated by all of {who}; name fewer with --jurors"
-            )
+            raise TooFew(f"{scope.name}: no response was rated by all of {who}; name fewer jurors")
         own = _judgeable(scope, own)
     if not len(own):
         raise TooFew(f"{scope.name}: no juror has scores that vary, so there is no jury to rank")
@@ -153,7 +163,7 @@ def _sizes(k: int, sizes: Sizes | None) -> Sizes:
     if not len(sizes) or sizes[0] < 1 or sizes[-1] > k:
         given = f"{sizes[0]}-{sizes[-1]}" if len(sizes) else "none"
         raise BadInput(
-            f"sizes {given}: there are {notes.counted(k, 'juror')} to choose from; "
+            f"sizes {given}: there are {counted(k, 'juror')} to choose from; "
             f"give sizes within 1-{k}"
         )
     return sizes
@@ -166,6 +176,6 @@ def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
     weights = work if pool == "weighted" else 0
     if work > MOST_CELLS or medians > MOST_MEDIANS or weights > MOST_WEIGHTED:
         raise BadInput(
-            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for --pool {pool}: "
-            "limit --sizes, name fewer --jurors, or take fewer --reps"
+            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for the {pool}: "
+            "take smaller sizes, fewer jurors, or fewer resamples"
         )

@@ -25,7 +25,7 @@ AT_ONCE = 4096  # juries; with more, resamples are not taken fewer at a time
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Figures of juries (M,), and honest ICCs of the first ranks and of the best of each size.
+    """Figures of juries (M,), and expected ICCs of the first ranks and of the best of each size.
 
     `undefined` counts the resamples in which a jury has no ICC.
     """
@@ -41,8 +41,8 @@ class Found:
 def resampled(scope: Scope, pool: Pool, asked: Integers, top: int) -> Found:
     """Return what is found of the juries `asked`, numbers into the pool's juries.
 
-    Intervals are NaN, and so is all that is honest, where there is a single instance. A jury
-    that is the only one of its size was not chosen among them: its honest ICC is its ICC.
+    Intervals and expected ICCs are NaN where there is a single instance. A jury that is the
+    only one of its size was not chosen among them: its expected ICC is its ICC.
     """
     how, clusters = scope.asked, scope.grid.n_clusters
     size = pool.subsets[asked].sum(axis=1)

@@ -1,20 +1,23 @@
-"""Ranked juries: what a row holds, and the words beside it."""
+"""Ranked juries: what a row holds, and the notes on it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Literal
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import why_undefined
+from calibration.codes import NoteCode as Code
 from calibration.juries.pareto import on_front
 from calibration.juries.resampled import Found
 from calibration.juries.sets import Pool, Sizes
 from calibration.juries.weighted import WeightedPool
-from calibration.scope import NAN, Scope
+from calibration.messages.form import listed
+from calibration.scope import Scope
 from calibration.scores import Array
+from calibration.values import NAN, Note, Noted, note, noted
 
 PoolName = Literal["mean", "median", "weighted"]
 
@@ -40,7 +43,7 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class JuryRow:
+class JuryRow(Noted):
     """One jury. NaN or None: undefined, not known, or not computed.
 
     Attributes
@@ -49,13 +52,14 @@ class JuryRow:
         ICC(C,2) with the clinicians, and the percentile 95 % interval of this jury as if no
         other had been tried.
     icc_honest : float
-        What the jury at this rank of a resample is worth on responses outside it.
+        Expected ICC on new responses for the jury at this rank: of the jury that comes to it in
+        a resample, on the responses outside that resample.
     rank : int or None
         1 is the highest ICC; None without one.
     usd_per_response : float or None
         What its members' verdicts on a response cost together.
     on_front : bool
-        No other jury has at least this ICC for at most this money.
+        No cheaper jury agrees as well, see `pareto.on_front`.
     weights : tuple or None
         Of its members, summing to 1; of weighted juries only.
     """
@@ -71,12 +75,16 @@ class JuryRow:
     on_front: bool = False
     n_responses: int = 0
     weights: tuple[float, ...] | None = None
-    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return its jurors as a reader sees them."""
+        return listed(self.jurors)
 
 
 @dataclass(frozen=True)
 class Winner:
-    """The best of `n_compared` juries, and what the best of so many is worth."""
+    """The best of `n_compared` juries, and its expected ICC on new responses."""
 
     row: JuryRow
     n_compared: int
@@ -86,6 +94,11 @@ class Winner:
     def optimism(self) -> float:
         """Return by how much it looks better than it is; NaN where that is not known."""
         return self.row.icc - self.icc_honest
+
+    @property
+    def as_row(self) -> JuryRow:
+        """Return the jury with the expected ICC of this choice, not of its rank."""
+        return replace(self.row, icc_honest=self.icc_honest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +143,7 @@ def ranked(scope: Scope, judged: Judged, usd: Mapping[str, float | None]) -> lis
             on_front=bool(front[jury]),
             n_responses=int(found.n[jury]),
             weights=None if weights is None or not known else weights[jury],
-            note=notes.joined(_row_notes(scope, judged, jury)),
+            notes=noted(*_row_notes(scope, judged, jury)),
         )
         rows.append(row)
     return rows
@@ -153,26 +166,21 @@ def cost(jurors: Sequence[str], usd: Mapping[str, float | None]) -> float | None
 
 def ranking_notes(
     whole: Scope, kept: Scope, judged: Judged, rows: Sequence[JuryRow], *, common: bool
-) -> Iterator[str]:
+) -> Iterator[Note | None]:
     """Yield what must be known beside the ranking of the responses kept of a whole scope."""
     n = [row.n_responses for row in rows]
     if common:
         left = len(whole.grid.responses) - len(kept.grid.responses)
-        yield f"all juries on the same {n[0]} responses, those that all jurors rated"
-        yield (
-            f"{notes.counted(left, 'response')} that not all jurors rated left out" if left else ""
-        )
+        yield note(Code.COMMON_RESPONSES, responses=n[0])
+        yield note(Code.NOT_RATED_BY_ALL, responses=left) if left else None
     elif min(n) < max(n):
-        yield (
-            f"juries rated {min(n)} to {max(n)} responses, each on its own: --common compares them "
-            "on the same"
-        )
-    yield whole.analysed_note
-    yield notes.incomplete(sum(whole.incomplete.get(name, 0) for name in judged.names))
+        yield note(Code.OWN_RESPONSES, least=min(n), most=max(n))
+    yield whole.analysed
+    yield remarks.incomplete(sum(whole.incomplete.get(name, 0) for name in judged.names))
     absent = [name for name in whole.jurors if name not in judged.names]
-    yield f"left out, no scores or all the same: {', '.join(absent)}" if absent else ""
-    yield notes.few_instances(kept.grid.n_clusters)
-    yield notes.simulated(whole.simulated & {*judged.names, *whole.clinicians})
+    yield note(Code.SIT_NOWHERE, jurors=absent) if absent else None
+    yield remarks.few_instances(kept.grid.n_clusters)
+    yield remarks.simulated(whole.simulated & {*judged.names, *whole.clinicians})
 
 
 def _weights(judged: Judged) -> list[tuple[float, ...]] | None:
@@ -183,18 +191,18 @@ def _weights(judged: Judged) -> list[tuple[float, ...]] | None:
     return [tuple(found[jury][judged.members(jury)].tolist()) for jury in juries]
 
 
-def _row_notes(scope: Scope, judged: Judged, jury: int) -> Iterator[str]:
+def _row_notes(scope: Scope, judged: Judged, jury: int) -> Iterator[Note | None]:
     found = judged.found
     if np.isnan(found.icc[jury]):
         yield _why_undefined(judged, jury)
     elif lost := int(found.undefined[jury]):
-        yield f"{lost} of {scope.asked.reps} resamples undefined and left out"
-    yield notes.simulated(scope.simulated & set(judged.jurors(jury)))
+        yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.asked.reps)
+    yield remarks.simulated(scope.simulated & set(judged.jurors(jury)))
 
 
-def _why_undefined(judged: Judged, jury: int) -> str:
+def _why_undefined(judged: Judged, jury: int) -> Note:
     bench, own = judged.pool.bench, judged.members(jury)
     rows = bench.heard & bench.given[:, own].all(axis=1)
     column = bench.jurors[rows][:, own].mean(axis=1)
     reason = why_undefined(bench.clinicians[rows], column, names=("the clinicians", "the jury"))
-    return reason or "undefined: none of them agrees with the clinicians, so there are no weights"
+    return reason or note(Code.NOBODY_AGREES)

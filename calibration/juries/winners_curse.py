@@ -1,4 +1,4 @@
-"""What the best of many juries is really worth: chosen in a resample, judged outside it."""
+"""What to expect of the best of many juries on new responses: chosen in a resample, judged outside."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

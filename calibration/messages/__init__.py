@@ -7,12 +7,21 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from calibration.codes import NoteCode
-from calibration.messages import agreement, decisions, jurors, sections
+from calibration.messages import (
+    agreement,
+    decisions,
+    juries,
+    jurors,
+    models,
+    planning,
+    predicting,
+    sections,
+)
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors, decisions)
+PARTS = (agreement, sections, jurors, decisions, juries, models, planning, predicting)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }
@@ -38,6 +47,12 @@ def reason(note: Note) -> str:
 def general(note: Note) -> str:
     """Return a note as a table tells it: of several rows at once, below what their names say."""
     return _filled(GENERAL[note.code], note) if note.code in GENERAL else words(note)
+
+
+def sentence(note: Note) -> str:
+    """Return one note as a sentence that stands by itself."""
+    text = words(note)
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def told(notes: Iterable[Note]) -> str:

@@ -14,6 +14,42 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "non_inferior": "The jury agrees with the clinicians as well as a clinician does.",
         "inferior": "The jury agrees with the clinicians less well than a clinician does.",
     },
+    "juries": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "No jury has an ICC with the clinicians.",
+        "too_few": "Too few data to recommend a jury.",
+        "inconclusive": "No jury stands out: none is shown to agree with the clinicians.",
+        "recommended": "Recommended jury: {0}.",
+    },
+    "comparison": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "Not known which of the two juries agrees better with the clinicians.",
+        "too_few": "Too few data to say which of the two juries agrees better with the clinicians.",
+        "inconclusive": "Not shown which of the two juries agrees better with the clinicians.",
+        "first_better": "The first jury, {0}, agrees better with the clinicians than {1}.",
+        "second_better": "The second jury, {1}, agrees better with the clinicians than {0}.",
+    },
+    "models": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "The models cannot be compared yet.",
+        "too_few": "Too few data to say whether any model leads.",
+        "inconclusive": "No model is shown to lead.",
+        "told_apart": "{0} leads: its scores are higher than those of every other model compared.",
+    },
+    "predictions": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "Not known whether the jury's predictions may be used.",
+        "too_few": "Too few data to say whether the jury's predictions may be used.",
+        "inconclusive": "Not shown that the jury's predictions may be used.",
+        "usable": (
+            "The jury's predictions may be used, if the responses that clinicians rated are a random "
+            "sample."
+        ),
+        "usable_combined": (
+            "The jury's predictions may be used for all benchmarks combined, but not for each of them, "
+            "if the responses that clinicians rated are a random sample."
+        ),
+    },
 }
 
 

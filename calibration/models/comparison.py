@@ -3,53 +3,46 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from calibration.models.corrected import CLINICIANS, CORRECTED, JURY, estimate
-from calibration.models.detectable import DetectableRow, detectable_row
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision
+from calibration.models.corrected import estimate
+from calibration.models.decision import decide
+from calibration.models.detectable import detectable_row
 from calibration.models.figures import figures
-from calibration.models.rows import CategoryRow, ModelRow, category_rows, model_rows
+from calibration.models.gaps import Gap, gaps
+from calibration.models.model_rows import category_rows, model_rows
+from calibration.models.rows import CORRECTED, JURY, WAYS, CategoryRow, DetectableRow, ModelRow
 from calibration.models.scores import Table, check_names, model_table
-from calibration.notes import joined
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions, Note, note
 from data.errors import BadInput
-
-EVERY = (CLINICIANS, JURY, CORRECTED)
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a comparison is asked for.
-
-    `by` are some of "clinicians", "jury", "corrected"; `jurors` the jury; `reps` and `seed`
-    of the bootstrap.
-    """
-
-    by: Sequence[str] = EVERY
-    jurors: Sequence[str] = ()
-    criterion: str | None = None
-    reps: int = 2000
-    seed: int = 0
 
 
 @dataclass(frozen=True)
 class Compared:
     """All rows of a comparison: models by win rate, the best first, for each way of scoring.
 
+    `gaps` are the differences between two models, `decision` says whether a model leads.
     `n_both` is the number of responses that both clinicians and the jury scored, `benchmarks`
     those that are compared: of all, without those that lack the criterion.
     """
 
-    rows: list[ModelRow]
-    categories: list[CategoryRow]
-    detectable: list[DetectableRow]
+    rows: tuple[ModelRow, ...]
+    categories: tuple[CategoryRow, ...]
+    detectable: tuple[DetectableRow, ...]
+    gaps: tuple[Gap, ...]
+    decision: Decision
     n_both: int
-    benchmarks: tuple[str, ...] = ()
+    benchmarks: tuple[str, ...]
 
 
 def compare_models(
     scores: Scores,
     authors: Mapping[str, str],
     categories: Mapping[str, str],
-    wanted: Wanted,
+    options: AnalysisOptions,
+    by: Sequence[str] = WAYS,
+    *,
     tick: Callable[[float], None] = lambda share: None,
 ) -> Compared:
     """Compare the models of a study by their responses' scores.
@@ -62,7 +55,8 @@ def compare_models(
     scores : Scores
     authors : response_id -> model
     categories : benchmark -> category; absent or "" for none
-    wanted : Wanted
+    options : its jurors (none where clinicians alone score), criterion, reps and seed
+    by : some of "clinicians", "jury" and "corrected"
     tick : told the share of the work done, from above 0 to 1
 
     Raises
@@ -71,49 +65,63 @@ def compare_models(
         If an option is out of range or a jury is needed and there is none; also as
         `scores.model_table`.
     """
-    check(scores, wanted)
-    table = model_table(scores, authors, wanted.jurors, wanted.criterion)
+    check(scores, options, by)
+    table = model_table(scores, authors, options.jurors or (), options.criterion)
     both = table.frame[["clinicians", "jury"]].notna().all(axis=1)
-    found = Compared([], [], [], int(both.sum()), table.layout.benchmarks)
-    work = len(wanted.by) * wanted.reps
-    for place, by in enumerate(wanted.by):
-        advance = _progress(tick, place * wanted.reps, work)
-        own = figures(table, estimate(table, by), categories, (wanted.reps, wanted.seed), advance)
-        found.rows.extend(model_rows(table, own))
-        found.categories.extend(category_rows(table, own))
-        found.detectable.extend(_detectable(table, by, scores.rubrics))
-    return replace(found, rows=[*_held_against(found.rows)])
+    rows: list[ModelRow] = []
+    of_categories: list[CategoryRow] = []
+    apart: list[Gap] = []
+    for place, way in enumerate(by):
+        advance = _progress(tick, place * options.reps, len(by) * options.reps)
+        drawing = (options.reps, options.seed)
+        own = figures(table, estimate(table, way), categories, drawing, advance)
+        own_gaps = [*gaps(own, table.layout.models)]
+        rows += model_rows(table, own, own_gaps)
+        of_categories += category_rows(table, own)
+        apart += own_gaps
+    rows = [*_with_bias(rows)]
+    return Compared(
+        tuple(rows),
+        tuple(of_categories),
+        tuple(row for way in by for row in _detectable(table, way, scores.rubrics)),
+        tuple(apart),
+        decide(rows, apart),
+        int(both.sum()),
+        table.layout.benchmarks,
+    )
 
 
-def check(scores: Scores, wanted: Wanted) -> None:
+def check(scores: Scores, options: AnalysisOptions, by: Sequence[str] = WAYS) -> None:
     """Raise what `compare_models` would, before any author is known: BadInput or Unknown."""
-    check_names(scores, wanted.jurors, wanted.criterion)
-    if wanted.reps < 1 or wanted.seed < 0:
-        raise BadInput(f"reps={wanted.reps}, seed={wanted.seed}: at least 1, and 0 or more")
-    if odd := [by for by in wanted.by if by not in EVERY]:
-        raise BadInput(f"by={odd[0]}: it is {', '.join(EVERY)}")
-    if not wanted.jurors and set(wanted.by) & {JURY, CORRECTED}:
+    check_names(scores, options.jurors or (), options.criterion)
+    if options.reps < 1 or options.seed < 0:
+        raise BadInput(f"reps={options.reps}, seed={options.seed}: at least 1, and 0 or more")
+    if odd := [one for one in by if one not in WAYS]:
+        raise BadInput(f"by={odd[0]}: it is {', '.join(WAYS)}")
+    if not options.jurors and {*by} & {JURY, CORRECTED}:
         raise BadInput("there is no jury to compare by: no juror has rated anything in this study")
 
 
-def _held_against(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
-    """Yield the rows, those by the jury with a word where the corrected mean is elsewhere."""
+def jury_bias(jury: ModelRow, corrected: ModelRow) -> Note | None:
+    """Return a note where the intervals of both macro-averages have nothing in common."""
+    if not (jury.low > corrected.high or jury.high < corrected.low):
+        return None
+    return note(
+        Code.BEYOND_CORRECTED,
+        is_above=jury.low > corrected.high,
+        corrected=corrected.macro_average,
+        low=corrected.low,
+        high=corrected.high,
+    )
+
+
+def _with_bias(rows: Sequence[ModelRow]) -> Iterator[ModelRow]:
+    """Yield the rows, those by the jury with a note where the corrected mean is elsewhere."""
     corrected = {row.model: row for row in rows if row.by == CORRECTED}
     for row in rows:
         other = corrected.get(row.model) if row.by == JURY else None
-        yield replace(row, note=joined([row.note, biased(row, other)])) if other else row
-
-
-def biased(jury: ModelRow, corrected: ModelRow) -> str:
-    """Say where the intervals of both macro-averages have nothing in common, else ""."""
-    if not (jury.low > corrected.high or jury.high < corrected.low):
-        return ""
-    way = "more" if jury.low > corrected.high else "less"
-    return (
-        f"the jury alone gives it {way} than clinicians would, beyond both intervals (corrected "
-        f"{corrected.macro_average:z.2f}, {corrected.low:z.2f} to {corrected.high:z.2f}): do not "
-        "rank it by the jury alone"
-    )
+        bias = jury_bias(row, other) if other else None
+        yield replace(row, notes=(*row.notes, bias)) if bias else row
 
 
 def _progress(tick: Callable[[float], None], done: int, work: int) -> Callable[[int], None]:

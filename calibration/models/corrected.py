@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from calibration.bootstrap import Counts
+from calibration.codes import NoteCode as Code
 from calibration.models.cells import Cells, cells
+from calibration.models.rows import CORRECTED
 from calibration.models.scores import Table
 from calibration.predicting.prediction_powered import (
     Sample,
@@ -15,8 +17,8 @@ from calibration.predicting.prediction_powered import (
     standardised_difference,
 )
 from calibration.scores import Array, Integers
+from calibration.values import Note, note
 
-CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"
 UNLIKE = 0.25  # standard deviations; below it samples are commonly taken as alike (Rubin 2001)
 LEAST_RATED = 5  # instances of a model and benchmark; with fewer the correction is a guess
 
@@ -32,14 +34,14 @@ class Estimate:
     counted : shape (responses,), True where a response's score enters
     instances : shape (models, benchmarks), instances with a score; of "corrected" those
         that clinicians rated, on which its certainty rests
-    warning : of "corrected", where rated responses are no random sample, or ""
+    warning : of "corrected", where rated responses may be no random sample, or None
     """
 
     by: str
     terms: tuple[Cells, ...]
     counted: pd.Series
     instances: Integers
-    warning: str = ""
+    warning: Note | None = None
 
     def means(self) -> Array:
         """Return shape (models, benchmarks); NaN where there is none."""
@@ -99,24 +101,22 @@ def _corrected(table: Table) -> Estimate:
     return Estimate(CORRECTED, (first, second), counted, _instances(first), _unlike(frame))
 
 
-def _unlike(frame: pd.DataFrame) -> str:
+def _unlike(frame: pd.DataFrame) -> Note | None:
     """Name the benchmarks whose rated responses the jury scores otherwise than the unrated.
 
     By over a quarter of a standard deviation (`standardised_difference`) and two standard
     errors; each model's own mean taken out, and the responses to one instance averaged.
     """
-    told = []
+    unlike = []
     for name, own in frame.dropna(subset=["jury"]).groupby("benchmark"):
         apart = own["jury"] - own.groupby("model")["jury"].transform("mean")
         means = apart.groupby([own["clinicians"].notna(), own["instance"]]).mean()
         rated = means.index.get_level_values(0).to_numpy(dtype=np.bool_)
         near, far = means.to_numpy()[rated], means.to_numpy()[~rated]
-        size = standardised_difference(near, far)
+        size = float(standardised_difference(near, far))
         if abs(size) > UNLIKE and abs(size) > 2 * np.sqrt(1 / len(near) + 1 / len(far)):
-            told.append(f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})")
-    if not told:
-        return ""
-    return f"rated responses may be no random sample by the jury's scores: {', '.join(told)}"
+            unlike.append((str(name), size))
+    return note(Code.NOT_RANDOM, benchmarks=unlike) if unlike else None
 
 
 def _sample(rated: pd.DataFrame, unrated: pd.DataFrame) -> Sample:

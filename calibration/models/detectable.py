@@ -1,49 +1,22 @@
 """The smallest difference between two models that a benchmark can detect (the paper's Appendix E)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 from scipy import stats
 
-from calibration import notes
+from calibration.codes import NoteCode as Code
 from calibration.models.macro_average import unit_scale
+from calibration.models.rows import DetectableRow
 from calibration.models.win_rate import NAN
+from calibration.remarks import FEW_INSTANCES
 from calibration.scores import Array, RubricShape
+from calibration.values import Note, note, noted
 
 PAPER = 1.96 + 0.84  # 5 % two-sided and 80 % power, rounded as in the paper's script
 EXACT = float(stats.norm.ppf(0.975) + stats.norm.ppf(0.8))
 LEAST_SHARED = 2
-
-
-@dataclass(frozen=True)
-class DetectableRow:
-    """The minimum detectable effect of one benchmark.
-
-    Attributes
-    ----------
-    benchmark, by : str
-        Whose scores: "clinicians" or "jury".
-    mde : float
-        As in the paper: 2.80 sd(d) / sqrt(n) of paired differences d of score / (top of the
-        scale), sd with ddof 0, mean over pairs of models. At least 0; NaN without a pair.
-    mde_exact : float
-        The same with sd of ddof 1, z to all digits, and the scores of the macro-average,
-        (score - low) / (high - low): this one is comparable with differences between models.
-    n_instances, n_pairs : int
-        Instances that any pair shares, and pairs of models that share two or more. A
-        model without any score on the benchmark is in no pair.
-    note : str
-    """
-
-    benchmark: str
-    by: str
-    mde: float
-    mde_exact: float
-    n_instances: int
-    n_pairs: int
-    note: str
 
 
 def paper_mde(differences: Array) -> float:
@@ -82,8 +55,8 @@ def detectable_row(benchmark: str, by: str, points: Array, shape: RubricShape) -
     pairs = [own for own in shared if own.shape[1] >= LEAST_SHARED]
     rows = (~np.isnan(points)).sum(axis=0) > 1
     if not pairs:
-        why = "undefined: no two models share two scored instances"
-        return DetectableRow(benchmark, by, NAN, NAN, int(rows.sum()), 0, why)
+        why = noted(note(Code.NO_TWO_MODELS))
+        return DetectableRow(benchmark, by, NAN, NAN, int(rows.sum()), 0, notes=why)
     top = [paper_mde((own[0] - own[1]) / shape.high) for own in pairs] if shape.high > 0 else [NAN]
     scaled = [np.subtract(*unit_scale(own, shape.low, shape.high)) for own in pairs]
     exact = [exact_mde(own) for own in scaled]
@@ -94,7 +67,7 @@ def detectable_row(benchmark: str, by: str, points: Array, shape: RubricShape) -
         mde_exact=float(np.mean(exact)),
         n_instances=int(rows.sum()),
         n_pairs=len(pairs),
-        note=notes.joined(_said(pairs, scaled, exact, len(shared), shape)),
+        notes=tuple(_notes(pairs, scaled, exact, len(shared), shape)),
     )
 
 
@@ -104,17 +77,17 @@ def _common(first: Array, second: Array) -> Array:
     return np.stack([first[both], second[both]])
 
 
-def _said(
+def _notes(
     pairs: list[Array], scaled: list[Array], exact: list[float], every: int, shape: RubricShape
-) -> Iterator[str]:
+) -> Iterator[Note]:
     small = sum(abs(float(np.mean(d))) < least for d, least in zip(scaled, exact, strict=True))
-    yield f"{small} of {notes.counted(len(pairs), 'pair')} of models differ by less than can be detected"
+    yield note(Code.PAIRS_NOT_DETECTED, small=small, pairs=len(pairs))
     fewest, most = (take(own.shape[1] for own in pairs) for take in (min, max))
     if fewest < most:
-        yield f"a pair shares {fewest} to {most} instances"
+        yield note(Code.PAIRS_SHARE, fewest=fewest, most=most)
     if left := every - len(pairs):
-        yield f"{notes.counted(left, 'pair')} left out for sharing fewer than {LEAST_SHARED}"
+        yield note(Code.MODEL_PAIRS_LEFT, pairs=left, least=LEAST_SHARED)
     if shape.high <= 0:
-        yield "no figure by the paper's formula, which divides by the top of the scale"
-    if fewest < notes.FEW_INSTANCES:
-        yield f"with fewer than {notes.FEW_INSTANCES} instances the sd, and so the figure, is a guess"
+        yield note(Code.NO_PAPER_FIGURE)
+    if fewest < FEW_INSTANCES:
+        yield note(Code.DETECTABLE_A_GUESS, least=FEW_INSTANCES)

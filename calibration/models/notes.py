@@ -1,134 +1,131 @@
-"""The words beside the figures of a model: what they rest on, and what not to conclude."""
+"""The notes on the figures of a model: what they rest on, and what not to conclude."""
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from calibration import notes
-from calibration.models.corrected import CORRECTED, LEAST_RATED
+from calibration import remarks
+from calibration.codes import NoteCode as Code
+from calibration.models.corrected import LEAST_RATED
 from calibration.models.figures import CATEGORIES, MACRO, Figures
-from calibration.models.macro_average import macro_averages
+from calibration.models.gaps import Gap
+from calibration.models.rows import CORRECTED
 from calibration.models.scores import Table
 from calibration.models.shared import Sharing
 from calibration.models.win_rate import benchmark_win_rates
 from calibration.scores import Flags
+from calibration.values import Note, note, noted
 
-DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
 
-
-def model_note(table: Table, found: Figures, model: int, shared: Sharing | None) -> str:
-    """Return what stands beside a model's row; `shared` says which instances all models have."""
-    return notes.joined(
-        [
-            _coverage(table, found, model),
-            _absent(table, found, model),
-            f"no such criterion: {', '.join(table.left_out)} left out" if table.left_out else "",
-            _alone(table, found, model),
-            _other_instances(shared, model) if shared else "",
-            _few(found, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),
-            _lost(found, model, MACRO),
-            _not_told_apart(table, found, model),
-            found.of.warning,
-            notes.simulated(_simulated(table, found.of.by)),
-        ]
+def model_notes(
+    table: Table, found: Figures, model: int, shared: Sharing | None, gaps: Iterable[Gap]
+) -> tuple[Note, ...]:
+    """Return the notes on a model's row; `shared` says which instances all models have."""
+    left = table.left_out
+    return noted(
+        *_coverage(table, found, model),
+        _absent(table, found, model),
+        note(Code.CRITERION_LEFT_OUT, benchmarks=left) if left else None,
+        _alone(table, found, model),
+        _other_instances(shared, model) if shared else None,
+        _few(found, model, np.ones(len(table.layout.benchmarks), dtype=np.bool_)),
+        _lost(found, model, MACRO),
+        _not_detected(table.layout.models, model, gaps),
+        found.of.warning,
+        remarks.simulated(_simulated(table, found.of.by)),
     )
 
 
-def category_note(table: Table, found: Figures, model: int, own: Flags) -> str:
-    """Return what stands beside a model's mean of a category."""
-    place = CATEGORIES + next(n for n, one in enumerate(found.members.values()) if one is own)
-    lost = np.array(table.layout.benchmarks)[own & np.isnan(found.means[model])]
-    return notes.joined(
-        [
-            f"without {', '.join(lost)}" if len(lost) else "",
-            _few(found, model, own),
-            _lost(found, model, place),
-            notes.simulated(_simulated(table, found.of.by)),
-        ]
+def category_notes(table: Table, found: Figures, model: int, category: str) -> tuple[Note, ...]:
+    """Return the notes on a model's mean of a category."""
+    own = found.members[category]
+    lost = _names(table, own & np.isnan(found.means[model]))
+    return noted(
+        note(Code.WITHOUT_BENCHMARKS, benchmarks=lost) if lost else None,
+        _few(found, model, own),
+        _lost(found, model, CATEGORIES + [*found.members].index(category)),
+        remarks.simulated(_simulated(table, found.of.by)),
     )
 
 
-def _coverage(table: Table, found: Figures, model: int) -> str:
+def _coverage(table: Table, found: Figures, model: int) -> Sequence[Note]:
     own = table.frame["model"] == model
-    said = f"scored {int(found.of.counted[own].sum())} of {int(own.sum())}"
+    counted = found.of.counted & own
+    scored, every = int(counted.sum()), int(own.sum())
+    said = remarks.coverage(scored, every, scored, every)
     if found.of.by != CORRECTED:
-        return said
-    rated = own & found.of.counted & table.frame["clinicians"].notna()
-    return f"{said}; {int(rated.sum())} of them rated by clinicians"
+        return [said]
+    rated = counted & table.frame["clinicians"].notna()
+    return [said, note(Code.RATED_BY_CLINICIANS, responses=rated.sum())]
 
 
-def _absent(table: Table, found: Figures, model: int) -> str:
-    lost = np.array(table.layout.benchmarks)[np.isnan(found.means[model])]
-    if not len(lost):
-        return ""
-    why = "no score"
+def _absent(table: Table, found: Figures, model: int) -> Note | None:
+    none = np.isnan(found.means[model])
+    if not none.any():
+        return None
+    why = note(Code.NOTHING_SCORED)
     if found.of.by == CORRECTED:
-        why = f"fewer than {LEAST_RATED} instances that clinicians and jury both scored"
-    if len(lost) == len(table.layout.benchmarks):
-        return f"undefined: {why}"
-    rest = f"on {len(found.means[model]) - len(lost)} of {len(found.means[model])} benchmarks"
-    return (
-        f"{why} on {', '.join(lost)}: {rest}, not comparable with models, or ways of scoring, that "
-        "have one"
+        why = note(Code.FEW_RATED_BY_BOTH, least=LEAST_RATED)
+    if none.all():
+        return why
+    lost = _names(table, none)
+    return note(
+        Code.LACKS_BENCHMARKS, why=why, benchmarks=lost, on=int((~none).sum()), of=len(none)
     )
 
 
-def _alone(table: Table, found: Figures, model: int) -> str:
+def _alone(table: Table, found: Figures, model: int) -> Note | None:
     """Say where no other model has a mean, so that there is nobody to win against."""
     wins = benchmark_win_rates(found.means)[model]
     alone = ~np.isnan(found.means[model]) & np.isnan(wins)
     if not alone.any():
-        return ""
+        return None
     if np.isnan(wins).all():
-        return "win rate undefined: no other model has a score on the same benchmark"
-    return f"no other model has a score on {', '.join(np.array(table.layout.benchmarks)[alone])}"
+        return note(Code.NO_OPPONENT)
+    return note(Code.NO_OPPONENT_ON, benchmarks=_names(table, alone))
 
 
-def _other_instances(shared: Sharing, model: int) -> str:
+def _other_instances(shared: Sharing, model: int) -> Note | None:
     """Say how many of a model's instances all others have too, unless they all do."""
     own, common = int(shared.own[model]), int(shared.common[model])
     if own == common == shared.every:
-        return ""
-    return (
-        f"{common} of its {notes.counted(own, 'scored instance')} have scores for all models: "
-        "its means are of other instances than theirs, the win rate by instance is not"
-    )
+        return None
+    return note(Code.OTHER_INSTANCES, common=common, own=own)
 
 
-def _few(found: Figures, model: int, own: Flags) -> str:
+def _few(found: Figures, model: int, own: Flags) -> Note | None:
     """Warn of the benchmark where a model has fewest instances with a score."""
     counts = found.of.instances[model, own & ~np.isnan(found.means[model])]
-    if not len(counts):
-        return ""
+    if not len(counts) or counts.min() >= remarks.FEW_INSTANCES:
+        return None
     if counts.min() == 1:
-        return "1 scored instance on a benchmark: intervals over instances are undefined"
-    if counts.min() >= notes.FEW_INSTANCES:
-        return ""
-    rated = "rated" if found.of.by == CORRECTED else "scored"
-    return (
-        f"only {counts.min()} {rated} instances on a benchmark: with fewer than "
-        f"{notes.FEW_INSTANCES} the interval is too narrow to trust"
+        return note(Code.ONE_SCORED_INSTANCE)
+    return note(
+        Code.FEW_SCORED_INSTANCES,
+        instances=counts.min(),
+        are_rated=found.of.by == CORRECTED,
+        least=remarks.FEW_INSTANCES,
     )
 
 
-def _lost(found: Figures, model: int, place: int) -> str:
+def _lost(found: Figures, model: int, place: int) -> Note | None:
     drawn = found.drawn[:, model, place]
-    return notes.undefined_resamples(drawn) if np.isfinite(drawn).any() else ""
+    return remarks.undefined_resamples(drawn) if np.isfinite(drawn).any() else None
 
 
-def _not_told_apart(table: Table, found: Figures, model: int) -> str:
-    """Name the models whose macro-average differs by less than 80 % power would find."""
-    macro, drawn = macro_averages(found.means), found.drawn[:, :, MACRO]
-    same = (np.isnan(found.means) == np.isnan(found.means[model])).all(axis=1)
-    close = []
-    for other in np.flatnonzero(same):
-        apart = drawn[:, model] - drawn[:, other]
-        finite = apart[np.isfinite(apart)]
-        if other == model or len(finite) < 2:
-            continue
-        if abs(macro[model] - macro[other]) < DETECTABLE * float(np.std(finite, ddof=1)):
-            close.append(table.layout.models[other])
-    if not close:
-        return ""
-    return f"its macro-average differs by less than can be detected from that of {', '.join(close)}"
+def _not_detected(models: Sequence[str], model: int, gaps: Iterable[Gap]) -> Note | None:
+    """Name the models whose macro-average differs by no more than 80 % power would find."""
+    own = [gap.of(models[model]) for gap in gaps if models[model] in (gap.first, gap.second)]
+    close = [
+        gap.second
+        for gap in own
+        if np.isfinite(gap.detectable) and not (gap.exceeds_detectable and gap.excludes_zero)
+    ]
+    return note(Code.NOT_DETECTED, models=sorted(close, key=models.index)) if close else None
+
+
+def _names(table: Table, which: Flags) -> list[str]:
+    return [name for name, one in zip(table.layout.benchmarks, which, strict=True) if one]
 
 
 def _simulated(table: Table, by: str) -> frozenset[str]:

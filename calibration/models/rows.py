@@ -1,24 +1,16 @@
-"""Rows of the table of models, and of its categories."""
+"""Rows of a comparison of models; this module needs nothing but Python, so rows travel cheaply."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
+from calibration.values import Noted
 
-from calibration.bootstrap import percentile_interval
-from calibration.models.corrected import CORRECTED
-from calibration.models.figures import CATEGORIES, MACRO, WIN, Figures, rank_ends
-from calibration.models.macro_average import macro_average_sd, macro_averages
-from calibration.models.notes import category_note, model_note
-from calibration.models.scores import Table
-from calibration.models.shared import sharing
-from calibration.models.win_rate import NAN, mean_of_defined, win_rate_sd, win_rates
-from calibration.scores import Array
+CLINICIANS, JURY, CORRECTED = "clinicians", "jury", "corrected"
+WAYS = (CLINICIANS, JURY, CORRECTED)  # of scoring a model's responses
 
 
 @dataclass(frozen=True)
-class ModelRow:
-    """One model by one way of scoring: a row of `models --json`; undefined is NaN.
+class ModelRow(Noted):
+    """One model by one way of scoring: a row of `models --json`; undefined is NaN, a rank None.
 
     Attributes
     ----------
@@ -27,19 +19,32 @@ class ModelRow:
     win_rate, win_rate_low, win_rate_high : float
         Share of the other models beaten on a benchmark, mean over benchmarks; percentile
         95 % interval over instances.
+    win_rate_unchanged : float
+        Share of the resamples whose win rate is this very one. Where the interval has no
+        width, this says why: all resamples, or nearly all, agree.
     win_rate_sd : float
         Over opponents, ddof 0, as in the paper's Table 1.
     win_rate_by_instance : float
         Share of the other models beaten on the same instance; NaN for "corrected".
     macro_average, macro_average_sd, low, high : float
         Mean over benchmarks, 0 to 1; SD over benchmarks, ddof 1; 95 % interval of the mean.
-    rank, rank_low, rank_high : float
+    unchanged : float
+        As `win_rate_unchanged`, of the macro-average.
+    rank, rank_low, rank_high : int or None
         By win rate, 1 the best; models that tie share the better rank. The interval takes
         the better rank of a tie at its low end, the worse at its high end.
+    shared_rank_low, shared_rank_high : int or None
+        The ranks that the model may have, given which others it can be told apart from
+        (`calibration.models.gaps`); `rank` is one of them.
+    not_told_apart : the ranked models that it cannot be told apart from
     n_benchmarks : int, those with a mean of this model
+    without : the other benchmarks, on which it has none
     n_responses, n_missing : int, its responses whose score enters, and all its others
+    n_rated : int, those of `n_responses` that clinicians rated
     n_paired : int, pairs (instance, opponent) behind `win_rate_by_instance`
-    note : str
+    least_instances : int
+        The fewest instances that a mean of it rests on, of all its benchmarks; 0 without
+        any. Of "corrected", those that clinicians rated.
     """
 
     model: str
@@ -48,27 +53,35 @@ class ModelRow:
     win_rate_sd: float
     win_rate_low: float
     win_rate_high: float
+    win_rate_unchanged: float
     win_rate_by_instance: float
     macro_average: float
     macro_average_sd: float
     low: float
     high: float
-    rank: float
-    rank_low: float
-    rank_high: float
+    unchanged: float
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
+    shared_rank_low: int | None
+    shared_rank_high: int | None
+    not_told_apart: tuple[str, ...]
     n_benchmarks: int
+    without: tuple[str, ...]
     n_responses: int
     n_missing: int
+    n_rated: int
     n_paired: int
-    note: str
+    least_instances: int
 
 
 @dataclass(frozen=True)
-class CategoryRow:
+class CategoryRow(Noted):
     """A model's mean over the benchmarks of a category, 0 to 1, with its 95 % interval.
 
-    `n` is how many of its responses the mean rests on; NaN without any. `category` is ""
-    for benchmarks that have none.
+    `n` is how many of its responses the mean rests on; NaN without any. `unchanged` is as in
+    `ModelRow`. `category` is "" for benchmarks that have none; `without` names those of the
+    category on which the model has no mean.
     """
 
     model: str
@@ -77,84 +90,33 @@ class CategoryRow:
     mean: float
     low: float
     high: float
+    unchanged: float
     n: int
-    note: str
+    without: tuple[str, ...]
 
 
-def model_rows(table: Table, found: Figures) -> list[ModelRow]:
-    """Return a row a model, by win rate and then by macro-average, the best first."""
-    means, wins = found.means, win_rates(found.means)
-    shared = None if found.of.by == CORRECTED else sharing(table, found.of.by)
-    no_score = np.full(len(wins), NAN)
-    columns = {
-        "win_rate": wins,
-        "win_rate_sd": win_rate_sd(means),
-        "win_rate_by_instance": shared.rates if shared else no_score,
-        "macro_average": macro_averages(means),
-        "macro_average_sd": macro_average_sd(means),
-        "rank": rank_ends(wins)[0],
-        **_ends(found.drawn[:, :, WIN], "win_rate_"),
-        **_ends(found.drawn[:, :, MACRO], ""),
-        **_rank_interval(found),
-    }
-    rows = []
-    for model, name in enumerate(table.layout.models):
-        scored = found.of.counted[table.frame["model"] == model]
-        rows.append(
-            ModelRow(
-                model=name,
-                by=found.of.by,
-                **{column: float(values[model]) for column, values in columns.items()},
-                n_benchmarks=int((~np.isnan(means[model])).sum()),
-                n_responses=int(scored.sum()),
-                n_missing=int((~scored).sum()),
-                n_paired=int(shared.pairs[model]) if shared else 0,
-                note=model_note(table, found, model, shared),
-            )
-        )
-    return sorted(rows, key=lambda row: (-_last(row.win_rate), -_last(row.macro_average)))
+@dataclass(frozen=True)
+class DetectableRow(Noted):
+    """The minimum detectable effect of one benchmark.
 
+    Attributes
+    ----------
+    benchmark, by : str
+        Whose scores: "clinicians" or "jury".
+    mde : float
+        As in the paper: 2.80 sd(d) / sqrt(n) of paired differences d of score / (top of the
+        scale), sd with ddof 0, mean over pairs of models. At least 0; NaN without a pair.
+    mde_exact : float
+        The same with sd of ddof 1, z to all digits, and the scores of the macro-average,
+        (score - low) / (high - low): this one is comparable with differences between models.
+    n_instances, n_pairs : int
+        Instances that any pair shares, and pairs of models that share two or more. A
+        model without any score on the benchmark is in no pair.
+    """
 
-def category_rows(table: Table, found: Figures) -> Iterator[CategoryRow]:
-    """Yield a row for each category and model, in alphabetical order."""
-    benchmarks = np.array(table.layout.benchmarks)
-    for place, (category, own) in enumerate(found.members.items(), start=CATEGORIES):
-        here = table.frame["benchmark"].isin(benchmarks[own]) & found.of.counted
-        mean = mean_of_defined(found.means[:, own])
-        for model, name in enumerate(table.layout.models):
-            ends = percentile_interval(found.drawn[:, model, place])
-            n = int((here & (table.frame["model"] == model)).sum())
-            note = category_note(table, found, model, own)
-            yield CategoryRow(
-                name, category, found.of.by, float(mean[model]), ends.low, ends.high, n, note
-            )
-
-
-def _ends(drawn: Array, name: str) -> dict[str, Array]:
-    """Return the interval of every model's replicates (reps, models), as columns."""
-    ends = [percentile_interval(own) for own in drawn.T]
-    return {
-        f"{name}low": np.array([one.low for one in ends]),
-        f"{name}high": np.array([one.high for one in ends]),
-    }
-
-
-def _rank_interval(found: Figures) -> dict[str, Array]:
-    best, worst = found.ranks
-    return {
-        "rank_low": np.array([_quantile(own, 0.025, "lower") for own in best.T]),
-        "rank_high": np.array([_quantile(own, 0.975, "higher") for own in worst.T]),
-    }
-
-
-def _quantile(ranks: Array, share: float, side: str) -> float:
-    """Return a quantile that is a rank itself; NaN without any."""
-    finite = ranks[~np.isnan(ranks)]
-    if not len(finite):
-        return NAN
-    return float(np.quantile(finite, share, method="lower" if side == "lower" else "higher"))
-
-
-def _last(value: float) -> float:
-    """Return a value for sorting that puts NaN after all others."""
-    return -np.inf if np.isnan(value) else value
+    benchmark: str
+    by: str
+    mde: float
+    mde_exact: float
+    n_instances: int
+    n_pairs: int

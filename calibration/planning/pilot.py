@@ -5,62 +5,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration import notes
-from calibration.agreement import Panel, column_icc, columns, scorer_replicates, why_undefined
+from calibration import remarks
+from calibration.agreement import (
+    LEAST_RESPONSES,
+    Panel,
+    column_icc,
+    columns,
+    scorer_replicates,
+    why_undefined,
+)
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.differences import compared
 from calibration.f_interval import UNDEFINED
 from calibration.grid import Grid
 from calibration.like_for_like import held_replicates, like_for_like
+from calibration.planning.rows import Reliability, Variation
 from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, note, noted
 
 NORMAL = 3.92  # standard errors between the ends of a 95 % interval
 HEAVY = 1.25  # a standard deviation so much above what its interval tells is of rare extremes
 FEW_COMPOSITES = 5  # a z over fewer composites says little
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """An ICC in the pilot, with its percentile 95 % interval over instances.
-
-    `scorer` is "clinicians": `icc` is then ICC(C,1), of single clinicians; or "jury": ICC(C,2)
-    of the jury and the clinicians' mean. NaN where undefined, with the reason in `note`.
-    """
-
-    scorer: str
-    icc: float = NAN
-    low: float = NAN
-    high: float = NAN
-    n_responses: int = 0
-    n_instances: int = 0
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Variation:
-    """How much the jury's ICC minus another's varies from study to study of the pilot's size.
-
-    `b` is what the jury is compared with: "metric:NAME", "juror:NAME", or "like_for_like" for
-    a held-out clinician before the same others. `sd` is of the bootstrap over `n_instances`
-    with their `n_responses`; where rare extremes make it more than 1.25 times that of a normal
-    curve with the same 95 % interval, it is the latter, for a larger study has no such extremes.
-    """
-
-    b: str
-    sd: float = NAN
-    n_responses: int = 0
-    n_instances: int = 0
-    note: str = ""
-
-    def at(self, n: int) -> float:
-        """Return the standard deviation expected with n responses: it falls as 1 / sqrt(n).
-
-        For as many responses an instance as in the pilot. With fewer it is smaller, where
-        responses to one instance are alike: to read it for them errs to more responses.
-        """
-        return float(self.sd * np.sqrt(self.n_responses / n)) if self.n_responses else NAN
 
 
 def clinicians_reliability(scope: Scope) -> Reliability:
@@ -87,7 +55,9 @@ def clinicians_reliability(scope: Scope) -> Reliability:
     statistic = PairedReadings(prepare(grid, "paper"), own)
     rows = statistic.rows()
     instances = grid.instances(rows)
-    icc = float(statistic(np.ones((1, grid.n_clusters)))[0]) if rows.sum() >= 3 else NAN
+    icc = (
+        float(statistic(np.ones((1, grid.n_clusters)))[0]) if rows.sum() >= LEAST_RESPONSES else NAN
+    )
     reason = _why_unreliable(int(rows.sum()), icc)
     drawn = np.empty(0) if reason else scope.resample(statistic)
     boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
@@ -98,7 +68,7 @@ def clinicians_reliability(scope: Scope) -> Reliability:
         boot.high,
         int(rows.sum()),
         instances,
-        notes.joined([reason, *_clinicians_notes(scope, instances, drawn)]),
+        notes=noted(reason, *_clinicians_notes(scope, instances, drawn)),
     )
 
 
@@ -139,7 +109,7 @@ def jury_reliability(scope: Scope) -> Reliability:
     """Return the jury's ICC(C,2) with the clinicians' mean and its interval, as in the table."""
     grid, jury = scope.grid, scope.jury
     if jury is None:
-        return Reliability("jury", note="undefined: no juror has rated in this study")
+        return Reliability("jury", notes=(note(Code.NOBODY_ON_JURY),))
     pair = columns(grid, jury, scope.asked.method)
     both = pair.both
     reason = why_undefined(pair.clinicians[both], pair.scorer[both])
@@ -148,11 +118,11 @@ def jury_reliability(scope: Scope) -> Reliability:
     if not reason:
         drawn = scope.resample(scorer_replicates(grid, jury, (), scope.asked.method))[:, 0]
     boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
-    words = [
+    told = noted(
         reason,
-        notes.coverage(int(jury.present(grid).sum()), len(both), int(both.sum()), len(both)),
+        remarks.coverage(int(jury.present(grid).sum()), len(both), int(both.sum()), len(both)),
         *_common_notes(scope, instances, drawn, {*jury.members, *scope.clinicians}),
-    ]
+    )
     return Reliability(
         "jury",
         column_icc(pair.clinicians[both], pair.scorer[both], scope.asked.method),
@@ -160,7 +130,7 @@ def jury_reliability(scope: Scope) -> Reliability:
         boot.high,
         int(both.sum()),
         instances,
-        notes.joined(words),
+        notes=told,
     )
 
 
@@ -185,8 +155,8 @@ def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
     both = pairs[0].both & pairs[1].both
     reasons = [why_undefined(pair.clinicians[both], pair.scorer[both]) for pair in pairs]
     raters = {*jury.members, *other.members, *scope.clinicians}
-    if any(reasons):
-        return Variation(name, note=next(filter(None, reasons)))
+    if why := noted(*reasons):
+        return Variation(name, notes=noted(why[0], remarks.simulated(scope.simulated & raters)))
     statistics = [scorer_replicates(grid, panel, (), scope.asked.method) for panel in (jury, other)]
     drawn = scope.resample(lambda counts: np.hstack([one(counts) for one in statistics]))
     return _varied(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
@@ -194,49 +164,50 @@ def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
 
 def _held_out(scope: Scope, jury: Panel) -> Variation:
     found = like_for_like(scope.grid, jury, scope.asked.method)
-    name = "like_for_like"
+    name, raters = "like_for_like", {*jury.members, *scope.clinicians}
     if not found.defined:
-        return Variation(name, note="undefined: no clinician can be compared with others")
+        why = noted(note(Code.NONE_HELD), remarks.simulated(scope.simulated & raters))
+        return Variation(name, notes=why)
     drawn = scope.resample(held_replicates(scope.grid, jury, found, scope.asked.method))
     rows = np.isin(np.arange(len(scope.grid.responses)), found.rows)
-    return _varied(scope, name, drawn, rows, {*jury.members, *scope.clinicians})
+    return _varied(scope, name, drawn, rows, raters)
 
 
 def _varied(scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]) -> Variation:
     """Return the spread of drawn differences that rest on some rows of the grid."""
     finite, counts = drawn[np.isfinite(drawn)], (int(rows.sum()), scope.grid.instances(rows))
     if counts[1] < LEAST_CLUSTERS or len(finite) < 2:
-        return Variation(name, NAN, *counts, "undefined: a single instance does not vary")
+        alone = noted(note(Code.INSTANCE_ALONE), remarks.simulated(scope.simulated & raters))
+        return Variation(name, NAN, *counts, notes=alone)
     ends = percentile_interval(finite)
     robust, sd = (ends.high - ends.low) / NORMAL, float(np.std(finite, ddof=1))
-    words = list(_common_notes(scope, counts[1], drawn, raters))
+    told = _common_notes(scope, counts[1], drawn, raters)
     if sd > HEAVY * robust:
-        words = [f"rare extremes, sd {sd:.3g}: taken is that of a normal curve", *words]
-        sd = robust
-    return Variation(name, sd, *counts, notes.joined(words))
+        return Variation(name, robust, *counts, notes=noted(note(Code.RARE_EXTREMES, sd=sd), *told))
+    return Variation(name, sd, *counts, notes=noted(*told))
 
 
 def _only(grid: Grid, rows: Flags) -> Grid:
     return replace(grid, composites=np.where(rows[:, None], grid.composites, np.nan))
 
 
-def _why_unreliable(responses: int, icc: float) -> str:
-    if responses < 3:
-        have = "response has" if responses == 1 else "responses have"
-        return f"undefined: {responses} {have} two clinicians with a z, and 3 are needed"
-    return "" if np.isfinite(icc) else "undefined: the readings of two clinicians do not vary"
+def _why_unreliable(responses: int, icc: float) -> Note | None:
+    if responses < LEAST_RESPONSES:
+        return note(Code.FEW_PAIRED, responses=responses, least=LEAST_RESPONSES)
+    return None if np.isfinite(icc) else note(Code.READINGS_ALIKE)
 
 
-def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[str]:
+def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[Note | None]:
     given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
     if few := int((given < FEW_COMPOSITES).sum()):
-        who = notes.counted(few, "clinician")
-        yield f"{who} with fewer than {FEW_COMPOSITES} composites: their z says little"
+        yield note(Code.FEW_COMPOSITES, clinicians=few, least=FEW_COMPOSITES)
     yield from _common_notes(scope, instances, drawn, set(scope.clinicians))
 
 
-def _common_notes(scope: Scope, instances: int, drawn: Array, raters: set[str]) -> Iterator[str]:
-    yield scope.analysed_note
-    yield notes.few_instances(instances)
-    yield notes.undefined_resamples(drawn)
-    yield notes.simulated(scope.simulated & raters)
+def _common_notes(
+    scope: Scope, instances: int, drawn: Array, raters: set[str]
+) -> Iterator[Note | None]:
+    yield scope.analysed
+    yield remarks.few_instances(instances)
+    yield remarks.undefined_resamples(drawn)
+    yield remarks.simulated(scope.simulated & raters)

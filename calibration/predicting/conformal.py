@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibration.codes import NoteCode as Code
 from calibration.predicting.isotonic import LEAST_FIT, IsotonicMap, isotonic_map
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, note
 
 FOLDS = 5
 ROUNDING = 1e-9  # 1 / (1 - 0.9) is a little more than 10
-NAN = math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +43,14 @@ class Conformal:
     map : None where there were too few responses to fit it on
     radius : float, q in points; NaN where undefined
     n_fit, n_calibration : responses the map, and q, rest on
-    reason : why map or radius is undefined, or ""
+    reason : why map or radius is undefined, or None
     """
 
     map: IsotonicMap | None
     radius: float
     n_fit: int
     n_calibration: int
-    reason: str = ""
+    reason: Note | None = None
 
     def interval(self, jury: Array) -> tuple[Array, Array]:
         """Return map(jury) - q and map(jury) + q, not cut at the ends of any scale."""
@@ -92,10 +93,11 @@ def split_conformal(rated: Rated, level: float, seed: int) -> Conformal:
     calibration = calibration.of(one_of_each(calibration.instances, random))
     n_fit, m = int(fitting.sum()), len(calibration.jury)
     if n_fit < LEAST_FIT:
-        return Conformal(None, NAN, n_fit, m, _few_fit(n_fit))
+        few = note(Code.FEW_TO_FIT, responses=n_fit, least=LEAST_FIT)
+        return Conformal(None, NAN, n_fit, m, few)
     found = isotonic_map(rated.jury[fitting], rated.clinicians[fitting])
     residuals = np.abs(calibration.clinicians - found(calibration.jury))
-    reason = "" if m >= least_calibration(level) else _few_calibration(m, level)
+    reason = None if m >= least_calibration(level) else _few_calibration(m, level)
     return Conformal(found, conformal_radius(residuals, level), n_fit, m, reason)
 
 
@@ -179,13 +181,6 @@ def _rank(m: int, level: float) -> int:
     return math.ceil((m + 1) * (level - ROUNDING))
 
 
-def _few_fit(n_fit: int) -> str:
-    return f"undefined: the map has {n_fit} rated responses to be fitted on, {LEAST_FIT} are needed"
-
-
-def _few_calibration(m: int, level: float) -> str:
+def _few_calibration(m: int, level: float) -> Note:
     least = least_calibration(level)
-    return (
-        f"no interval: {m} calibration responses of different instances, {least} are needed "
-        f"for {100 * level:g} %"
-    )
+    return note(Code.FEW_TO_CALIBRATE, responses=m, least=least, level=level)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from calibration import notes
+from calibration.codes import NoteCode as Code
 from calibration.predicting.conformal import held_out_coverage, split_conformal
 from calibration.predicting.prediction_powered import (
     Mean,
@@ -21,11 +21,12 @@ from calibration.predicting.responses import (
     rated_of,
     sample_of,
 )
-from calibration.predicting.row import PredictedRow, lost, row_notes, simulated
+from calibration.predicting.row import PredictedRow, row_notes, simulated, unscored, warning
 from calibration.predicting.validated import Agreement, agreement
-from calibration.scope import NAN, Asked, Scope
+from calibration.scope import Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
-from calibration.scores import COMBINED, Scores
+from calibration.scores import Scores
+from calibration.values import COMBINED, NAN, Note, note, noted
 from data.errors import BadInput, TooFew
 
 
@@ -116,8 +117,8 @@ def _part(scores: Scores, scope: Scope, level: float) -> _Part:
         coverage=checked.share,
         n_checked=checked.checked,
     )
-    said = [reason] if reason else [*row_notes(scope, sample, row, fitted), lost(every)]
-    row = replace(row, note=notes.joined([*said, simulated(scope)]))
+    told = [reason] if reason else [*row_notes(scope, sample, row, fitted), unscored(every)]
+    row = replace(row, notes=noted(*told, simulated(scope)))
     shape = scores.rubrics[scope.name]
     return _Part(row, means, predicted_responses(scope, heard, fitted, shape, reason))
 
@@ -136,7 +137,6 @@ def _row(scope: Scope, means: PredictionPowered, found: Agreement, level: float)
         weight=means.weight,
         gain=means.gain,
         agreement=found,
-        simulated=bool(simulated(scope)),
     )
 
 
@@ -148,7 +148,7 @@ def _combined(scores: Scores, scope: Scope, parts: Sequence[_Part], level: float
     covered = sum(row.coverage * row.n_checked for row in rows if row.n_checked)
     left = [row.benchmark for row in rows if not row.n_rated]
     row = _row(scope, _stratified(known), found, level)
-    said = [reason] if reason else [row.warning, *_combined_notes(known, left)]
+    told = [reason] if reason else [warning(scope, found), *_combined_notes(known, left)]
     return replace(
         row,
         n_both=sum(row.n_both for row in rows),
@@ -159,7 +159,7 @@ def _combined(scores: Scores, scope: Scope, parts: Sequence[_Part], level: float
         n_unrated=sum(part.row.n_unrated for part in known),
         coverage=covered / checked if checked else NAN,
         n_checked=checked,
-        note=notes.joined([*said, simulated(scope)]),
+        notes=noted(*told, simulated(scope)),
     )
 
 
@@ -176,9 +176,8 @@ def _stratified(parts: Sequence[_Part]) -> PredictionPowered:
     )
 
 
-def _combined_notes(known: Sequence[_Part], left: Sequence[str]) -> Iterator[str]:
-    yield "each benchmark weighs by its responses; q and lambda are each benchmark's own"
-    if left:
-        yield f"in no mean here, without a response that both rated: {', '.join(left)}"
-    if alone := [part.row.benchmark for part in known if np.isnan(part.means.clinicians.error)]:
-        yield f"no interval: too few rated instances of {', '.join(alone)}"
+def _combined_notes(known: Sequence[_Part], left: Sequence[str]) -> Iterator[Note | None]:
+    yield note(Code.WEIGHED_BY_RESPONSES)
+    yield note(Code.IN_NO_MEAN, benchmarks=left) if left else None
+    alone = [part.row.benchmark for part in known if np.isnan(part.means.clinicians.error)]
+    yield note(Code.NO_MEAN_INTERVAL, benchmarks=alone) if alone else None

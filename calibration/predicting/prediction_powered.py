@@ -8,13 +8,13 @@ import numpy as np
 from scipy import stats
 
 from calibration.scores import Array, Integers
+from calibration.values import NAN
 from calibration.zscore import FLAT
 
 LEAST_INSTANCES = 2  # rated ones: of one instance there is no standard error
 LEAST_WEIGHED = (
     5  # rated ones: of fewer, lambda fits itself to chance and the interval is too narrow
 )
-NAN = math.nan
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,19 +3,18 @@
 import numpy as np
 import pandas as pd
 
-from calibration import notes
+from calibration.codes import NoteCode as Code
 from calibration.predicting.conformal import Conformal, Rated, within_scale
 from calibration.predicting.isotonic import DIGITS
 from calibration.predicting.prediction_powered import Sample
 from calibration.scope import Scope
 from calibration.scores import Array, RubricShape, Scores
+from calibration.values import Note, note, noted
 
 COLUMNS = (
     *("response_id", "benchmark", "instance_id", "jury", "clinician_scale", "low", "high"),
-    *("rated_by_clinicians", "note"),
+    *("rated_by_clinicians", "notes"),
 )
-OUTSIDE = "outside what the map was fitted on"
-CUT = "cut at the scale"
 
 
 def composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
@@ -58,14 +57,14 @@ def rated_of(sample: Sample) -> Rated:
 
 
 def predicted_responses(
-    scope: Scope, heard: pd.DataFrame, fitted: Conformal, shape: RubricShape, reason: str
+    scope: Scope, heard: pd.DataFrame, fitted: Conformal, shape: RubricShape, reason: Note | None
 ) -> pd.DataFrame:
     """Return a row of `COLUMNS` for each response that the jury rated, in `heard`.
 
     clinician_scale is the map's value, low and high the ends of the conformal interval within
-    the scale, all in points and NaN where undefined. `note` says why, and names what is
-    outside what the map was fitted on, cut at the ends of the scale, or of simulated raters.
-    `reason` is why the whole benchmark is undefined, or "".
+    the scale, all in points and NaN where undefined. `notes` say why, and what is outside what
+    the map was fitted on, cut at the ends of the scale, or of simulated raters. `reason` is
+    why the whole benchmark is undefined, or None.
     """
     jury = _array(heard["jury"])
     value = fitted.map(jury) if fitted.map else np.full(len(jury), np.nan)
@@ -73,21 +72,36 @@ def predicted_responses(
     low, high = within_scale(ends, (shape.low, shape.high))
     outside = fitted.map.outside(jury) if fitted.map else np.zeros(len(jury), dtype=np.bool_)
     cut = (ends[0] < shape.low - 10**-DIGITS) | (ends[1] > shape.high + 10**-DIGITS)
-    raters = scope.simulated & {*scope.jurors, *scope.clinicians}
-    always = [reason or fitted.reason, "simulated raters" if raters else ""]
-    said = {
-        (beyond, short): notes.joined([OUTSIDE if beyond else "", CUT if short else "", *always])
-        for beyond in (False, True)
-        for short in (False, True)
-    }
+    every = _every_note(reason or fitted.reason, _is_simulated(scope))
+    notes = [every[pair] for pair in zip(outside.tolist(), cut.tolist(), strict=True)]
     found = heard.assign(
         clinician_scale=value,
         low=low,
         high=high,
         rated_by_clinicians=heard["clinicians"].notna(),
-        note=[said[pair] for pair in zip(outside.tolist(), cut.tolist(), strict=True)],
+        notes=pd.Series(notes, heard.index, dtype=object),
     )
     return found[list(COLUMNS)]
+
+
+def _every_note(
+    reason: Note | None, is_simulated: bool
+) -> dict[tuple[bool, bool], tuple[Note, ...]]:
+    """Return the notes of a response by whether it is outside the map and cut at the scale."""
+    always = reason, note(Code.RATERS_SIMULATED) if is_simulated else None
+    return {
+        (outside, cut): noted(
+            note(Code.OUTSIDE_MAP) if outside else None,
+            note(Code.CUT_AT_SCALE) if cut else None,
+            *always,
+        )
+        for outside in (False, True)
+        for cut in (False, True)
+    }
+
+
+def _is_simulated(scope: Scope) -> bool:
+    return bool(scope.simulated & {*scope.jurors, *scope.clinicians})
 
 
 def _array(column: "pd.Series[float]") -> Array:

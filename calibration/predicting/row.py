@@ -1,23 +1,29 @@
-"""A row of `medjury predict`: the figures of one benchmark, and the words beside them."""
+"""A row of `medjury predict`: the figures of one benchmark, and the notes on them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
-from calibration import notes
+from calibration import remarks
+from calibration.codes import NoteCode as Code
+from calibration.plain import plain
 from calibration.predicting.conformal import Conformal
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
 from calibration.predicting.validated import Agreement
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
+from calibration.values import NAN, Note, Noted, note
 
 UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
 NO_AGREEMENT = Agreement()
+NOTES = ("note", "notes")  # the last keys of a row
+IN_JSON = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
 
 
 @dataclass(frozen=True)
-class PredictedRow:
-    """One benchmark, or all combined. Means and q are in points; NaN is undefined, see `note`.
+class PredictedRow(Noted):
+    """One benchmark, or all combined. Means and q are in points; NaN is undefined, see `notes`.
 
     Attributes
     ----------
@@ -30,7 +36,6 @@ class PredictedRow:
     rated_unrated_difference : of jury means, in standard deviations
     coverage : share of `n_checked` rated responses held by intervals made without them
     agreement : of jury and clinicians
-    simulated : whether any of them is
     """
 
     benchmark: str
@@ -54,8 +59,6 @@ class PredictedRow:
     coverage: float = NAN
     n_checked: int = 0
     agreement: Agreement = NO_AGREEMENT
-    simulated: bool = False
-    note: str = ""
 
     @property
     def validated(self) -> bool:
@@ -63,58 +66,80 @@ class PredictedRow:
         return self.agreement.shown and not self.simulated
 
     @property
-    def warning(self) -> str:
-        """Return what to be told of a jury that is not validated, or ""."""
-        rehearsal = "NOT VALIDATED: a jury is not validated by simulated raters"
-        return rehearsal if self.simulated else self.agreement.warning
+    def unlike(self) -> bool:
+        """Tell whether the jury finds the rated responses better or worse than the others."""
+        return abs(self.rated_unrated_difference) > UNLIKE
 
 
-def row_notes(scope: Scope, sample: Sample, row: PredictedRow, fitted: Conformal) -> Iterator[str]:
+def to_json(row: PredictedRow) -> dict[str, Any]:
+    """Return a row as `predict --json` has it; what is undefined becomes None."""
+    figures = {IN_JSON.get(name, name): value for name, value in plain(row).items()}
+    agreement, notes = figures.pop("agreement"), {name: figures.pop(name) for name in NOTES}
+    ends = {"icc": "icc", "icc_low": "low", "icc_high": "high", "n_instances": "instances"}
+    figures |= {name: agreement[own] for name, own in ends.items()}
+    return figures | {"validated": row.validated} | notes
+
+
+def row_notes(
+    scope: Scope, sample: Sample, row: PredictedRow, fitted: Conformal
+) -> Iterator[Note | None]:
     """Say what a benchmark's figures rest on, and what not to conclude from them."""
-    yield row.warning
+    yield warning(scope, row.agreement)
     yield fitted.reason
     if fitted.map and fitted.map.flat:
-        yield "the map is level: every response has the same value, whatever the jury said of it"
+        yield note(Code.MAP_LEVEL)
     yield from _mean_notes(sample, row)
-    if scope.jury and scope.jury.needed < len(scope.jury.members):
-        yield f"mean of at least {scope.jury.needed} of {len(scope.jury.members)} jurors"
+    if scope.jury:
+        yield remarks.fewer_jurors(scope.jury.needed, len(scope.jury.members))
     short = sum(scope.incomplete.get(name, 0) for name in (*scope.jurors, *scope.clinicians))
-    yield notes.incomplete(short)
+    yield remarks.incomplete(short)
 
 
-def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[str]:
-    instances = sample.n_instances
-    if abs(row.rated_unrated_difference) > UNLIKE:
-        yield (
-            f"RATED AND UNRATED DIFFER: the jury gave rated responses {sample.jury.mean():.2f}, others "
-            f"{sample.unrated_jury.mean():.2f}, {abs(row.rated_unrated_difference):.2f} standard "
-            "deviations apart, and unless the rated were drawn at random the corrected mean may be wrong"
+def warning(scope: Scope, found: Agreement) -> Note | None:
+    """Return what to be told of a jury that is not validated, or None."""
+    if simulated(scope):
+        return note(Code.SIMULATED_VALIDATE_NOT)
+    why = found.why_not_shown
+    return note(Code.NOT_VALIDATED, why=why) if why else None
+
+
+def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[Note | None]:
+    if row.unlike:
+        yield note(
+            Code.RATED_UNLIKE,
+            rated=sample.jury.mean(),
+            unrated=sample.unrated_jury.mean(),
+            deviations=abs(row.rated_unrated_difference),
         )
+    yield _correction(sample, row)
+    yield remarks.few_instances(sample.n_instances)
+    yield note(Code.ERRORS_OVER_INSTANCES) if sample.several else None
+
+
+def _correction(sample: Sample, row: PredictedRow) -> Note | None:
+    """Say where the jury corrects nothing, and why."""
     if not row.n_rated:
-        yield "undefined: no response has composites of both jury and clinicians"
-    elif not row.n_unrated:
-        yield "every response that the jury rated is rated by clinicians: nothing to correct with"
-    elif instances < LEAST_WEIGHED:
-        yield f"fewer than {LEAST_WEIGHED} rated instances: the jury is left out of the mean"
-    elif not row.weight:
-        yield "lambda is 0: the jury tells nothing of the clinicians' mean and is left out of it"
-    yield notes.few_instances(instances)
-    if sample.several:
-        yield "instances have several responses: errors are over instances"
+        return note(Code.NONE_OF_BOTH)
+    if not row.n_unrated:
+        return note(Code.ALL_RATED)
+    if sample.n_instances < LEAST_WEIGHED:
+        return note(Code.JURY_LEFT_OUT, least=LEAST_WEIGHED)
+    return None if row.weight else note(Code.JURY_TELLS_NOTHING)
 
 
-def lost(every: pd.DataFrame) -> str:
+def unscored(every: pd.DataFrame) -> Note | None:
     """Count the responses without a composite of the jury, which are in no figure."""
     lost = every[every["jury"].isna()]
     if lost.empty:
-        return ""
-    of, rated = notes.counted(len(every), "response"), int(lost["clinicians"].notna().sum())
-    return (
-        f"the jury scored {len(every) - len(lost)} of {of}: the others are in no figure here, "
-        f"{rated} of them rated by clinicians"
+        return None
+    return note(
+        Code.JURY_UNSCORED,
+        scored=len(every) - len(lost),
+        responses=len(every),
+        rated=int(lost["clinicians"].notna().sum()),
     )
 
 
-def simulated(scope: Scope) -> str:
+def simulated(scope: Scope) -> Note | None:
     """Name the raters of a scope that are not real."""
-    return notes.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
+    return remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})

@@ -3,11 +3,13 @@
 import math
 from dataclasses import dataclass
 
-from calibration import notes
 from calibration.agreement import column_icc, columns, scorer_replicates, why_undefined
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED
-from calibration.scope import NAN, Scope
+from calibration.remarks import FEW_INSTANCES
+from calibration.scope import Scope
+from calibration.values import NAN, Note, note
 
 
 @dataclass(frozen=True)
@@ -22,31 +24,29 @@ class Agreement:
     high: float = NAN
     responses: int = 0
     instances: int = 0
-    reason: str = ""
+    reason: Note | None = None
 
     @property
     def shown(self) -> bool:
         """Tell whether the jury is shown to agree: above chance, on enough instances."""
-        return self.low > 0 and self.instances >= notes.FEW_INSTANCES
+        return self.low > 0 and self.instances >= FEW_INSTANCES
 
     @property
-    def warning(self) -> str:
-        """Return what to be told of a jury that is not shown to agree, or ""."""
+    def why_not_shown(self) -> Note | None:
+        """Return why the jury is not shown to agree, or None where it is."""
         if self.shown:
-            return ""
+            return None
         if not math.isfinite(self.low):
-            found = self.reason.removeprefix("undefined: ") or "its ICC has no interval"
-        elif self.low > 0:
-            found = f"{notes.counted(self.instances, 'instance')}, {notes.FEW_INSTANCES} are needed"
-        else:
-            found = f"ICC(C,2) {self.icc:z.2f}, 95 % interval {self.low:z.2f} to {self.high:z.2f}"
-        return f"NOT VALIDATED: the jury is not shown to agree with the clinicians ({found})"
+            return self.reason or note(Code.ICC_WITHOUT_INTERVAL)
+        if self.low > 0:
+            return note(Code.INSTANCES_NEEDED, instances=self.instances, least=FEW_INSTANCES)
+        return note(Code.ICC_NOT_ABOVE_ZERO, icc=self.icc, low=self.low, high=self.high)
 
 
 def agreement(scope: Scope) -> Agreement:
     """Return a scope's ICC of jury and clinicians, with the bootstrap interval over instances."""
     if scope.jury is None or not scope.grid.responses:
-        return Agreement(reason="undefined: no response has composites of both")
+        return Agreement(reason=note(Code.NONE_OF_BOTH))
     pair = columns(scope.grid, scope.jury, scope.asked.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]

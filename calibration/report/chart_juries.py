@@ -13,7 +13,7 @@ FAINT = 0.35
 
 
 def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
-    """Draw every jury by what a response costs and how well it agrees; the front stands out.
+    """Draw every jury by what a response costs and how well it agrees; the best value stands out.
 
     Parameters
     ----------
@@ -48,11 +48,11 @@ def chart_cost(rows: Sequence[Row]) -> alt.TopLevelMixin:
 
 
 def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:
-    """Draw the first juries: apparent ICC with its interval, and the honest ICC beside it.
+    """Draw the first juries: ICC with its interval, and beside it the ICC expected on new responses.
 
     Parameters
     ----------
-    rows : mappings with `jury`, `icc`, `low`, `high`, `honest`
+    rows : mappings with `jury`, `icc`, `low`, `high`, `expected`
         In the order to be shown. None leaves a gap.
     """
     base = of_rows([dict(row) for row in rows]).properties(width=430, height=alt.Step(24))
@@ -60,5 +60,5 @@ def chart_first(rows: Sequence[Row]) -> alt.TopLevelMixin:
     x = alt.X("low:Q", title="ICC(C,2) with the clinicians", scale=alt.Scale(zero=False))
     line = base.mark_rule(color=ACCENT, strokeWidth=1.6).encode(x=x, x2="high:Q", y=y)
     seen = base.mark_point(shape="diamond", filled=True, size=80, color=ACCENT, opacity=1)
-    honest = base.mark_point(shape="circle", filled=False, size=70, color=INK, strokeWidth=1.8)
-    return styled(line + seen.encode(x="icc:Q", y=y) + honest.encode(x="honest:Q", y=y))
+    expected = base.mark_point(shape="circle", filled=False, size=70, color=INK, strokeWidth=1.8)
+    return styled(line + seen.encode(x="icc:Q", y=y) + expected.encode(x="expected:Q", y=y))

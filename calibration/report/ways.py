@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from calibration.tables.numbers import whole
-
-WAY = "benchmark, criterion, method, responses, jurors needed"
+from calibration.codes import NoteCode as Code
+from calibration.messages import words
+from calibration.values import note
 
 
 class Looked(Protocol):
@@ -25,17 +25,16 @@ def different(entries: Sequence[Looked]) -> int:
     return len({tuple(sorted(one.jurors)) for one in entries})
 
 
-def tried(juries: int, ways: int) -> str:
-    """Return in words how many juries were held against clinicians, and in how many ways."""
-    of = f"{whole(juries)} different {'jury' if juries == 1 else 'juries'}"
-    return f"{of} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
-
-
 def ever_tried(entries: Sequence[Looked]) -> str:
     """Return how many juries of real jurors were ever tried, and how many with simulated ones."""
     real = [one for one in entries if not one.simulated]
     made_up = [one for one in entries if one.simulated]
-    told = f"of real jurors, {tried(different(real), len(real))}"
-    if not made_up:
-        return told
-    return f"{told}; with simulated jurors, {tried(different(made_up), len(made_up))}"
+    return words(
+        note(
+            Code.EVER_TRIED,
+            juries=different(real),
+            ways=len(real),
+            simulated_juries=different(made_up),
+            simulated_ways=len(made_up),
+        )
+    )

@@ -75,7 +75,7 @@ class TableSpec:
     ----------
     caption : what the table is, as a title
     about, first : the field that names a row, and the heading above the names
-    named : makes the name that is shown of it
+    named : makes the name that is shown of it; `str` where it is no scorer's
     within : the field that tells rows of one name apart, such as a criterion; notes name it
     columns : the others, in order
     in_columns : codes of notes that are not told below the table: a column says the same

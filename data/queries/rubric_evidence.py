@@ -12,12 +12,13 @@ from data.database import reading
 from data.person import Person, only
 from data.queries.ledger import LedgerEntry, tried
 from data.queries.reports import FrozenReport, reports
+from data.queries.study import simulated_raters
 from data.queries.validation import Needed, needed
 from data.rubric import Rubric
 from data.schema import Benchmark, Expert, Kind, Rater, Rating, Role, RubricText
 
 COMBINED = "combined"
-SIMULATED = "simulated raters: "
+SIMULATED = "simulated"  # the code of a note on a figure of raters that are not real
 Row = Mapping[str, Any]
 
 
@@ -142,7 +143,8 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
         )
     own = {name for name, used in now.items() if used == sha256}
     whole = own | ({COMBINED} if own and len(own) == len(now) else set())
-    found = [one for report in reports(engine) for one in _of_report(report, sha256)]
+    made_up = _MadeUp(frozenset(simulated_raters(engine)), _has_simulated_clinician(engine, sha256))
+    found = [one for report in reports(engine) for one in _of_report(report, sha256, made_up)]
     found += [_of_ledger(one) for one in tried(engine) if one.benchmark in whole]
     return sorted(found, key=lambda one: one.at, reverse=True)
 
@@ -194,7 +196,26 @@ def _sum(rows: Sequence[Any], responses: int) -> RatedOn:
     )
 
 
-def _of_report(one: FrozenReport, sha256: str) -> list[Validation]:
+@dataclass(frozen=True, slots=True)
+class _MadeUp:
+    """Who is simulated in the study now: raters by name, and whether a clinician on a rubric is."""
+
+    raters: frozenset[str]
+    has_clinician: bool
+
+    def behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
+        """Tell whether a report's rows rest on simulated raters; from the study if they have no codes."""
+        if all("notes" in row for row in rows):
+            return any(note["code"] == SIMULATED for row in rows for note in row["notes"])
+        return self.has_clinician or not self.raters.isdisjoint(jury)
+
+
+def _has_simulated_clinician(engine: Engine, sha256: str) -> bool:
+    rated = _rated(engine).get((sha256, Kind.CLINICIAN))
+    return rated is not None and rated.simulated > 0
+
+
+def _of_report(one: FrozenReport, sha256: str, made_up: _MadeUp) -> list[Validation]:
     """Return what a report says of juries on one rubric."""
     rubrics = one.body.get("rubrics", {})
     own = {name for name, told in rubrics.items() if told["sha256"] == sha256}
@@ -202,20 +223,23 @@ def _of_report(one: FrozenReport, sha256: str) -> list[Validation]:
     rows = [row for row in one.body.get("rows", ()) if row["benchmark"] in whole]
     held = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
     return [
-        _of_row(one, row, held.get(row["benchmark"], {})) for row in rows if row["scorer"] == "jury"
+        _of_row(one, row, held.get(row["benchmark"], {}), made_up)
+        for row in rows
+        if row["scorer"] == "jury"
     ]
 
 
-def _of_row(one: FrozenReport, row: Row, held: Row) -> Validation:
+def _of_row(one: FrozenReport, row: Row, held: Row, made_up: _MadeUp) -> Validation:
+    jury = tuple(one.body.get("jury", ()))
     return Validation(
         report=one.id,
         name=one.body.get("name", ""),
         at=one.at,
         benchmark=row["benchmark"],
-        jurors=tuple(one.body.get("jury", ())),
+        jurors=jury,
         criterion=one.body.get("options", {}).get("criterion") or "",
         method=one.body.get("method") or "",
-        simulated=SIMULATED in f"{row.get('note', '')} {held.get('note', '')}",
+        simulated=made_up.behind(jury, [part for part in (row, held) if part]),
         icc=row["icc"],
         low=row["boot_low"],
         high=row["boot_high"],

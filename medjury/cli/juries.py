@@ -1,56 +1,33 @@
-"""`medjury juries`: every jury that the jurors already heard can make up, honestly ranked."""
+"""`medjury juries`: which jury of the jurors already heard to take, and two juries compared."""
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from sqlalchemy import Engine
 
-from data.errors import BadInput, TooFew, Unknown
-from data.queries.costs import JurorCost, juror_costs
-from data.queries.ledger import fingerprint, tried
-from data.store.ledger import Evaluated, remember
-from jury.cost import panel_usd
-from jury.panel import read_panel
+from calibration.values import AnalysisOptions
+from data.errors import BadInput
 from medjury.cli.elsewhere import SCORES, On, computing
-from medjury.cli.juries_compare import Compare, print_comparison, two_juries
-from medjury.cli.juries_table import print_ranking, to_json
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
-from medjury.cli.output import At, progress, say
+from medjury.cli.output import progress, say, say_unnoted, show_decision, show_fitted, show_table
 from medjury.cli.places import check_json, write_json
-from medjury.services.record import steered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
-    from calibration.juries.ranking import Ranking
-    from calibration.scope import Scope
-    from calibration.scores import Scores
+    from sqlalchemy import Engine
+
+    from calibration.juries.rows import JuryRow, Winner
+    from medjury.services.juries import (
+        ComparedJuries,
+        ComparisonQuestion,
+        RankedJuries,
+        RankingQuestion,
+    )
 
 METHODS = ("paper", "published")
-SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 POOLS = ("mean", "median", "weighted")
-SIMULATED_PANEL = "simulated"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of the juries, as the command's options say."""
-
-    jurors: list[str] | None
-    sizes: range | None
-    pool: Literal["mean", "median", "weighted"]
-    common: bool
-    benchmark: str | None
-    criterion: str | None
-    method: Literal["paper", "published"]
-    reps: int
-    seed: int
-    top: int
-    on: str | None = None
+SIZES = re.compile(r"([0-9]{1,3})(?:-([0-9]{1,3}))?")
 
 
 def juries(
@@ -73,7 +50,10 @@ def juries(
     reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
     seed: Seed = 0,
     top: Annotated[int, typer.Option(min=1, max=100, help="Juries on the screen.")] = 10,
-    compare: Compare = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(metavar="a,b", help="Give it twice: the difference of two juries."),
+    ] = None,
     json_to: Json = None,
     on: On = None,
     db: Db = None,
@@ -83,68 +63,144 @@ def juries(
         if given not in allowed:
             raise typer.BadParameter(f"{given!r} is not {' or '.join(allowed)}", param_hint=name)
     check_json(json_to)
+    from medjury.services.juries import ComparisonQuestion, RankingQuestion
+
     chosen, numbers = named_jurors(None, jurors), _sizes(sizes)
-    asked = Asked(
-        *(chosen, numbers, pool, common, benchmark, criterion, method, reps, seed, top, on)  # type: ignore[arg-type]  # checked above
-    )
+    own = tuple(chosen) if chosen else None
+    options = AnalysisOptions(own, None, benchmark, criterion, method, reps=reps, seed=seed)  # type: ignore[arg-type]  # checked above
     if compare:
-        if asked.pool != "mean" or common:
+        if pool != "mean" or common:
             raise typer.BadParameter("only means of own responses", param_hint="--compare")
-        print_comparison(study_of(context, db), asked, two_juries(compare), json_to)
+        two = ComparisonQuestion(options, *_two_juries(compare))
+        print_comparison(study_of(context, db), two, json_to, on)
         return
-    print_juries(study_of(context, db), asked, json_to)
+    question = RankingQuestion(options, numbers, pool, common, top)  # type: ignore[arg-type]  # checked above
+    print_juries(study_of(context, db), question, json_to, on)
 
 
-def print_juries(engine: Engine, asked: Asked, json_to: Path | None = None) -> None:
-    """Rank the juries, note them in the ledger, print them, and write JSON where asked."""
-    from threadpoolctl import threadpool_limits
+def print_juries(
+    engine: "Engine", question: "RankingQuestion", json_to: Path | None, on: str | None
+) -> None:
+    """Rank the juries, print which to take and the tables, and write JSON where asked."""
+    from medjury.services.juries import rank_juries
 
-    from calibration.juries.ranking import jury_ranking
-    from calibration.juries.rows import Wanted
-
-    scores = scores_of(engine)
-    names = asked.jurors or all_jurors(scores)
-    if not names:
-        raise BadInput(
-            "no juror has rated anything in this study: `medjury jury run PANEL` asks some"
-        )
-    for name in () if asked.jurors else silent_jurors(engine, scores):
+    with computing(on, SCORES, json_to) as executor, progress("resampling", 1.0) as at:
+        ranked = rank_juries(engine, question, tick=at, executor=executor)
+    say_unnoted(ranked.unnoted)
+    for name in ranked.silent:
         say(f"asked, and gave no rating: {name}; in no jury", json_to)
-    scope = _scope(scores, names, asked)
-    costs = _costs(engine, scope.name)
-    made_up = made_up_costs(costs) if scope.simulated.issuperset(names) else {}
-    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
-    wanted = Wanted(asked.sizes, asked.pool, asked.common, asked.top, usd)
-    with threadpool_limits(1), resampling(scope, asked, json_to) as ready:
-        found = jury_ranking(ready, wanted)
-    where = (scope.name, *_noted(engine, found, asked, scope, fingerprint(scores.ratings)))
-    invented = [name for name in found.pool if name in made_up]
-    print_ranking(found, asked, where, invented, json_to)
-    for line in steered(engine):
+    show_decision(ranked.decision, json_to)
+    _show_ranking(ranked, json_to)
+    for line in ranked.told:
         say(line, json_to)
-    write_json(to_json(found, asked, where, invented), json_to)
+    write_json(ranking_json(ranked), json_to)
 
 
-@contextmanager
-def resampling(scope: "Scope", asked: Asked, json_to: Path | None) -> Iterator["Scope"]:
-    """Yield a scope that resamples where it is asked to, and moves a bar."""
-    with (
-        computing(asked.on, SCORES, json_to) as executor,
-        progress("resampling", float(asked.reps)) as at,
-    ):
-        how = replace(scope.asked, executor=executor)
-        yield replace(scope, asked=how, tick=_Ticking(at))
+def print_comparison(
+    engine: "Engine", question: "ComparisonQuestion", json_to: Path | None, on: str | None
+) -> None:
+    """Compare two juries, print which agrees better and the table, and write JSON where asked."""
+    from calibration.juries.comparison import compared_rows
+    from calibration.tables.juries import COMPARISON
+    from calibration.tables.numbers import TERMINAL
+    from calibration.tables.spec import laid_out
+    from medjury.services.juries import compare_juries
+
+    with computing(on, SCORES, json_to) as executor, progress("resampling", 1.0) as at:
+        compared = compare_juries(engine, question, tick=at, executor=executor)
+    say_unnoted(compared.unnoted)
+    show_decision(compared.decision, json_to)
+    say("", json_to)
+    rows = compared_rows(compared.row, question.first, question.second)
+    caption = f"{compared.row.benchmark}: {COMPARISON.caption}"
+    show_table(laid_out(COMPARISON, rows, TERMINAL, caption=caption), json_to)
+    for line in compared.told:
+        say(line, json_to)
+    write_json(comparison_json(compared), json_to)
 
 
-class _Ticking:
-    """Move a bar by the resamples done."""
+def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
+    """Return what `medjury juries --json` writes; undefined is None."""
+    from calibration.decision import to_json
+    from calibration.messages import told
+    from calibration.plain import plain
 
-    def __init__(self, at: At) -> None:
-        self.at, self.done = at, 0
+    ranking, question = ranked.ranking, ranked.question
+    options = question.options
+    return {
+        "method": options.method,
+        "criterion": options.criterion,
+        "benchmark": ranked.benchmark,
+        "pool": question.pool,
+        "common": ranking.common,
+        "k_jurors": len(ranking.pool),
+        "n_juries": len(ranking.rows),
+        "reps": options.reps,
+        "seed": options.seed,
+        "n_responses": ranking.n_responses,
+        "n_juries_before": ranked.juries_before,
+        "n_tried_before": ranked.ways_before,
+        "n_unknown_cost": ranking.n_unknown_cost,
+        "usd_made_up": list(ranked.made_up),
+        "winner": None if ranking.winner is None else _winner(ranking.winner),
+        "by_size": [_winner(one) for one in ranking.by_size],
+        "rows": [_row(row) for row in ranking.rows],
+        "note": told(ranking.notes),
+        "notes": plain(ranking.notes),
+        "decision": to_json(ranked.decision),
+    }
 
-    def __call__(self, resamples: int) -> None:
-        self.done += resamples
-        self.at(self.done)
+
+def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
+    """Return what `medjury juries --compare --json` writes; undefined is None."""
+    from calibration.decision import to_json
+    from calibration.plain import plain, plain_row
+
+    options = compared.question.options
+    asked = {name: getattr(options, name) for name in ("method", "criterion", "reps", "seed")}
+    juries = {"first": compared.question.first, "second": compared.question.second}
+    iccs = {"icc_first": compared.icc_first, "icc_second": compared.icc_second}
+    decision = {"decision": to_json(compared.decision)}
+    head: dict[str, Any] = plain(asked | juries | iccs)
+    return head | plain_row(compared.row) | decision
+
+
+def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
+    """Print the best jury of each size, the first of all, the best for their cost, and the notes."""
+    from calibration.messages import words
+    from calibration.tables.juries import RANKING, legend
+
+    ranking, top = ranked.ranking, ranked.question.top
+    pooled = "weighted mean" if ranked.question.pool == "weighted" else ranked.question.pool
+    how = f"(method {ranked.question.options.method}, {pooled} of members)"
+    front = ranking.front
+    prices = " at made-up prices" if ranked.made_up else ""
+    more = f", {top} of {len(front)}" if len(front) > top else ""
+    parts: Mapping[str, Sequence[JuryRow]] = {
+        "the best jury of each size": [one.as_row for one in ranking.by_size],
+        f"the first of {len(ranking.rows):,} juries": ranking.rows[:top],
+        f"no cheaper jury agrees as well{prices}, the cheapest first{more}": front[:top],
+    }
+    for about, rows in parts.items():
+        if rows:
+            say("", json_to)
+            show_fitted(RANKING, rows, f"{ranked.benchmark}: {about} {how}", json_to)
+    for line in (*legend(front), *map(words, ranked.notes)):
+        say(f"  {line}", json_to)
+
+
+def _winner(winner: "Winner") -> dict[str, Any]:
+    from calibration.plain import plain
+
+    optimism = {"optimism": plain(winner.optimism), "n_compared": winner.n_compared}
+    return _row(winner.as_row) | optimism
+
+
+def _row(row: "JuryRow") -> dict[str, Any]:
+    from calibration.plain import plain_row
+
+    found = plain_row(row)
+    return found if row.weights else {key: found[key] for key in found if key != "weights"}
 
 
 def _sizes(text: str | None) -> range | None:
@@ -160,72 +216,9 @@ def _sizes(text: str | None) -> range | None:
     return range(low, high + 1)
 
 
-def _scope(scores: "Scores", names: list[str], asked: Asked) -> "Scope":
-    """Return the benchmark asked for, or all combined, or the only one."""
-    from calibration.scope import Asked as Options
-    from calibration.scopes import Sitting, scopes, why_undefined_scope
-
-    options = Options(asked.method, asked.criterion, asked.reps, asked.seed)
-    every = {one.name: one for one in scopes(scores, Sitting(names), options)}
-    name = asked.benchmark or list(every)[-1]
-    if name not in every:
-        raise Unknown(f"--benchmark {name}: this study has {', '.join(every)}")
-    if reason := why_undefined_scope(scores, every[name]):
-        raise TooFew(f"{name}: {reason.removeprefix('undefined: ')}; name another --benchmark")
-    return every[name]
-
-
-def _costs(engine: Engine, benchmark: str) -> Mapping[str, JurorCost]:
-    """Return what asking each juror has cost; on one benchmark where one is ranked."""
-    from calibration.scores import COMBINED
-
-    return juror_costs(engine, None if benchmark == COMBINED else benchmark)
-
-
-def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
-    """Return US dollars a verdict of simulated jurors, at the made-up prices of their panel.
-
-    Nothing was spent on them; with these prices a demo has something to weigh. Where real jurors
-    are ranked too, a simulated one costs nothing instead: made-up money is not added to real.
-    """
-    made_up = {}
-    for juror in read_panel(SIMULATED_PANEL).juror:
-        cost = costs.get(juror.name)
-        if cost is None or not cost.simulated or not cost.verdicts:
-            continue
-        usd = panel_usd(juror, cost.tokens_in, cost.tokens_out)
-        if usd is not None:
-            made_up[juror.name] = usd / cost.verdicts
-    return made_up
-
-
-def _noted(
-    engine: Engine, found: "Ranking", asked: Asked, scope: "Scope", data: str
-) -> tuple[int, int]:
-    """Note every jury in the ledger; return the juries tried before, and in how many other ways."""
-    entries = [
-        Evaluated(
-            jurors=row.jurors,
-            benchmark=scope.name,
-            method=asked.method if asked.pool == "mean" else f"{asked.method}, {asked.pool}",
-            fingerprint=data,
-            n_responses=row.n_responses,
-            icc=row.icc,
-            criterion=asked.criterion or "",
-            instances=_responses(found, scope),
-        )
-        for row in found.rows
-    ]
-    from calibration.report.ways import different
-
-    here, before = {one.key for one in entries}, tried(engine)
-    remember(engine, entries)
-    rehearsal = not scope.simulated.isdisjoint(found.pool)
-    besides = [one for one in before if one.key not in here and (rehearsal or not one.simulated)]
-    return different(besides), len(besides)
-
-
-def _responses(found: "Ranking", scope: "Scope") -> str:
-    """Return what the ledger calls the responses that were kept; empty for all."""
-    whole = len(scope.grid.responses) == found.n_responses
-    return "" if whole or not found.common else f"rated by all of {', '.join(found.pool)}"
+def _two_juries(given: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the jurors of two juries that differ, or refuse."""
+    named = [tuple(named_jurors(None, one) or []) for one in given]
+    if len(named) != 2 or {*named[0]} == {*named[1]}:
+        raise BadInput("--compare: give it twice, with juries that differ in a juror")
+    return named[0], named[1]

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from medjury.cli.methods_checklist import checklist
-from medjury.cli.methods_facts import REPS, Known, known_of
-from medjury.cli.output import counted, say
+from medjury.cli.output import counted, progress, say, say_unnoted
 from medjury.cli.places import write_files
+from medjury.services.methods import StudyFacts, study_facts
 
 SIMULATED = (
     "**Simulated: nothing here is evidence.** Nobody stands behind {names}. Figures that rest on "
@@ -27,14 +27,17 @@ SAID = {
 }
 
 
-def write_methods(engine: Engine, to: Path, reps: int = REPS) -> None:
+def write_methods(engine: Engine, to: Path) -> None:
     """Write the page; it names no author of a response and quotes no text."""
-    known = known_of(engine, reps)
+    with progress("resampling", 1.0) as at:
+        known = study_facts(engine, tick=at)
+    for warning in known.warnings:
+        say_unnoted(warning)
     write_files({"--methods": (to, page(known))})
     say(f"{to}: a methods section and the 15 items of GRRAS; read both before you use them")
 
 
-def page(known: Known) -> str:
+def page(known: StudyFacts) -> str:
     """Return the page as Markdown."""
     parts = [
         "# Methods and results, as the study has them\n",
@@ -51,7 +54,7 @@ def page(known: Known) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _methods(known: Known) -> Iterator[list[str]]:
+def _methods(known: StudyFacts) -> Iterator[list[str]]:
     yield ["**Material.**", *_material(known)]
     yield ["**Raters.**", *_raters(known)]
     yield ["**Rating.**", *_rating(known)]
@@ -59,7 +62,7 @@ def _methods(known: Known) -> Iterator[list[str]]:
     yield ["**Missing ratings.**", *_missing(known)]
 
 
-def _material(known: Known) -> Iterator[str]:
+def _material(known: StudyFacts) -> Iterator[str]:
     instances = sum(one.instances for one in known.benchmarks)
     responses = sum(one.responses for one in known.benchmarks)
     yield (
@@ -76,7 +79,7 @@ def _material(known: Known) -> Iterator[str]:
         )
 
 
-def _raters(known: Known) -> Iterator[str]:
+def _raters(known: StudyFacts) -> Iterator[str]:
     people, metrics = known.facts.raters["clinician"], known.facts.raters["metric"].names
     special = ", ".join(f"{number} {name}" for name, number in people.specialties.items())
     yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
@@ -98,7 +101,7 @@ def _juror(name: str, profile: Mapping[str, Any]) -> str:
     return f"{name} ({model})" if model and model != name else name
 
 
-def _rating(known: Known) -> Iterator[str]:
+def _rating(known: StudyFacts) -> Iterator[str]:
     facts = known.facts
     if facts.per_response:
         seeds = f", drawn from the seed {', '.join(map(str, facts.seeds))}" if facts.seeds else ""
@@ -125,7 +128,7 @@ def _rating(known: Known) -> Iterator[str]:
     yield from (f"The study was {one}." for one in known.steered)
 
 
-def _statistics(known: Known) -> Iterator[str]:
+def _statistics(known: StudyFacts) -> Iterator[str]:
     from calibration.report.definitions import LIKE, Z
 
     yield "A composite is the mean of a rater's scores of one response over the rubric's criteria."
@@ -144,7 +147,7 @@ def _statistics(known: Known) -> Iterator[str]:
     yield "Clinicians among each other: the mean of ICC(C,2) over all pairs who share two responses or more."
 
 
-def _missing(known: Known) -> Iterator[str]:
+def _missing(known: StudyFacts) -> Iterator[str]:
     from calibration.report.definitions import MISSING
 
     yield MISSING.strip()
@@ -158,7 +161,7 @@ def _missing(known: Known) -> Iterator[str]:
         yield f"Verdicts missing of {juror}: {each}."
 
 
-def _counts(known: Known) -> Iterator[str]:
+def _counts(known: StudyFacts) -> Iterator[str]:
     facts = known.facts
     yield (
         f"{counted(known.readings, 'reading')} by {counted(len(facts.raters['clinician'].names), 'clinician')}, "
@@ -169,29 +172,8 @@ def _counts(known: Known) -> Iterator[str]:
         yield f"Of the readings that were assigned: {each}."
 
 
-def _table(known: Known) -> str:
-    head = (
-        "| benchmark | scorer | ICC(C,2) | bootstrap 95 % | F 95 % | responses | missing | note |\n"
-    )
-    rows = (
-        f"| {one['benchmark']} | {one['scorer']} | {figure(one['icc'])} | "
-        f"{between(one, 'boot')} | {between(one, 'f')} | {one['n_responses']} | "
-        f"{one['n_missing']} | {str(one['note'] or '').replace('|', '/')} |\n"
-        for one in known.rows
-    )
-    told = (
-        "\nlike_for_like is a difference of two ICCs; intra_rater is ICC(A,1) of first and second "
-        "readings; an interval that is not there does not apply.\n"
-    )
-    return head + "| --- " * 8 + "|\n" + "".join(rows) + told
+def _table(known: StudyFacts) -> str:
+    from calibration.writers.markup import markdown
 
-
-def figure(value: float | None) -> str:
-    """Return a statistic with three digits; what is undefined says so."""
-    return "undefined" if value is None else f"{value:.3f}"
-
-
-def between(row: Mapping[str, Any], which: str) -> str:
-    """Return the ends of an interval, "" where there is none."""
-    low, high = row[f"{which}_low"], row[f"{which}_high"]
-    return "" if low is None or high is None else f"{low:.2f} to {high:.2f}"
+    how = f"Method paper; bootstrap over instances, {known.reps} resamples, seed 0"
+    return markdown(known.rows, how)

@@ -1,9 +1,10 @@
 """The 15 items of GRRAS (Kottner et al. 2011), in our own words, as far as a study can answer them."""
 
+import math
 from collections.abc import Iterator
 
-from medjury.cli.methods_facts import Known
 from medjury.cli.output import counted
+from medjury.services.methods import StudyFacts
 
 OWN = "to be filled in by the authors"
 ITEMS = (
@@ -25,7 +26,7 @@ ITEMS = (
 )  # fmt: skip
 
 
-def checklist(known: Known) -> str:
+def checklist(known: StudyFacts) -> str:
     """Return the items as a Markdown table; what the study cannot know is left to its authors."""
     rows = (
         f"| {number} | {section} | {item} | {answer} |\n"
@@ -36,7 +37,7 @@ def checklist(known: Known) -> str:
     return "| | section | item | from this study |\n| --- | --- | --- | --- |\n" + "".join(rows)
 
 
-def _answers(known: Known) -> Iterator[str]:
+def _answers(known: StudyFacts) -> Iterator[str]:
     yield OWN
     yield f"{_instruments(known)}; see Material"
     yield f"responses of language models to {', '.join(one.name for one in known.benchmarks)}; whom these stand for: {OWN}"
@@ -57,7 +58,7 @@ def _answers(known: Known) -> Iterator[str]:
     )
 
 
-def _instruments(known: Known) -> str:
+def _instruments(known: StudyFacts) -> str:
     rubrics = {
         (one.rubric.name, one.rubric.version, one.rubric.sha256[:12]) for one in known.benchmarks
     }
@@ -66,13 +67,13 @@ def _instruments(known: Known) -> str:
     )
 
 
-def _population(known: Known) -> str:
+def _population(known: StudyFacts) -> str:
     special = known.facts.raters["clinician"].specialties
     named = ", ".join(special) if special else "specialties are not recorded"
     return f"clinicians ({named}) and a jury of language models; whom these stand for: {OWN}"
 
 
-def _planned(known: Known) -> str:
+def _planned(known: StudyFacts) -> str:
     wanted = known.facts.per_response
     design = (
         f"{wanted} clinicians for each response were wanted"
@@ -82,7 +83,7 @@ def _planned(known: Known) -> str:
     return f"{design}; the reason (see `medjury plan`): {OWN}"
 
 
-def _allocated(known: Known) -> str:
+def _allocated(known: StudyFacts) -> str:
     seeds = ", ".join(map(str, known.facts.seeds))
     return (
         f"responses were allocated to clinicians at random (seed {seeds})"
@@ -91,7 +92,7 @@ def _allocated(known: Known) -> str:
     )
 
 
-def _process(known: Known) -> str:
+def _process(known: StudyFacts) -> str:
     facts = known.facts
     repeats = f"{counted(facts.repeats, 'second reading')}" if facts.repeats else "no repeats"
     away = f"; {facts.elsewhere} readings from elsewhere: {OWN}" if facts.elsewhere else ""
@@ -103,13 +104,13 @@ def _process(known: Known) -> str:
     return f"{repeats}; see Rating{away}{told}"
 
 
-def _independent(known: Known) -> str:
+def _independent(known: StudyFacts) -> str:
     if known.facts.elsewhere:
         return f"in the rating page nobody sees others' scores; for ratings from elsewhere: {OWN}"
     return "yes: nobody sees others' scores in the rating page; talk among raters: " + OWN
 
 
-def _found(known: Known) -> str:
+def _found(known: StudyFacts) -> str:
     people = known.facts.raters["clinician"]
     responses = sum(one.responses for one in known.benchmarks)
     return (
@@ -120,7 +121,7 @@ def _found(known: Known) -> str:
     )
 
 
-def _characteristics(known: Known) -> str:
+def _characteristics(known: StudyFacts) -> str:
     facts = known.facts
     trained = (
         f"{facts.trained} trained on {counted(facts.training, 'response')}"
@@ -131,11 +132,11 @@ def _characteristics(known: Known) -> str:
     return f"{trained}{'; ' + special if special else ''}; experience of raters, subjects' characteristics: {OWN}"
 
 
-def _jury_row(known: Known) -> str:
+def _jury_row(known: StudyFacts) -> str:
     """Return the first row of the table that a jury has, in words; else that there is none."""
-    row = next((one for one in known.rows if one["scorer"] == "jury"), None)
+    row = next((one for one in known.rows if one.scorer == "jury"), None)
     if row is None:
         return "no jury was held against the clinicians"
-    if row["icc"] is None:
-        return f"jury on {row['benchmark']}: undefined"
-    return f"jury on {row['benchmark']}: ICC(C,2) {row['icc']:.3f}, and all others with intervals"
+    if not math.isfinite(row.icc):
+        return f"jury on {row.benchmark}: undefined"
+    return f"jury on {row.benchmark}: ICC(C,2) {row.icc:.3f}, and all others with intervals"

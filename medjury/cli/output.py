@@ -16,6 +16,8 @@ from medjury.cli.places import STANDARD_OUTPUT
 if TYPE_CHECKING:
     from calibration.decision import Decision
     from calibration.tables.spec import Table as Laid
+    from calibration.tables.spec import TableSpec
+    from calibration.values import Noted
 
 console = Console(highlight=False, markup=False, soft_wrap=True)
 progress_console = Console(stderr=True)
@@ -33,7 +35,7 @@ def say(text: str, json_to: Path | None = None) -> None:
 def say_unnoted(why: str) -> None:
     """Tell why a jury that was looked at is not noted in the ledger, if there is a reason."""
     if why:
-        print(f"medjury: not noted in the ledger of juries tried: {why}", file=sys.stderr)
+        print(f"medjury: {why}", file=sys.stderr)
 
 
 def show(
@@ -71,6 +73,19 @@ def show_table(table: "Laid", json_to: Path | None = None, *, notes: bool = True
         show(title, table.columns, group.rows, json_to, words=table.words)
     for note in table.notes if notes else ():
         say(f"  {note.text}", json_to)
+
+
+def show_fitted(
+    spec: "TableSpec", rows: "Sequence[Noted]", caption: str, json_to: Path | None = None
+) -> None:
+    """Print rows as a table, without its wide columns where they have no room."""
+    from calibration.tables.numbers import TERMINAL
+    from calibration.tables.spec import laid_out
+
+    table = laid_out(spec, rows, TERMINAL, caption=caption)
+    if table_width(table) > room(json_to):
+        table = laid_out(spec, rows, TERMINAL, caption=caption, narrow=True)
+    show_table(table, json_to)
 
 
 def show_decision(decision: "Decision", json_to: Path | None = None) -> None:

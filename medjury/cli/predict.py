@@ -1,41 +1,50 @@
 """`medjury predict`: a validated jury on responses that no clinician rated."""
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from sqlalchemy import Engine
 
-from data.errors import BadFile, BadInput, Unknown
-from medjury.cli.agreement import Names
+from calibration.values import AnalysisOptions
+from data.errors import BadFile, BadInput
 from medjury.cli.export_cells import cells
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
-from medjury.cli.output import progress, say
+from medjury.cli.output import (
+    progress,
+    room,
+    say,
+    say_unnoted,
+    show_decision,
+    show_table,
+    table_width,
+)
 from medjury.cli.places import write_json, writes_to
-from medjury.cli.predict_table import print_predicted
 from medjury.cli.record import write_csv
-from medjury.services.ledger import Looked
-from medjury.services.record import steered
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:
-    from calibration.predicting.predicted import Predicted
-    from calibration.predicting.row import PredictedRow
-    from calibration.scores import Scores
+    import pandas as pd
+
+    from medjury.services.predicting import Predictions
 
 CsvNew = Annotated[
     Path | None,
     typer.Option("--csv", metavar="FILE", help="Write a row a response; new.", callback=writes_to),
 ]
+ABOUT = (
+    "corrected: the jury on all n + N responses, corrected by what clinicians said of n. gain: so "
+    "many times n ratings would give clinicians alone that interval. Right if the n are a random "
+    "sample of their benchmark.",
+    "Single responses: the jury's composite mapped to the clinicians' scale, -+ q points, q from m "
+    "instances that the map was not fitted on. held-out coverage: of rated responses, by map and q "
+    "made without their instances (5-fold cross-fit).",
+)
 
 
 def predict(
     context: typer.Context,
     panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Only its jurors.")] = None,
-    jurors: Names = None,
+    jurors: Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")] = None,
     benchmark: Annotated[str | None, typer.Option(metavar="NAME", help="Only this one.")] = None,
     criterion: Annotated[str | None, typer.Option(help="One criterion, not the composite.")] = None,
     level: Annotated[
@@ -50,134 +59,79 @@ def predict(
     db: Db = None,
 ) -> None:
     """Predict what clinicians would say of responses they did not rate, from a validated jury."""
+    from medjury.services.predicting import PredictQuestion, to_json
+    from medjury.services.predicting import predict as predicted
+
     if csv_to is not None and csv_to.exists():
         raise BadFile(f"--csv {csv_to}: is there already; name another file")
-    chosen = named_jurors(panel, jurors)
-    asked = Asked(chosen, benchmark, criterion, level, seed, min_jurors)
+    if not 0 < level < 1:
+        raise BadInput(f"--level {level:g}: give a share between 0 and 1, such as 0.9")
+    names = named_jurors(panel, jurors)
+    options = AnalysisOptions(
+        jurors=tuple(names) if names else None,
+        min_jurors=min_jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        seed=seed,
+    )
     engine = study_of(context, db)
-    found = predicted(engine, asked, json_to)
-    print_predicted(found.rows, level, json_to)
-    for line in steered(engine):
-        say(line, json_to)
+    with progress("resampling", 1.0) as at:
+        found = predicted(engine, PredictQuestion(options, level), at)
+    _show(found, json_to)
     if csv_to is not None:
-        written = write_csv(csv_to, list(found.responses.columns), csv_rows(found))
-        say(f"{csv_to}: {written} responses", json_to)
-    body = {"level": level, "seed": seed, "benchmarks": [figures(row) for row in found.rows]}
-    write_json(body | {"responses": len(found.responses)}, json_to)
+        say(f"{csv_to}: {write_csv(csv_to, *csv_of(found.responses))} responses", json_to)
+    write_json(to_json(found), json_to)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is to be predicted, as the command's options say."""
+def csv_of(responses: "pd.DataFrame") -> tuple[list[str], Iterator[list[object]]]:
+    """Return the columns of the file, and a row a response: nothing in it is a formula.
 
-    jurors: list[str] | None = None
-    benchmark: str | None = None
-    criterion: str | None = None
-    level: float = 0.9
-    seed: int = 0
-    min_jurors: int | None = None
+    A response's notes become words in `note`, and an instance has its own name.
+    """
+    from calibration.messages import told
 
-
-def predicted(engine: Engine, asked: Asked, json_to: Path | None = None) -> "Predicted":
-    """Return the predictions; the ledger is told that the jury was held against the clinicians."""
-    from threadpoolctl import threadpool_limits
-
-    from calibration.predicting.predicted import predictions
-    from calibration.scope import Asked as Options
-    from calibration.scopes import Sitting, checked
-
-    if not 0 < asked.level < 1:
-        raise BadInput(f"--level {asked.level:g}: give a share between 0 and 1, such as 0.9")
-    if asked.seed < 0:
-        raise BadInput(f"--seed {asked.seed}: give 0 or more")
-    everything = scores_of(engine)
-    silent = silent_jurors(engine, everything)
-    jury = _jury(everything, asked, silent)
-    scores = _seated(everything, jury, asked.benchmark)
-    sitting = Sitting(jury, asked.min_jurors)
-    options = Options(criterion=asked.criterion, seed=asked.seed)  # as `calibrate` by default
-    checked(scores, sitting, options)
-    _say_who(asked, jury, silent, json_to)
-    with threadpool_limits(1), progress("resampling", 1.0) as at:
-        found = predictions(scores, sitting, options, asked.level, at)
-    needed = asked.min_jurors or len(jury)
-    looked = Looked(jury, needed, asked.criterion or "", options.method, "")
-    looked.remember(engine, [_evaluated(row) for row in found.rows], [], everything.ratings)
-    return found
-
-
-def _jury(scores: "Scores", asked: Asked, silent: list[str]) -> list[str]:
-    """Return the jury; refuse a juror whom the study does not know."""
-    jury = asked.jurors or all_jurors(scores)
-    if not jury:
-        raise BadInput(
-            "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
-            "rate, `medjury ratings FILE` brings in ratings made elsewhere"
-        )
-    known = {*scores.raters("juror"), *silent}
-    if lost := [name for name in jury if name not in known]:
-        has = f"it has {', '.join(sorted(known))}" if known else "it has none"
-        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
-    return list(dict.fromkeys(jury))
-
-
-def _say_who(asked: Asked, jury: list[str], silent: list[str], json_to: Path | None) -> None:
-    """Print who sits on the jury, and who was asked in vain."""
-    say(f"jury: {', '.join(jury)}", json_to)
-    if silent:
-        seat = "without a score from them" if asked.jurors else "not in this jury"
-        say(f"asked, and gave no rating: {', '.join(silent)}; {seat}", json_to)
-
-
-def _seated(scores: "Scores", jury: list[str], benchmark: str | None) -> "Scores":
-    """Return the scores of one benchmark, or all; who sits on the jury has a seat in each."""
-    scores = replace(scores, silent=frozenset(jury) - set(scores.raters("juror")))
-    if benchmark is None:
-        return scores
-    if benchmark not in scores.benchmarks:
-        raise Unknown(f"--benchmark {benchmark}: this study has {', '.join(scores.benchmarks)}")
-    own = [
-        table[table["benchmark"] == benchmark].reset_index(drop=True)
-        for table in (scores.ratings, scores.responses)
+    words = {notes: told(notes) for notes in set(responses["notes"])}
+    prefix = responses["benchmark"] + "/"
+    names = [
+        str(name).removeprefix(start)
+        for name, start in zip(responses["instance_id"], prefix, strict=True)
     ]
-    return replace(scores, ratings=own[0], responses=own[1], silent=frozenset(jury))
+    table = responses.assign(instance_id=names, note=responses["notes"].map(words))
+    table = table.drop(columns="notes")
+    columns = [str(name) for name in table.columns]
+    rows = (tuple(map(_cell, row)) for row in table.itertuples(index=False, name=None))
+    return columns, cells(columns, rows)
 
 
-def _evaluated(row: "PredictedRow") -> dict[str, Any]:
-    """Return the row of the agreement table that the ledger notes."""
-    return {
-        "benchmark": row.benchmark,
-        "scorer": "jury",
-        "n_responses": row.agreement.responses,
-        "icc": row.agreement.icc,
-    }
-
-
-def figures(row: "PredictedRow") -> dict[str, Any]:
-    """Return a row as JSON has it; what is undefined becomes None."""
-    names = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
-    own = {names.get(name, name): value for name, value in vars(row).items()}
-    found, note = own.pop("agreement"), own.pop("note")
-    del own["simulated"]  # the note names them
-    own |= {"icc": found.icc, "icc_low": found.low, "icc_high": found.high}
-    own |= {"n_instances": found.instances, "validated": row.validated, "note": note}
-    return {name: _figure(value) for name, value in own.items()}
-
-
-def csv_rows(found: "Predicted") -> Iterator[list[object]]:
-    """Yield a row a response as the file has it: nothing in it is a formula to a spreadsheet."""
-    columns = list(found.responses.columns)
-    rows = found.responses.itertuples(index=False, name=None)
-    plain = (dict(zip(columns, map(_figure, row), strict=True)) for row in rows)
-    yield from cells(columns, (tuple(_named(row).values()) for row in plain))
-
-
-def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with its instance's own name."""
-    own = str(row["instance_id"]).removeprefix(f"{row['benchmark']}/")
-    return row | {"instance_id": own}
-
-
-def _figure(value: Any) -> Any:
+def _cell(value: Any) -> Any:
+    """Return a value as Python has it; None where it is undefined."""
     value = value.item() if hasattr(value, "item") else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return None if value != value else value
+
+
+def _show(found: "Predictions", json_to: Path | None) -> None:
+    """Print whether the predictions may be used, who predicts, and the three tables."""
+    from calibration.tables.predicting import means_table, single_table, validation_table
+
+    level = found.question.level
+    say_unnoted(found.unnoted)
+    show_decision(found.decision, json_to)
+    _say_who(found, json_to)
+    means = means_table(found.rows, level)
+    if table_width(means) > room(json_to):
+        means = means_table(found.rows, level, narrow=True)
+    single, validation = single_table(found.rows, level), validation_table(found.rows)
+    for table in (means, single, validation):
+        say("", json_to)
+        show_table(table, json_to, notes=table is validation)
+    for line in ("", *ABOUT, *found.told):
+        say(line, json_to)
+
+
+def _say_who(found: "Predictions", json_to: Path | None) -> None:
+    """Print who sits on the jury, and who was asked in vain."""
+    say(f"jury: {', '.join(found.jury)}", json_to)
+    if found.silent:
+        is_named = found.question.options.jurors is not None
+        seat = "without a score from them" if is_named else "not in this jury"
+        say(f"asked, and gave no rating: {', '.join(found.silent)}; {seat}", json_to)

@@ -74,7 +74,7 @@ class Looked:
             for row in rows
             if row.scorer == "jury"
         ]
-        return _remembered(engine, entries)
+        return remembered(engine, entries)
 
     def remember_criteria(self, engine: Engine, rows: Sequence["CriterionRow"]) -> str:
         """Note the jury on every criterion, with the ratings' hash that the table has left.
@@ -91,10 +91,11 @@ class Looked:
             )
             for row in rows
         ]
-        return _remembered(engine, entries) if entries else ""
+        return remembered(engine, entries) if entries else ""
 
 
-def _remembered(engine: Engine, entries: Sequence[Evaluated]) -> str:
+def remembered(engine: Engine, entries: Sequence[Evaluated]) -> str:
+    """Note in the study which juries were looked at; return why that was not possible, or ""."""
     try:
         remember(engine, entries)
     except NoStudy as error:

@@ -1,5 +1,6 @@
 """What a study says for a rubric and a jury: the validation record, computed from the ratings."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -9,26 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
+from calibration.plain import plain
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
 from data.queries.ledger import fingerprint, tried
 from data.queries.record import verify as verify_record
 from data.queries.validation import Behind, Seat, behind, caveats, evidence, needed
 from data.rubric import Rubric
-from jury.exports.bundle import digest, figure, reasons
+from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
 from medjury.services.scores import scores_of
 
 if TYPE_CHECKING:
+    from calibration.scope import AgreementRow
     from calibration.scores import Scores
 
+COUNTS = ("n_responses", "n_instances", "n_clinicians", "n_missing")
 KEPT = (
     *("icc", "f_low", "f_high", "boot_low", "boot_high", "n_responses", "n_instances"),
     *("n_clinicians", "n_missing", "spearman"),
 )
 
-Row = Mapping[str, Any]
 Tick = Callable[[float], None]
 
 
@@ -68,19 +71,18 @@ def validation(
     """
     found, names = behind(engine, rubric), [str(one["name"]) for one in seats]
     stands = _evidence(engine, found, seats)
-    scores, figures, unnoted = _scores(engine, found, names), [], ""
-    for criterion, rows in _tables(scores, rubric, names, asked, tick) if scores else ():
-        unnoted = _remember(engine, names, criterion, rows) or unnoted
-        figures += [_kept(criterion, row) for row in rows if _is_widest(row, rows)]
+    scores = _scores(engine, found, names)
+    tables = dict(_tables(scores, rubric, names, asked, tick)) if scores else {}
+    unnoted = [_remember(engine, names, criterion, rows) for criterion, rows in tables.items()]
     record = {
         "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "version": version("medjury"),
         "method": asked.method,
         "reps": asked.reps,
         "seed": asked.seed,
-        **_counts(scores, rubric, names, figures),
+        **_counts(scores, rubric, names, tables.get(None, ())),
         **stands,
-        "figures": figures,
+        "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
         "juries_tried": len(tried(engine)),
         "sha256": {
             "rubric": rubric.sha256,
@@ -91,7 +93,7 @@ def validation(
     why = reasons(record)
     status = "not validated" if why else "validated"
     judged = {"status": status, "reasons": why, "caveats": caveats(engine, found, seats)}
-    return Validation(judged | record, unnoted)
+    return Validation(judged | record, next(filter(None, unnoted), ""))
 
 
 def _evidence(engine: Engine, found: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
@@ -123,44 +125,43 @@ def _tables(
     names: Sequence[str],
     asked: Resampling,
     tick: Tick | None,
-) -> Iterator[tuple[str | None, Sequence[Row]]]:
+) -> Iterator[tuple[str | None, "Sequence[AgreementRow]"]]:
     """Yield the agreement's rows of the composite (None) and of each criterion with enough data."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.table import agreement_table, to_json
+    from calibration.scope import Asked
+    from calibration.scopes import Sitting
+    from calibration.table import agreement_rows
 
     criteria = (None, *rubric.criteria)
     with threadpool_limits(1):
         for place, criterion in enumerate(criteria, 1):
             with suppress(TooFew):
-                table = agreement_table(
-                    scores, jurors=names, criterion=criterion, reps=asked.reps, seed=asked.seed
-                )
-                rows: Any = to_json(table, "paper", asked.reps, asked.seed)["rows"]
-                yield criterion, rows
+                options = Asked(criterion=criterion, reps=asked.reps, seed=asked.seed)
+                yield criterion, agreement_rows(scores, Sitting(names), options)
             if tick is not None:
                 tick(place / len(criteria))
 
 
-def _is_widest(row: Row, rows: Sequence[Row]) -> bool:
-    """Return whether a row is of all benchmarks together, or of the only one."""
-    return bool(row["benchmark"] == rows[-1]["benchmark"])
+def _widest(rows: "Sequence[AgreementRow]") -> "list[AgreementRow]":
+    """Return the rows of all benchmarks together, or of the only one."""
+    return [row for row in rows if row.benchmark == rows[-1].benchmark]
 
 
-def _kept(criterion: str | None, row: Row) -> dict[str, Any]:
+def _kept(criterion: str | None, row: "AgreementRow") -> dict[str, Any]:
     """Return a row of figures without its notes: those may name clinicians."""
-    told = {"criterion": criterion, "scorer": row["scorer"], "benchmark": row["benchmark"]}
-    return told | {name: row[name] for name in KEPT}
+    about = {"criterion": criterion, "scorer": row.scorer, "benchmark": row.benchmark}
+    return about | {name: plain(getattr(row, name)) for name in KEPT}
 
 
 def _remember(
-    engine: Engine, names: Sequence[str], criterion: str | None, rows: Sequence[Row]
+    engine: Engine, names: Sequence[str], criterion: str | None, rows: "Sequence[AgreementRow]"
 ) -> str:
     """Note the jury in the ledger, as `calibrate` does; return why not, "" where it is there."""
     looked = Looked(names, len(names), criterion or "", "paper", "")
-    jury = [row for row in rows if row["scorer"] == "jury" and row["icc"] is not None]
+    jury = [row for row in rows if row.scorer == "jury" and math.isfinite(row.icc)]
     known = {one.key for one in tried(engine)}
-    new = [row for row in jury if looked.entry(row["benchmark"]).key not in known]
+    new = [row for row in jury if looked.entry(row.benchmark).key not in known]
     return looked.remember(engine, new, [], ratings_frame(engine)) if new else ""
 
 
@@ -168,14 +169,11 @@ def _counts(
     scores: "Scores | None",
     rubric: Rubric,
     names: Sequence[str],
-    figures: Sequence[Row],
+    rows: "Sequence[AgreementRow]",
 ) -> dict[str, Any]:
     """Return on how much the composite's figures rest, clinicians as a number only."""
-    jury = figure({"figures": figures}, None, "jury")
-    counts = {
-        name: jury.get(name, 0)
-        for name in ("n_responses", "n_instances", "n_clinicians", "n_missing")
-    }
+    jury = next((row for row in _widest(rows) if row.scorer == "jury"), None)
+    counts = {name: getattr(jury, name, 0) for name in COUNTS}
     per = 0.0
     if scores is not None and counts["n_responses"]:
         first = scores.ratings[scores.ratings["pass_"] == 0]

@@ -29,8 +29,8 @@ from data.rubrics.helm import Unusable
 from jury.panel import read_panel
 from jury.parse import parse
 from medjury.cli.bundle_verify import read_bundle
-from medjury.cli.models_costs import read_costs
 from medjury.cli.reading import names
+from medjury.services.model_costs import read_costs
 
 CUT = b"\n==8<==\n"
 GENERIC = read_rubric("generic")

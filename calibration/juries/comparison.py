@@ -1,0 +1,196 @@
+"""Two juries: which of them agrees better with the clinicians, where that is shown."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind
+from calibration.differences import LEVEL, DifferenceRow
+from calibration.messages.form import listed
+from calibration.remarks import FEW_INSTANCES
+from calibration.values import NAN, Note, Noted, note, noted
+
+MOST_LOST = 0.01  # share of resamples without a difference above which its interval decides nothing
+MOST_TIMES = 50  # a study that would have to grow more than this is no advice
+
+
+def compared_juries(
+    row: DifferenceRow, first: Sequence[str], second: Sequence[str], reps: int
+) -> Decision:
+    """Return which of two juries agrees better with the clinicians, or why that is not shown.
+
+    Parameters
+    ----------
+    row : the first jury's ICC minus the second's, on the responses of both
+    first, second : the jurors of each
+    reps : resamples that were asked for
+
+    Returns
+    -------
+    Decision
+        Of subject "comparison". "simulated" where any rater is; "undefined" without a
+        difference; "too_few" with fewer than 20 instances, without an interval or p, or where
+        over 1 % of the resamples have no difference; "first_better" or "second_better" where
+        the 95 % interval excludes 0 on that side and p by Holm is at most 0.05; else
+        "inconclusive": interval and p are two methods, and one of them alone shows nothing.
+    """
+    kind = _kind(row)
+    return Decision(
+        "comparison",
+        kind,
+        estimate=row.difference,
+        low=row.low,
+        high=row.high,
+        p=row.p_holm,
+        reasons=noted(*_reasons(kind, row, first, second)),
+        basis=(_basis(row, first, second),),
+        next=_next(kind, row, (first, second), reps),
+        names=(listed(first), listed(second)),
+    )
+
+
+def _kind(row: DifferenceRow) -> Kind:
+    if row.simulated:
+        return Kind.SIMULATED
+    if not isfinite(row.difference):
+        return Kind.UNDEFINED
+    if _why_too_few(row):
+        return Kind.TOO_FEW
+    if row.p_holm <= LEVEL and _side(row):
+        return Kind.FIRST_BETTER if row.difference > 0 else Kind.SECOND_BETTER
+    return Kind.INCONCLUSIVE
+
+
+def _side(row: DifferenceRow) -> bool:
+    """Return whether the whole interval lies on the difference's side of 0."""
+    return row.low > 0 if row.difference > 0 else row.difference < 0 and row.high < 0
+
+
+def _why_too_few(row: DifferenceRow) -> Note | None:
+    """Return why interval and p decide nothing, or None where they do."""
+    if few := row.told(Code.TOO_FEW_FOR_P):
+        return note(Code.FEW_TO_TRUST, instances=few["instances"], least=FEW_INSTANCES)
+    if not all(map(isfinite, (row.low, row.high, row.p_holm))):
+        return note(Code.NO_INTERVAL)
+    lost = row.told(Code.UNDEFINED_RESAMPLES)
+    if lost and lost["lost"] > MOST_LOST * lost["resamples"]:
+        return note(Code.LOST_TO_TRUST, lost=lost["lost"], resamples=lost["resamples"])
+    return None
+
+
+def _reasons(
+    kind: Kind, row: DifferenceRow, first: Sequence[str], second: Sequence[str]
+) -> Iterator[Note | None]:
+    if kind is Kind.SIMULATED:
+        yield note(Code.MADE_UP, raters=row.simulated)
+    if not isfinite(row.difference):
+        yield from row.notes[:1]  # a row without a difference begins with the reason
+        return
+    yield note(Code.TWO_ICCS, first=first, icc_first=row.icc_a, second=second, icc_second=row.icc_b)
+    yield _difference(row)
+    if kind is Kind.TOO_FEW:
+        yield _why_too_few(row)
+    elif kind is Kind.INCONCLUSIVE:
+        yield from _doubts(row)
+
+
+def _difference(row: DifferenceRow) -> Note:
+    names = ("difference", "low", "high", "p", "p_holm")
+    known = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
+    return note(Code.DIFFERENCE, **dict.fromkeys(names) | known, n_tried=row.n_tried)
+
+
+def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
+    """Yield why no difference is shown."""
+    if _side(row) != (row.p_holm <= LEVEL):
+        yield note(Code.METHODS_DISAGREE, by_interval=_side(row), n_tried=row.n_tried, level=LEVEL)
+    else:
+        yield note(Code.NEITHER_METHOD)
+    if isfinite(row.detectable):
+        yield note(Code.NOT_DETECTABLE, least=row.detectable)
+
+
+def _basis(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Note:
+    both = row.told(Code.ONLY_BOTH)
+    of_each = (both["of_first"], both["of_second"]) if both else (row.n_responses,) * 2
+    return note(
+        Code.JURIES_COMPARED,
+        responses=row.n_responses,
+        first=first,
+        of_first=of_each[0],
+        second=second,
+        of_second=of_each[1],
+    )
+
+
+def _next(
+    kind: Kind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]], reps: int
+) -> Note:
+    """Return the next useful action."""
+    if kind is Kind.SIMULATED:
+        return note(Code.DO_REAL_RATERS)
+    if kind is Kind.TOO_FEW and (few := row.told(Code.TOO_FEW_FOR_P)):
+        return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - few["instances"])
+    if kind in (Kind.UNDEFINED, Kind.TOO_FEW):
+        return note(Code.DO_SHARED_RESPONSES)
+    if kind is Kind.INCONCLUSIVE:
+        return _to_decide(row, reps)
+    return note(Code.DO_TAKE_JURY, jurors=juries[kind is Kind.SECOND_BETTER])
+
+
+def _to_decide(row: DifferenceRow, reps: int) -> Note:
+    """Return what would show a difference of this size, if anything would."""
+    least_p = 1 / (reps + 1)
+    if _side(row) and row.p <= 2 * least_p and row.n_tried * least_p > LEVEL:
+        needed = ceil(row.n_tried / LEVEL)
+        return note(Code.DO_MORE_RESAMPLES, resamples=needed, n_tried=row.n_tried, level=LEVEL)
+    if _side(row):
+        return note(Code.DO_SHARED_RESPONSES)
+    if row.difference == 0:
+        return note(Code.DO_CHEAPER_JURY)
+    toward_zero = row.difference - row.low if row.difference > 0 else row.high - row.difference
+    narrower = toward_zero / abs(row.difference)  # so many times, for an interval that ends at 0
+    if narrower > MOST_TIMES**0.5:
+        return note(Code.DO_CHEAPER_JURY)
+    responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
+    return note(Code.DO_MORE_RESPONSES, responses=responses)
+
+
+@dataclass(frozen=True)
+class ComparedRow(Noted):
+    """A jury with its ICC, or the difference of two with what belongs to it."""
+
+    jury: str
+    icc: float
+    n_responses: int
+    low: float = NAN
+    high: float = NAN
+    p: float = NAN
+    p_holm: float = NAN
+    n_tried: int | None = None
+
+
+def compared_rows(
+    row: DifferenceRow, first: Sequence[str], second: Sequence[str]
+) -> list[ComparedRow]:
+    """Return two juries with their ICCs on the responses that both have, then the difference."""
+    made_up = tuple(one for one in row.notes if one.code is Code.SIMULATED)
+    juries = ((first, row.icc_a), (second, row.icc_b))
+    return [
+        *(
+            ComparedRow(listed(jurors), icc, row.n_responses, notes=made_up)
+            for jurors, icc in juries
+        ),
+        ComparedRow(
+            "Difference",
+            row.difference,
+            row.n_responses,
+            row.low,
+            row.high,
+            row.p,
+            row.p_holm,
+            row.n_tried,
+            notes=row.notes,
+        ),
+    ]

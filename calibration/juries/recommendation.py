@@ -1,0 +1,226 @@
+"""Which jury to take: the simplest of those of which most is to be expected on new responses."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind
+from calibration.juries.ranking import Ranking
+from calibration.juries.rows import JuryRow
+from calibration.remarks import FEW_INSTANCES
+from calibration.values import NAN, Note, note, noted
+
+ALIKE = 0.01  # ICCs nearer than this are the same for whoever uses a jury
+MOST_LOST = 0.01  # share of resamples without the ICC above which its interval decides nothing
+MOST_REASONS = 3
+UNLIKE = 0.9  # a jury with a smaller share of the responses may have been spared the hard ones
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """The best jury of a size, and its expected ICC on new responses.
+
+    `compared` is of how many juries it was chosen; of 1 only where all jurors sit on it.
+    """
+
+    row: JuryRow
+    expected: float
+    compared: int
+
+
+def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
+    """Return which jury to take, or why none can be recommended.
+
+    `is_made_up` tells that the prices of the jurors are made up, as they are themselves.
+
+    Candidates are the best jury of each size. What is expected of one is its ICC without the
+    luck of choosing: of the best of all juries the lower of that as the best of all and as the
+    best of its size; of all jurors together, whom nobody chose, their ICC as it is. Only those
+    with an interval above 0 count where there are any. Of those within `ALIKE` of the highest
+    the cheapest is taken, and where a cost is not known, or is the same, the one with the
+    fewest jurors.
+
+    Returns
+    -------
+    Decision
+        Of subject "juries". "simulated" where any rater is; "undefined" where no jury has an
+        ICC; "too_few" with fewer than 20 instances, without an expected ICC or interval, or
+        where over 1 % of the resamples have none; "inconclusive" where no jury is shown to
+        agree beyond chance: nothing above 0 is expected, or its interval, though not widened
+        for choosing, reaches 0; else "recommended". `estimate` is the expected ICC; `low` and
+        `high` are given where nobody was chosen, for no interval holds after choosing.
+    """
+    every = candidates(ranking)
+    chosen = simplest(every)
+    kind = _kind(ranking, chosen)
+    cost = _cost(chosen.row, is_made_up) if chosen else None
+    as_it_is = chosen is not None and chosen.expected == chosen.row.icc
+    return Decision(
+        "juries",
+        kind,
+        estimate=chosen.expected if chosen else NAN,
+        low=chosen.row.low if chosen and as_it_is else NAN,
+        high=chosen.row.high if chosen and as_it_is else NAN,
+        reasons=noted(*_reasons(kind, ranking, every, chosen), cost),
+        basis=(_basis(ranking),),
+        next=_next(kind, ranking, chosen),
+        names=(chosen.row.name,) if chosen else (),
+    )
+
+
+def candidates(ranking: Ranking) -> list[Candidate]:
+    """Return the best jury of each size of which something is to be expected."""
+    found = []
+    for best in ranking.by_size:
+        expected, compared = best.icc_honest, best.n_compared
+        if best.row.rank == 1 and compared > 1 and ranking.winner:
+            expected = min(expected, ranking.winner.icc_honest)
+            compared = ranking.winner.n_compared
+        found.append(Candidate(best.row, expected, compared))
+    return [one for one in found if isfinite(one.expected)]
+
+
+def simplest(every: list[Candidate]) -> Candidate | None:
+    """Return the cheapest candidate that is as good as the best, or the smallest."""
+    sound = [one for one in every if _is_above_zero(one)] or every
+    if not sound:
+        return None
+    highest = max(one.expected for one in sound)
+    near = [one for one in sound if one.expected > highest - ALIKE]
+    costs = [one.row.usd_per_response for one in near]
+    known = all(usd is not None for usd in costs)
+    return min(near, key=lambda one: ((one.row.usd_per_response or 0) * known, one.row.size))
+
+
+def _is_above_zero(one: Candidate) -> bool:
+    return one.expected > 0 and one.row.low > 0
+
+
+def _kind(ranking: Ranking, chosen: Candidate | None) -> Kind:
+    if ranking.simulated:
+        return Kind.SIMULATED
+    if ranking.winner is None:
+        return Kind.UNDEFINED
+    if chosen is None or _why_too_few(ranking, chosen.row):
+        return Kind.TOO_FEW
+    if not _is_above_zero(chosen):
+        return Kind.INCONCLUSIVE
+    return Kind.RECOMMENDED
+
+
+def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
+    """Return why a jury's figures decide nothing, or None where they do."""
+    if ranking.n_instances < FEW_INSTANCES:
+        return note(Code.FEW_TO_CHOOSE, instances=ranking.n_instances, least=FEW_INSTANCES)
+    if not isfinite(row.low):
+        return note(Code.NO_INTERVAL)
+    lost = row.told(Code.UNDEFINED_RESAMPLES)
+    if lost and lost["lost"] > MOST_LOST * lost["resamples"]:
+        return note(Code.ICC_LOST, lost=lost["lost"], resamples=lost["resamples"])
+    return None
+
+
+def _reasons(
+    kind: Kind, ranking: Ranking, every: list[Candidate], chosen: Candidate | None
+) -> Iterator[Note | None]:
+    if kind is Kind.SIMULATED:
+        yield note(Code.MADE_UP, raters=ranking.simulated)
+    if kind is Kind.UNDEFINED:
+        why = dict.fromkeys(one for row in ranking.rows for one in row.notes[:1])
+        yield from [*why][:MOST_REASONS]
+    if chosen is None:
+        yield note(Code.NO_EXPECTED) if kind is Kind.TOO_FEW else None
+        return
+    if kind is Kind.TOO_FEW:
+        yield _why_too_few(ranking, chosen.row)
+    if kind is Kind.INCONCLUSIVE:
+        yield _not_above_zero(chosen.row)
+    yield _expected(chosen, ranking)
+    yield from _beside(ranking, every, chosen)
+
+
+def _not_above_zero(row: JuryRow) -> Note:
+    return note(Code.NOT_ABOVE_ZERO, jurors=row.jurors, icc=row.icc, low=row.low, high=row.high)
+
+
+def _expected(chosen: Candidate, ranking: Ranking) -> Note:
+    """Return what is to be expected of a jury on new responses."""
+    row, figures = chosen.row, {"expected": chosen.expected, "icc": chosen.row.icc}
+    if chosen.compared > 1:
+        return note(Code.EXPECTED_CHOSEN, jurors=row.jurors, **figures, compared=chosen.compared)
+    code = Code.ONLY_JURY if len(ranking.rows) == 1 else Code.EXPECTED_WHOLE
+    return note(code, jurors=row.jurors, **figures, low=row.low, high=row.high)
+
+
+def _beside(ranking: Ranking, every: list[Candidate], chosen: Candidate) -> Iterator[Note | None]:
+    """Yield why it is not the jury with the highest ICC, expected or seen, or all jurors together."""
+    highest, best = max(every, key=lambda one: one.expected), ranking.winner
+    whole = next((one for one in every if one.compared == 1), None)
+    if highest is not chosen:
+        yield _of_highest(highest, chosen)
+    if best and chosen.compared == 1 and best.icc_honest < chosen.expected:
+        figures = {"compared": best.n_compared, "expected": best.icc_honest}
+        yield note(Code.CHOOSING_EXPECTED, **figures)
+    elif best and best.row not in (chosen.row, highest.row):
+        yield note(
+            Code.HIGHEST_IS_LUCK,
+            jurors=best.row.jurors,
+            icc=best.row.icc,
+            expected=best.icc_honest,
+            compared=best.n_compared,
+        )
+    if whole and whole not in (chosen, highest):
+        yield note(Code.ALL_TOGETHER, jurors=whole.row.size, expected=whole.expected)
+
+
+def _of_highest(highest: Candidate, chosen: Candidate) -> Note:
+    """Return why the jury of which most is expected is not taken."""
+    row = highest.row
+    if _is_above_zero(chosen) and not _is_above_zero(highest):
+        return _not_above_zero(row)
+    cheaper = _is_cheaper(chosen.row, row)
+    figures = {"expected": highest.expected, "alike": ALIKE, "cheaper": cheaper}
+    return note(Code.AS_GOOD, jurors=row.jurors, **figures)
+
+
+def _is_cheaper(row: JuryRow, other: JuryRow) -> bool:
+    usd, others = row.usd_per_response, other.usd_per_response
+    return usd is not None and others is not None and usd < others
+
+
+def _cost(row: JuryRow, is_made_up: bool) -> Note:
+    if row.usd_per_response is None:
+        return note(Code.COSTS_UNKNOWN)
+    return note(Code.COSTS, usd=row.usd_per_response, made_up=is_made_up)
+
+
+def _basis(ranking: Ranking) -> Note:
+    n = [row.n_responses for row in ranking.rows]
+    return note(
+        Code.JURIES_RANKED,
+        juries=len(ranking.rows),
+        jurors=len(ranking.pool),
+        least=min(n),
+        most=max(n),
+        instances=ranking.n_instances,
+    )
+
+
+def _next(kind: Kind, ranking: Ranking, chosen: Candidate | None) -> Note:
+    """Return the next useful action."""
+    if kind is Kind.SIMULATED:
+        return note(Code.DO_REAL_RATERS)
+    if kind is Kind.TOO_FEW and ranking.n_instances < FEW_INSTANCES:
+        return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - ranking.n_instances)
+    if chosen is None or kind in (Kind.UNDEFINED, Kind.TOO_FEW):
+        return note(Code.DO_SHARED_RESPONSES)
+    if kind is Kind.INCONCLUSIVE:
+        return note(Code.DO_OTHER_JURY)
+    n = [row.n_responses for row in ranking.rows if row.rank]
+    if min(n) < UNLIKE * max(n):
+        return note(Code.DO_RANK_COMMON)
+    if len(ranking.rows) == 1:
+        return note(Code.DO_MORE_JURORS)
+    code = Code.DO_CALIBRATE_JURY if chosen.compared == 1 else Code.DO_CONFIRM_JURY
+    return note(code, jurors=chosen.row.jurors)

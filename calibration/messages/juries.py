@@ -1,0 +1,194 @@
+"""What is said of juries: of their ranking, of which one to take, and of two beside each other."""
+
+from collections.abc import Mapping
+
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import Figures, Message, filled
+from calibration.tables.numbers import TERMINAL, chance, icc_interval, money, whole
+
+WAY = "benchmark, criterion, method, responses, jurors needed"
+
+
+def tried(juries: int, ways: int) -> str:
+    """Return in words how many juries were held against clinicians, and in how many ways."""
+    of = f"{whole(juries)} different {_juries(juries)}"
+    return f"{of} in {whole(ways)} {'way' if ways == 1 else 'ways'} ({WAY})"
+
+
+def _juries(number: int) -> str:
+    return "jury" if number == 1 else "juries"
+
+
+def _between(figures: Figures) -> str:
+    ends = icc_interval(figures["low"], figures["high"], 3, TERMINAL)
+    return f"95 % {ends}" if ends else "no interval"
+
+
+def _tried_before(figures: Figures) -> str:
+    before = "tried on this study before, besides these: "
+    before += tried(figures["juries"], figures["ways"]) if figures["ways"] else "none"
+    return f"{before}; these are in the ledger now and count in later p values"
+
+
+def _ever_tried(figures: Figures) -> str:
+    real = f"of real jurors, {tried(figures['juries'], figures['ways'])}"
+    if not figures["simulated_ways"]:
+        return real
+    made_up = tried(figures["simulated_juries"], figures["simulated_ways"])
+    return f"{real}; with simulated jurors, {made_up}"
+
+
+def _cost_unknown(figures: Figures) -> str:
+    number = figures["juries"]
+    return f"{number} {_juries(number)} with a juror whose cost is not known: without a best value"
+
+
+def _expected_whole(figures: Figures) -> str:
+    number, between = len(figures["jurors"]), _between(figures)
+    said = (
+        f"ICC(C,2) with the clinicians expected of all {number} jurors together on new responses: "
+        f"{{expected:z.3f}}; here {{icc:z.3f}}, {between}, and no jury was chosen"
+    )
+    return filled(said, figures)
+
+
+def _only_jury(figures: Figures) -> str:
+    said = (
+        f"ICC(C,2) of {{jurors}} with the clinicians: {{icc:z.3f}}, {_between(figures)}; there is no "
+        "other jury to choose"
+    )
+    return filled(said, figures)
+
+
+def _as_good(figures: Figures) -> str:
+    how = "costs less" if figures["cheaper"] else "has fewer jurors"
+    said = (
+        "of {jurors} most is expected, {expected:z.3f}, but less than {alike} more: the jury that "
+        f"{how} does as well"
+    )
+    return filled(said, figures)
+
+
+def _not_above_zero(figures: Figures) -> str:
+    return filled(
+        f"not shown to agree with the clinicians: {{jurors}}, ICC {{icc:z.3f}}, {_between(figures)}",
+        figures,
+    )
+
+
+def _costs(figures: Figures) -> str:
+    price = " at made-up prices" if figures["made_up"] else ""
+    return f"it costs {money(figures['usd'])} a response{price}"
+
+
+def _juries_ranked(figures: Figures) -> str:
+    least, most = figures["least"], figures["most"]
+    n = f"{most}" if least == most else f"{least} to {most}"
+    number = figures["juries"]
+    said = (
+        f"{number} {_juries(number)} of {{jurors:juror}}, {n} responses to {{instances:instance}}"
+    )
+    return filled(said, figures)
+
+
+def _difference(figures: Figures) -> str:
+    between = _between(figures)
+    said = f"difference {{difference:z.3f}} ({between}), p {chance(figures['p'], TERMINAL)}; corrected for "
+    return filled(said + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
+
+
+def _methods_disagree(figures: Figures) -> str:
+    one, other = (
+        ("excludes 0, but", "is above")
+        if figures["by_interval"]
+        else (
+            "includes 0, though",
+            "is at most",
+        )
+    )
+    said = (
+        f"the interval {one} p, corrected for {{n_tried:comparison}}, {other} {{level}}: two methods "
+        "that disagree show nothing"
+    )
+    return filled(said, figures)
+
+
+def _juries_compared(figures: Figures) -> str:
+    said = filled("{responses:response} that both juries have", figures)
+    if figures["of_first"] == figures["of_second"] == figures["responses"]:
+        return said
+    return said + filled("; {first} has {of_first}, {second} has {of_second}", figures)
+
+
+REASONS: Mapping[Code, Message] = {
+    Code.NOBODY_AGREES: "none of them agrees with the clinicians, so there are no weights",
+}
+MESSAGES: Mapping[Code, Message] = {
+    Code.OWN_RESPONSES: (
+        "juries rated {least} to {most} responses, each is judged on its own: ranked on common "
+        "responses they are judged on the same"
+    ),
+    Code.COMMON_RESPONSES: (
+        "all juries on the same {responses} responses, those that all jurors rated"
+    ),
+    Code.SIT_NOWHERE: "left out, no scores or all the same: {jurors}",
+    Code.TRIED_BEFORE: _tried_before,
+    Code.EVER_TRIED: _ever_tried,
+    Code.COST_UNKNOWN: _cost_unknown,
+    Code.MADE_UP_PRICES: "US dollars at made-up prices of {jurors}; nothing was spent on them",
+    Code.EXPECTED_CHOSEN: (
+        "ICC(C,2) with the clinicians expected of {jurors} on new responses: {expected:z.3f}; here, "
+        "where it was chosen from {compared} juries, {icc:z.3f}"
+    ),
+    Code.EXPECTED_WHOLE: _expected_whole,
+    Code.ONLY_JURY: _only_jury,
+    Code.AS_GOOD: _as_good,
+    Code.HIGHEST_IS_LUCK: (
+        "the highest ICC here, {icc:z.3f}, is that of {jurors}; of the best of {compared} juries "
+        "{expected:z.3f} is expected on new responses"
+    ),
+    Code.CHOOSING_EXPECTED: (
+        "choosing brings no more: {expected:z.3f} is expected of the best of {compared} juries, "
+        "whichever it is"
+    ),
+    Code.ALL_TOGETHER: "all {jurors} jurors together, where nothing is chosen: {expected:z.3f}",
+    Code.NOT_ABOVE_ZERO: _not_above_zero,
+    Code.NO_EXPECTED: (
+        "no ICC on new responses can be expected: that takes at least 2 instances and some resamples"
+    ),
+    Code.FEW_TO_CHOOSE: "{instances:instance}: to choose a jury takes at least {least}",
+    Code.ICC_LOST: (
+        "{lost} of {resamples} resamples have no ICC: its interval is not to be trusted"
+    ),
+    Code.COSTS: _costs,
+    Code.COSTS_UNKNOWN: (
+        "what it costs is not known: scores came from a file, or a call has no price"
+    ),
+    Code.JURIES_RANKED: _juries_ranked,
+    Code.DO_CONFIRM_JURY: (
+        "let clinicians rate new responses, and judge {jurors} by those: no interval holds on the "
+        "responses by which it was chosen"
+    ),
+    Code.DO_CALIBRATE_JURY: (
+        "compare {jurors} with a clinician: a ranking does not say whether it agrees as well as one"
+    ),
+    Code.DO_RANK_COMMON: (
+        "rank the juries on common responses: each was judged on its own, and some may have been "
+        "spared hard ones"
+    ),
+    Code.DO_MORE_JURORS: "run other jurors, to have juries to choose from",
+    Code.DO_SHARED_RESPONSES: "let clinicians and jurors rate more of the same responses",
+    Code.TWO_ICCS: (
+        "on the same responses: {first} ICC(C,2) {icc_first:z.3f}, {second} {icc_second:z.3f}"
+    ),
+    Code.DIFFERENCE: _difference,
+    Code.METHODS_DISAGREE: _methods_disagree,
+    Code.NEITHER_METHOD: "neither the interval nor p shows a difference, and none is excluded",
+    Code.JURIES_COMPARED: _juries_compared,
+    Code.DO_TAKE_JURY: "take {jurors}, unless the other costs so much less that it is worth it",
+    Code.DO_MORE_RESAMPLES: (
+        "ask for {resamples} resamples or more: with fewer, p corrected for {n_tried:comparison} "
+        "cannot fall to {level}"
+    ),
+    Code.DO_CHEAPER_JURY: "take the one that costs less",
+}

@@ -1,0 +1,186 @@
+"""What is said of models compared: of their figures, of what they cost, and whether one leads."""
+
+from collections.abc import Mapping
+
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import Figures, Message, counted, filled
+
+COMPARED_BY = {
+    "clinicians": "rated by clinicians",
+    "jury": "scored by the jury",
+    "corrected": ("scored by the jury, corrected with the clinicians' ratings of {rated} of them"),
+}
+
+
+def _few_instances(figures: Figures) -> str:
+    kind = "rated" if figures["are_rated"] else "scored"
+    said = (
+        f"only {{instances}} {kind} instances on a benchmark: with fewer than {{least}} the "
+        "interval is too narrow to trust"
+    )
+    return filled(said, figures)
+
+
+def _not_random(figures: Figures) -> str:
+    unlike = (
+        f"{name} ({abs(size):.2f} sd {'better' if size > 0 else 'worse'})"
+        for name, size in figures["benchmarks"]
+    )
+    return f"rated responses may be no random sample by the jury's scores: {', '.join(unlike)}"
+
+
+def _beyond_corrected(figures: Figures) -> str:
+    way = "more" if figures["is_above"] else "less"
+    said = (
+        f"the jury alone gives it {way} than clinicians would, beyond both intervals (corrected "
+        "{corrected:z.3f}, {low:z.3f} to {high:z.3f}): do not rank it by the jury alone"
+    )
+    return filled(said, figures)
+
+
+def _fewer_than_two(figures: Figures) -> str:
+    whose = "clinicians" if figures["by"] == "clinicians" else "clinicians and the jury"
+    said = f"fewer than two models have a mean by {whose} on the same benchmark"
+    return f"{said}; without one: {', '.join(figures['models'])}" if figures["models"] else said
+
+
+def _between(figures: Figures) -> str:
+    if figures["low"] is None:
+        return "(no interval)"
+    if figures["low"] == figures["high"]:
+        return "(no width: nearly all resamples agree)"
+    return filled("(95 % interval {low:z.3f} to {high:z.3f})", figures)
+
+
+def _leads_by(figures: Figures) -> str:
+    said = "its macro-average, {of:.3f}, is {difference:.3f} above that of the next model, {next} "
+    return filled(said, figures) + _between(figures)
+
+
+def _models_differ(figures: Figures) -> str:
+    said = "the macro-averages of {first} and {second} differ by {difference:.3f} "
+    return filled(said, figures) + _between(figures)
+
+
+def _compared(figures: Figures) -> str:
+    on = "{models:model} on {benchmarks:benchmark}, {responses:response} "
+    return filled(on + COMPARED_BY[figures["by"]], figures)
+
+
+def _rate_more(figures: Figures) -> str:
+    said = (
+        "let clinicians rate more responses: about {responses} of each model, where "
+        f"{_have(figures['rated'])} rated now, would tell a difference like this"
+    )
+    return filled(said, figures)
+
+
+def _have(rated: int) -> str:
+    return f"{counted(rated, 'response')} {'is' if rated == 1 else 'are'}"
+
+
+REASONS: Mapping[Code, Message] = {
+    Code.FEW_RATED_BY_BOTH: ("fewer than {least} instances that clinicians and jury both scored"),
+    Code.NO_TWO_MODELS: "no two models share two scored instances",
+}
+MESSAGES: Mapping[Code, Message] = {
+    Code.RATED_BY_CLINICIANS: "{responses} of them rated by clinicians",
+    Code.LACKS_BENCHMARKS: (
+        "{why} on {benchmarks}: on {on} of {of} benchmarks, not comparable with models, or ways of "
+        "scoring, that have one"
+    ),
+    Code.CRITERION_LEFT_OUT: "no such criterion: {benchmarks} left out",
+    Code.NO_OPPONENT: "win rate undefined: no other model has a score on the same benchmark",
+    Code.NO_OPPONENT_ON: "no other model has a score on {benchmarks}",
+    Code.OTHER_INSTANCES: (
+        "{common} of its {own:scored instance} have scores for all models: its means are of other "
+        "instances than theirs, the win rate by instance is not"
+    ),
+    Code.ONE_SCORED_INSTANCE: (
+        "1 scored instance on a benchmark: intervals over instances are undefined"
+    ),
+    Code.FEW_SCORED_INSTANCES: _few_instances,
+    Code.NOT_DETECTED: (
+        "its macro-average differs by less than can be detected from that of {models}"
+    ),
+    Code.NOT_RANDOM: _not_random,
+    Code.BEYOND_CORRECTED: _beyond_corrected,
+    Code.WITHOUT_BENCHMARKS: "without {benchmarks}",
+    Code.PAIRS_NOT_DETECTED: (
+        "{small} of {pairs:pair} of models differ by less than can be detected"
+    ),
+    Code.PAIRS_SHARE: "a pair shares {fewest} to {most} instances",
+    Code.MODEL_PAIRS_LEFT: "{pairs:pair} left out for sharing fewer than {least}",
+    Code.NO_PAPER_FIGURE: (
+        "no figure by the paper's formula, which divides by the top of the scale"
+    ),
+    Code.DETECTABLE_A_GUESS: (
+        "with fewer than {least} instances the sd, and so the figure, is a guess"
+    ),
+    Code.NO_COST_GIVEN: "no cost given",
+    Code.NO_RECORDED_CALL: "no recorded call of {jurors}: rated elsewhere",
+    Code.BOUND_NEEDS_PANEL: (
+        "the paper's bound needs the jurors' prices: choose a panel as the jury"
+    ),
+    Code.BOUND_NEEDS_CALLS: "no bound: not all jurors have recorded calls",
+    Code.BOUND_NEEDS_TOKENS: "no bound: calls of {jurors} do not say what they read",
+    Code.BOUND_NEEDS_PRICE: "no bound: the price of a juror is unknown",
+    Code.TOKENS_UNKNOWN: (
+        "tokens read are unknown where a call's answer did not say how many it read: {jurors}"
+    ),
+    Code.FEWER_THAN_TWO: _fewer_than_two,
+    Code.BY_JURY_ALONE: (
+        "these are the jury's scores alone, and a jury may favour a model: what clinicians would "
+        "say is not known"
+    ),
+    Code.LEADS_BY: _leads_by,
+    Code.EXCEEDS_DETECTABLE: (
+        "with these responses a difference of {detectable:.3f} or more can be detected"
+    ),
+    Code.MODELS_DIFFER: _models_differ,
+    Code.TO_BE_DETECTED: (
+        "with these responses only a difference of {detectable:.3f} or more can be detected"
+    ),
+    Code.GAP_SPANS_ZERO: "the interval includes 0",
+    Code.FEW_ON_BENCHMARK: (
+        "a mean rests on {instances:instance} of a benchmark, and with fewer than {least} its "
+        "interval is too narrow to trust"
+    ),
+    Code.FEW_DRAWN: "{resamples:resample} do not make an interval; {least} are needed",
+    Code.LOST_DRAWN: (
+        "{lost} of {resamples} resamples have no difference: the interval is not to be trusted"
+    ),
+    Code.WIN_RATE_ELSEWHERE: (
+        "{model} has the lower macro-average and not the lower win rate: the two figures disagree"
+    ),
+    Code.OTHER_BENCHMARKS: "scored on other benchmarks, and so not comparable: {models}",
+    Code.NOT_RANKED: "not ranked, for want of comparable scores: {models}",
+    Code.MODELS_COMPARED: _compared,
+    Code.DO_RATE_TWO_MODELS: (
+        "let clinicians rate responses of at least two models to the same benchmark"
+    ),
+    Code.DO_COMPARE_WITH_CLINICIANS: (
+        "compare by the clinicians' ratings, or by the jury corrected with them"
+    ),
+    Code.DO_SCORE_SAME_BENCHMARKS: "have all models scored on the same benchmarks",
+    Code.DO_RATE_EACH_BENCHMARK: (
+        "let clinicians rate responses to at least {least} instances of each benchmark; one has "
+        "{instances}"
+    ),
+    Code.DO_COMPARE_AGAIN: "compare again with 2,000 resamples",
+    Code.DO_RATE_A_SAMPLE: "let clinicians rate a random sample of each model's responses",
+    Code.DO_SEE_BENCHMARKS: (
+        "look at the benchmarks one by one: each model is better on some of them"
+    ),
+    Code.DO_TAKE_AS_EQUAL: (
+        "take the two as equally good: to tell a difference like this would take more than {times} "
+        "times as many responses"
+    ),
+    Code.DO_RATE_MORE_OF_EACH: _rate_more,
+}
+GENERAL: Mapping[Code, str] = {
+    Code.OTHER_INSTANCES: (
+        "not all of its scored instances have scores for all models: its means are of other "
+        "instances than theirs, the win rate by instance is not"
+    ),
+}

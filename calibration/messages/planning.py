@@ -1,0 +1,148 @@
+"""What is said of a plan: what a pilot found, what a row rests on, and sentences for a protocol."""
+
+import math
+from collections.abc import Mapping
+
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import Figures, Message, counted, filled
+from calibration.tables.numbers import TERMINAL, fixed, icc_interval
+
+AIMS = {1: "single-rater ICC", 2: "ICC(C,2)"}  # by how many ratings the ICC is of
+BASES = {
+    "assumed": "as assumed",
+    "paper obtained": "as the MedHELM paper obtained",
+    "pilot": "as in the pilot",
+    "low end": "at the low end of the pilot's 95 % interval",
+}
+ICCS = {"clinicians": "single-rater ICC of clinicians", "jury": "ICC(C,2) of the jury"}
+
+
+def opponent(compared: str) -> str:
+    """Return what a jury is compared with, as a plan names it."""
+    name = "held-out clinician" if compared == "like_for_like" else compared
+    return name.removeprefix("metric:").removeprefix("juror:")
+
+
+def _few_paired(figures: Figures) -> str:
+    have = "response has" if figures["responses"] == 1 else "responses have"
+    return filled(
+        f"{{responses}} {have} two clinicians with a z, and {{least}} are needed", figures
+    )
+
+
+def _from_simulation(figures: Figures) -> str:
+    return filled(
+        "{draws} simulated studies: jury ICC(C,2) {jury:.2f} ({basis}), shared error {shared:g}",
+        figures,
+    )
+
+
+def _responses_planned(figures: Figures) -> str:
+    share = f"{figures['assurance'] * 100:g} %"
+    expected, assured = (
+        fixed(figures[name], 2, TERMINAL) for name in ("width_expected", "width_assured")
+    )
+    said = (
+        f"With {_load(figures)}, the 95 % interval of the {AIMS[figures['icc_of']]} ({{scorer}}), if "
+        f"that is {{icc:z.2f}} {BASES[figures['basis']]}, is expected to be {expected} wide, and in "
+        f"{share} of such studies no wider than {assured}. A width of {{width:g}} takes {{bonett}} "
+        f"responses on average (Bonett), {{zou}} with {share} assurance (Zou), {{exact}} with the "
+        "exact F interval"
+    )
+    return filled(said, figures)
+
+
+def _load(figures: Figures) -> str:
+    said = "{responses} responses rated by {per_response:clinician} each ({readings} readings"
+    if figures["per_clinician"]:
+        said += ", up to {per_clinician} for each of {clinicians} clinicians"
+    if math.isfinite(figures["minutes_per_clinician"]):
+        hours = figures["minutes_per_clinician"] / 60
+        said += f", about {hours:.1f} hours each at {{minutes:.1f}} minutes a response"
+    return filled(said + ")", figures)
+
+
+def _difference_found(figures: Figures) -> str:
+    said = f"Jury against {opponent(figures['compared'])}: {figures['responses']} responses "
+    if math.isfinite(figures["least"]):
+        said += f"find a difference of {figures['least']:.2f} with 80 % power at two-sided 5 %"
+    elif figures["is_known"]:
+        said += "find not even a difference of 1 with 80 % power"
+    else:
+        said += "find what is unknown"
+    if math.isfinite(figures["power"]):
+        said += f", one of {figures['difference']:g} with {figures['power'] * 100:.0f} %"
+        said += f"; for 80 % it takes {figures['needed']}" if figures["needed"] else ""
+    return f"{said} ({'; '.join((figures['source'], *figures['because']))})"
+
+
+def _pilot_icc(figures: Figures) -> str:
+    low, high = figures["low"], figures["high"]
+    between = icc_interval(low, high, 2, TERMINAL) or "- to -"
+    said = (
+        f"The pilot's {ICCS[figures['scorer']]}: {fixed(figures['icc'], 2, TERMINAL)}, 95 % interval "
+        f"{between} over {counted(figures['instances'], 'instance')}"
+    )
+    return "; ".join((said, *figures["because"]))
+
+
+def _nothing_to_plan(figures: Figures) -> str:
+    return f"Nothing to plan for {figures['scorer']}: {'; '.join(figures['because'])}"
+
+
+REASONS: Mapping[Code, Message] = {
+    Code.FEW_PAIRED: _few_paired,
+    Code.READINGS_ALIKE: "the readings of two clinicians do not vary",
+    Code.NOBODY_ON_JURY: "no juror has rated in this study",
+    Code.INSTANCE_ALONE: "a single instance does not vary",
+}
+MESSAGES: Mapping[Code, Message] = {
+    Code.RARE_EXTREMES: "rare extremes, sd {sd:.3g}: taken is that of a normal curve",
+    Code.FEW_COMPOSITES: (
+        "{clinicians:clinician} with fewer than {least} composites: their z says little"
+    ),
+    Code.NO_PILOT_ICC: "no ICC in the pilot",
+    Code.NO_PILOT_INTERVAL: "no interval in the pilot",
+    Code.ICC_OF_ONE: "an ICC of 1 has no interval to plan for",
+    Code.PLANNED_BELOW_ZERO: (
+        "{icc:.2f}, below 0: not told from no agreement; --icc 0 plans for that"
+    ),
+    Code.FINITE_POPULATION: (
+        "corrected for {instances} instances: it holds for these alone, and the interval of "
+        "calibrate (width_expected) for others too"
+    ),
+    Code.FEW_FOR_POWER: "fewer than {least} responses: too few for a power to trust",
+    Code.BEYOND_NO_AGREEMENT: "that is more than from a scorer without any agreement",
+    Code.BEYOND_POPULATION: "it takes more than the {instances} instances there are",
+    Code.FROM_PILOT: "pilot: {responses} responses to {instances} instances, by 1 / sqrt(n)",
+    Code.FROM_SIMULATION: _from_simulation,
+    Code.RESPONSES_PLANNED: _responses_planned,
+    Code.NOTHING_TO_PLAN: _nothing_to_plan,
+    Code.DIFFERENCE_FOUND: _difference_found,
+    Code.IF_AS_ASSUMED: (
+        "All of this holds if the ICC is what was assumed, and power for scorers with a shared error "
+        "of {shared:g}: the correlation of what the clinicians' mean leaves unexplained of the two"
+    ),
+    Code.PILOT_OF: lambda figures: (
+        f"Pilot: {figures['benchmark']}, jury {', '.join(figures['jurors']) or 'none'}"
+    ),
+    Code.PILOT_ICC: _pilot_icc,
+    Code.AS_IN_THE_PILOT: (
+        "Power and a jury's ICC hold for as many clinicians a response, and responses an instance, as "
+        "in the pilot"
+    ),
+    Code.READING_TIME: "Median time of {readings} finished readings: {minutes:.1f} minutes",
+    Code.PILOT_SIMULATED: "The pilot's figures are of simulated raters: {raters}",
+    Code.CORRECTED_FOR_ALL: (
+        "The numbers of responses are corrected for all the instances there are: the interval then "
+        "speaks of these alone, and calibrate prints the wider one, which speaks of others too"
+    ),
+    Code.ONE_AN_INSTANCE: (
+        "Responses are counted one an instance: several to one instance are no independent evidence, "
+        "and the numbers of responses for a width then count instances"
+    ),
+    Code.PAPER_OBTAINED: (
+        "The MedHELM paper planned with a single-rater ICC of 0.75 and obtained 0.31, ICC(C,2) 0.47: "
+        "be prepared for the row with the lower ICC"
+    ),
+}

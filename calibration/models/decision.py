@@ -1,0 +1,220 @@
+"""What may be said of the models of a study: whether one of them leads, by fields alone."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind
+from calibration.models.gaps import LEAST_RESAMPLES, Gap
+from calibration.models.rows import CLINICIANS, CORRECTED, JURY, ModelRow
+from calibration.remarks import FEW_INSTANCES
+from calibration.values import Note, note, noted, simulated_in
+
+MOST_TIMES = 50  # a study that would have to grow more than this is no advice
+
+
+def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
+    """Return whether a model leads, by the scores that tell most of the clinicians' opinion.
+
+    These are the corrected ones where they have what the clinicians' have and their sample is
+    not in doubt, else the clinicians'. By the jury alone no model is said to lead.
+
+    Parameters
+    ----------
+    rows : of all models, by all ways of scoring that were asked for
+    gaps : the differences between models, by the same ways
+
+    Returns
+    -------
+    Decision
+        Of subject "models". "simulated" where any rater behind the scores is; "undefined" where
+        fewer than two models are ranked; "told_apart" where the model with the highest
+        macro-average can be told apart from every other ranked one (`Gap.is_told`) and has the
+        highest win rate; "too_few" where the difference that decides rests on too few instances
+        or resamples; else "inconclusive". The estimate is the difference to the next model, or
+        to the first one that cannot be told apart.
+    """
+    by = deciding_way(rows)
+    own = sorted(_ranked(rows, by), key=lambda row: -row.macro_average)
+    left = [row.model for row in rows if row.by == by and row.rank is None]
+    if len(own) < 2:
+        return _undefined(by, left)
+    leader = own[0]
+    gap = _deciding_gap(own, [one for one in gaps if one.by == by])
+    kind = _kind(own, gap)
+    return Decision(
+        "models",
+        kind,
+        **({} if gap is None else _figures(gap)),
+        reasons=noted(*_reasons(kind, own, gap), _doubt(rows), *_left_out(left)),
+        basis=(_basis(own),),
+        next=_next(kind, own, gap),
+        names=(leader.model,),
+    )
+
+
+def deciding_way(rows: Sequence[ModelRow]) -> str:
+    """Return the way of scoring by which `decide` decides."""
+    clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
+    as_many = _means(corrected) >= _means(clinical)
+    if len(corrected) > 1 and as_many and not _doubt(corrected):
+        return CORRECTED
+    asked = {row.by for row in rows}
+    if asked == {JURY}:
+        return JURY
+    by_clinicians = CLINICIANS in asked and (len(clinical) > 1 or len(corrected) < 2)
+    return CLINICIANS if by_clinicians else CORRECTED
+
+
+def _ranked(rows: Sequence[ModelRow], by: str) -> list[ModelRow]:
+    return [row for row in rows if row.by == by and row.rank is not None]
+
+
+def _means(rows: Sequence[ModelRow]) -> int:
+    return sum(row.n_benchmarks for row in rows)
+
+
+def _doubt(rows: Sequence[ModelRow]) -> Note | None:
+    """Return why the rated responses may be no random sample, which the corrected rows say."""
+    return next(filter(None, (row.told(Code.NOT_RANDOM) for row in rows)), None)
+
+
+def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
+    return (note(Code.NOT_RANKED, models=models),) if models else ()
+
+
+def _undefined(by: str, left: Sequence[str]) -> Decision:
+    return Decision(
+        "models",
+        Kind.UNDEFINED,
+        reasons=(note(Code.FEWER_THAN_TWO, by=by, models=left),),
+        next=note(Code.DO_RATE_TWO_MODELS),
+    )
+
+
+def _deciding_gap(own: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
+    """Return the leader's difference to the first model that it cannot be told from, or the next."""
+    leader = own[0].model
+    every = {
+        gap.of(leader).second: gap.of(leader) for gap in gaps if leader in (gap.first, gap.second)
+    }
+    known = [every[row.model] for row in own[1:] if row.model in every]
+    close = [gap for gap in known if gap.second in own[0].not_told_apart]
+    return next(iter(close or known), None)
+
+
+def _figures(gap: Gap) -> dict[str, float]:
+    return {"estimate": gap.difference, "low": gap.low, "high": gap.high}
+
+
+def _kind(own: Sequence[ModelRow], gap: Gap | None) -> Kind:
+    if simulated_in(own):
+        return Kind.SIMULATED
+    if gap is None or own[0].by == JURY:
+        return Kind.INCONCLUSIVE
+    if not gap.is_trusted:
+        return Kind.TOO_FEW
+    alone = own[0].shared_rank_high == 1 and gap.is_told
+    return Kind.TOLD_APART if alone and not _doubt(own) else Kind.INCONCLUSIVE
+
+
+def _reasons(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+    leader = own[0]
+    if raters := simulated_in(own):
+        yield note(Code.SIMULATED, raters=raters)
+    if leader.by == JURY:
+        yield note(Code.BY_JURY_ALONE)
+    if gap is not None:
+        yield from _of_gap(kind, leader, gap)
+    if kind is Kind.TOLD_APART:
+        yield leader.told(Code.OTHER_INSTANCES)
+    if kind is Kind.INCONCLUSIVE:
+        yield from _of_ranks(own, gap)
+
+
+def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
+    """Yield the difference, and how it lies to what can be detected."""
+    known = math.isfinite(gap.low)
+    figures = {
+        "difference": gap.difference,
+        "low": gap.low if known else None,
+        "high": gap.high if known else None,
+    }
+    if kind is Kind.TOLD_APART:
+        yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
+        yield note(Code.EXCEEDS_DETECTABLE, detectable=gap.detectable)
+        return
+    yield note(Code.MODELS_DIFFER, first=gap.first, second=gap.second, **figures)
+    if kind is Kind.TOO_FEW:
+        yield _too_few(gap)
+    elif kind is Kind.INCONCLUSIVE and not gap.exceeds_detectable:
+        yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
+    elif kind is Kind.INCONCLUSIVE and not gap.excludes_zero:
+        yield note(Code.GAP_SPANS_ZERO)
+
+
+def _too_few(gap: Gap) -> Note:
+    every = gap.resamples + gap.lost
+    if gap.instances < FEW_INSTANCES:
+        return note(Code.FEW_ON_BENCHMARK, instances=gap.instances, least=FEW_INSTANCES)
+    if every < LEAST_RESAMPLES:
+        return note(Code.FEW_DRAWN, resamples=every, least=LEAST_RESAMPLES)
+    return note(Code.LOST_DRAWN, lost=gap.lost, resamples=every)
+
+
+def _of_ranks(own: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+    """Yield what else keeps the leader by macro-average from leading."""
+    leader = own[0]
+    if gap is not None and gap.is_told and gap.second in leader.not_told_apart:
+        yield note(Code.WIN_RATE_ELSEWHERE, model=gap.second)
+    if apart := _on_other_benchmarks(own):
+        yield note(Code.OTHER_BENCHMARKS, models=apart)
+
+
+def _on_other_benchmarks(own: Sequence[ModelRow]) -> list[str]:
+    return [row.model for row in own[1:] if row.without != own[0].without]
+
+
+def _basis(own: Sequence[ModelRow]) -> Note:
+    return note(
+        Code.MODELS_COMPARED,
+        by=own[0].by,
+        models=len(own),
+        benchmarks=max(row.n_benchmarks for row in own),
+        responses=sum(row.n_responses for row in own),
+        rated=sum(row.n_rated for row in own),
+    )
+
+
+def _next(kind: Kind, own: Sequence[ModelRow], gap: Gap | None) -> Note | None:
+    """Return the next useful action."""
+    if kind is Kind.SIMULATED:
+        return note(Code.DO_REAL_RATERS)
+    if own[0].by == JURY:
+        return note(Code.DO_COMPARE_WITH_CLINICIANS)
+    if kind is Kind.TOLD_APART:
+        return None
+    if gap is None or (gap.is_told and _on_other_benchmarks(own)):
+        return note(Code.DO_SCORE_SAME_BENCHMARKS)
+    if kind is Kind.TOO_FEW:
+        return _more_data(gap)
+    if _doubt(own):
+        return note(Code.DO_RATE_A_SAMPLE)
+    return note(Code.DO_SEE_BENCHMARKS) if gap.is_told else _more_responses(own, gap)
+
+
+def _more_data(gap: Gap) -> Note:
+    if gap.instances < FEW_INSTANCES:
+        return note(Code.DO_RATE_EACH_BENCHMARK, least=FEW_INSTANCES, instances=gap.instances)
+    if gap.resamples + gap.lost < LEAST_RESAMPLES:
+        return note(Code.DO_COMPARE_AGAIN)
+    return note(Code.DO_SCORE_SAME_BENCHMARKS)
+
+
+def _more_responses(own: Sequence[ModelRow], gap: Gap) -> Note:
+    """Say how many responses would find the difference, what is found shrinking as 1/sqrt(n)."""
+    rated = min(row.n_rated for row in own if row.model in (gap.first, gap.second))
+    if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
+        return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)
+    times = max(1.0, (gap.detectable / gap.difference) ** 2)
+    return note(Code.DO_RATE_MORE_OF_EACH, responses=math.ceil(times * rated), rated=rated)

@@ -1,0 +1,356 @@
+"""Which jury to take: every jury of the jurors already heard, ranked, and two of them compared.
+
+Every jury that is looked at is noted in the study's ledger, and counts in p by Holm.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from sqlalchemy import Engine
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision
+from calibration.values import COMBINED, AnalysisOptions, Note, note
+from data.errors import BadInput, NoStudy, TooFew, Unknown
+from data.queries.costs import JurorCost, juror_costs
+from data.queries.ledger import comparisons_besides, fingerprint, tried
+from data.store.ledger import Evaluated, remember
+from jury.cost import panel_usd
+from jury.panel import read_panel
+from medjury.services.record import steered
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+if TYPE_CHECKING:
+    from calibration.differences import DifferenceRow
+    from calibration.juries.ranking import Ranking
+    from calibration.scope import Scope
+    from calibration.scores import Scores
+
+SIMULATED_PANEL = "simulated"
+Pool = Literal["mean", "median", "weighted"]
+Tick = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingQuestion:
+    """What is asked of a ranking of juries.
+
+    Attributes
+    ----------
+    options : whose scores, of what, and how resampled
+    sizes : jurors of a jury; None is 1 to 5
+    pool : how members' scores become one
+    common : only responses that all jurors rated
+    top : ranks with an expected ICC on new responses
+    """
+
+    options: AnalysisOptions
+    sizes: range | None = None
+    pool: Pool = "mean"
+    common: bool = False
+    top: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonQuestion:
+    """What is asked of two juries: the jurors of each, and how both are judged."""
+
+    options: AnalysisOptions
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class RankedJuries:
+    """A ranking of juries, and which of them to take.
+
+    Attributes
+    ----------
+    benchmark : the one that is ranked on, or "combined"
+    juries_before, ways_before : tried on the study besides those ranked here
+    made_up : jurors whose prices are made up
+    silent : jurors who were asked and gave no rating
+    told : lines that every report owes its reader
+    unnoted : why the ledger could not be written, or ""
+    """
+
+    question: RankingQuestion
+    benchmark: str
+    ranking: "Ranking"
+    decision: Decision
+    juries_before: int
+    ways_before: int
+    made_up: tuple[str, ...]
+    silent: tuple[str, ...]
+    told: tuple[str, ...]
+    unnoted: str
+
+    @property
+    def notes(self) -> list[Note]:
+        """Return what must be known beside its tables, which themselves mark what is simulated."""
+        before = note(Code.TRIED_BEFORE, juries=self.juries_before, ways=self.ways_before)
+        unknown = self.ranking.n_unknown_cost
+        without = [note(Code.COST_UNKNOWN, juries=unknown)] if unknown else []
+        prices = [note(Code.MADE_UP_PRICES, jurors=self.made_up)] if self.made_up else []
+        own = [one for one in self.ranking.notes if one.code is not Code.SIMULATED]
+        return [before, *without, *prices, *own]
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedJuries:
+    """The paired difference of two juries, and which of them agrees better.
+
+    `icc_first` and `icc_second` are each on all the responses that a jury itself has; `row` has
+    both on the responses that both have. `told` and `unnoted` are as in `RankedJuries`.
+    """
+
+    question: ComparisonQuestion
+    row: "DifferenceRow"
+    icc_first: float
+    icc_second: float
+    decision: Decision
+    told: tuple[str, ...]
+    unnoted: str
+
+
+def rank_juries(
+    engine: Engine,
+    question: RankingQuestion,
+    *,
+    tick: Tick | None = None,
+    executor: Executor | None = None,
+) -> RankedJuries:
+    """Return every jury that the jurors of a study can make up, the best first.
+
+    Parameters
+    ----------
+    engine : of the study
+    question : what is asked
+    tick : called with the share of the resamples that is done
+    executor : where resamples are computed; None: here. The figures are the same
+
+    Raises
+    ------
+    BadInput, Unknown, TooFew
+        As `calibration.juries.ranking.jury_ranking`; where no juror has rated; and where there
+        is no such benchmark, or no agreement on it.
+    """
+    from calibration.juries.recommendation import recommendation
+
+    options, scores = question.options, scores_of(engine)
+    names = options.jurors or tuple(all_jurors(scores))
+    if not names:
+        raise BadInput(
+            "no juror has rated anything in this study: `medjury jury run PANEL` asks some"
+        )
+    scope = _scope(scores, names, options, tick, executor)
+    ranking, made_up = _ranked(engine, scope, question)
+    entries = _ranked_entries(ranking, question, scope, fingerprint(scores.ratings))
+    juries_before, ways_before = _tried_before(engine, entries, scope, ranking)
+    return RankedJuries(
+        question,
+        scope.name,
+        ranking,
+        recommendation(ranking, is_made_up=bool(made_up)),
+        juries_before,
+        ways_before,
+        made_up,
+        silent=() if options.jurors else tuple(silent_jurors(engine, scores)),
+        told=tuple(steered(engine)),
+        unnoted=_unnoted(engine, entries),
+    )
+
+
+def compare_juries(
+    engine: Engine,
+    question: ComparisonQuestion,
+    *,
+    tick: Tick | None = None,
+    executor: Executor | None = None,
+) -> ComparedJuries:
+    """Return how much better one jury agrees with the clinicians than another.
+
+    Parameters and exceptions are as in `rank_juries`; p by Holm counts this comparison and all
+    that was tried on the study besides.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from calibration.juries.comparison import compared_juries
+
+    options, scores = question.options, scores_of(engine)
+    juries = question.first, question.second
+    everybody = tuple(dict.fromkeys([*question.first, *question.second]))
+    scope = _scope(scores, everybody, options, tick, executor)
+    data, named = fingerprint(scores.ratings), f"jury:{', '.join(question.second)}"
+    with threadpool_limits(1):
+        first, second = (_own_entry(one, scope, options, data) for one in juries)
+        besides = comparisons_besides(tried(engine), {first.key: [named], second.key: []})
+        row = _difference(scope, juries, besides)
+    return ComparedJuries(
+        question,
+        row,
+        first.icc,
+        second.icc,
+        compared_juries(row, *juries, options.reps),
+        told=tuple(steered(engine)),
+        unnoted=_unnoted(engine, [replace(first, compared=[named]), second]),
+    )
+
+
+def _scope(
+    scores: "Scores",
+    jurors: Sequence[str],
+    options: AnalysisOptions,
+    tick: Tick | None,
+    executor: Executor | None,
+) -> "Scope":
+    """Return the benchmark asked for, or all combined, or the only one."""
+    from calibration.messages import reason
+    from calibration.scope import Asked
+    from calibration.scopes import Sitting, scopes, why_undefined_scope
+
+    asked = Asked(options.method, options.criterion, options.reps, options.seed, executor=executor)
+    every = {one.name: one for one in scopes(scores, Sitting(jurors), asked)}
+    name = options.benchmark or list(every)[-1]
+    if name not in every:
+        raise Unknown(f"no benchmark {name}: this study has {', '.join(every)}")
+    if why := why_undefined_scope(scores, every[name]):
+        raise TooFew(f"{name}: {reason(why)}; name another benchmark")
+    return replace(every[name], tick=_Shares(tick, options.reps))
+
+
+class _Shares:
+    """Turns resamples done into the share of all of them."""
+
+    def __init__(self, tick: Tick | None, reps: int) -> None:
+        self.tick, self.reps, self.done = tick, reps, 0
+
+    def __call__(self, resamples: int) -> None:
+        self.done += resamples
+        if self.tick:
+            self.tick(self.done / self.reps)
+
+
+def _ranked(
+    engine: Engine, scope: "Scope", question: RankingQuestion
+) -> tuple["Ranking", tuple[str, ...]]:
+    """Return the ranking, and the jurors whose prices are made up."""
+    from threadpoolctl import threadpool_limits
+
+    from calibration.juries.ranking import jury_ranking
+    from calibration.juries.rows import Wanted
+
+    costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
+    made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
+    usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
+    wanted = Wanted(question.sizes, question.pool, question.common, question.top, usd)
+    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
+        ranking = jury_ranking(scope, wanted)
+    return ranking, tuple(name for name in ranking.pool if name in made_up)
+
+
+def made_up_costs(costs: Mapping[str, JurorCost]) -> dict[str, float]:
+    """Return US dollars a verdict of simulated jurors, at the made-up prices of their panel.
+
+    Nothing was spent on them; with these prices a demo has something to weigh. Where real jurors
+    are ranked too, a simulated one costs nothing instead: made-up money is not added to real.
+    """
+    made_up = {}
+    for juror in read_panel(SIMULATED_PANEL).juror:
+        cost = costs.get(juror.name)
+        if cost is None or not cost.simulated or not cost.verdicts:
+            continue
+        usd = panel_usd(juror, cost.tokens_in, cost.tokens_out)
+        if usd is not None:
+            made_up[juror.name] = usd / cost.verdicts
+    return made_up
+
+
+def _ranked_entries(
+    ranking: "Ranking", question: RankingQuestion, scope: "Scope", data: str
+) -> list[Evaluated]:
+    method, criterion = question.options.method, question.options.criterion or ""
+    return [
+        Evaluated(
+            jurors=row.jurors,
+            benchmark=scope.name,
+            method=method if question.pool == "mean" else f"{method}, {question.pool}",
+            fingerprint=data,
+            n_responses=row.n_responses,
+            icc=row.icc,
+            criterion=criterion,
+            instances=_responses(ranking, scope),
+        )
+        for row in ranking.rows
+    ]
+
+
+def _responses(ranking: "Ranking", scope: "Scope") -> str:
+    """Return what the ledger calls the responses that were kept; empty for all."""
+    whole = len(scope.grid.responses) == ranking.n_responses
+    return "" if whole or not ranking.common else f"rated by all of {', '.join(ranking.pool)}"
+
+
+def _tried_before(
+    engine: Engine, entries: Sequence[Evaluated], scope: "Scope", ranking: "Ranking"
+) -> tuple[int, int]:
+    """Return the juries tried besides some entries, and in how many ways.
+
+    Simulated juries count only beside simulated ones: no real one was chosen among them.
+    """
+    from calibration.report.ways import different
+
+    here = {one.key for one in entries}
+    rehearsal = not scope.simulated.isdisjoint(ranking.pool)
+    besides = [
+        one for one in tried(engine) if one.key not in here and (rehearsal or not one.simulated)
+    ]
+    return different(besides), len(besides)
+
+
+def _own_entry(
+    jurors: Sequence[str], scope: "Scope", options: AnalysisOptions, data: str
+) -> Evaluated:
+    """Return a jury's entry in the ledger, with its ICC on all the responses that it has."""
+    from calibration.agreement import Panel, column_icc, columns
+
+    pair = columns(scope.grid, Panel(tuple(jurors), len(jurors)), options.method)
+    icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], options.method)
+    return Evaluated(
+        jurors=jurors,
+        benchmark=scope.name,
+        method=options.method,
+        fingerprint=data,
+        n_responses=int(pair.both.sum()),
+        icc=float(icc),
+        criterion=options.criterion or "",
+    )
+
+
+def _difference(
+    scope: "Scope", juries: tuple[Sequence[str], Sequence[str]], besides: int
+) -> "DifferenceRow":
+    """Return the paired difference; p by Holm counts it and all that was tried besides."""
+    import numpy as np
+
+    from calibration.agreement import Panel
+    from calibration.differences import difference_rows
+    from calibration.holm import holm
+
+    first, second = (Panel(tuple(one), len(one)) for one in juries)
+    only = replace(scope, jury=first, metrics=())
+    row = difference_rows(only, {", ".join(juries[1]): second})[-1]
+    held = float(holm(np.array([row.p]), besides)[0])
+    return replace(row, p_holm=held, n_tried=besides + (not math.isnan(row.p)))
+
+
+def _unnoted(engine: Engine, entries: Sequence[Evaluated]) -> str:
+    """Note juries in the ledger; return why that could not be done, or ""."""
+    try:
+        remember(engine, entries)
+    except NoStudy as error:
+        return str(error)
+    return ""

@@ -1,0 +1,181 @@
+"""What models and the jury cost: the user's prices, the recorded calls, and the paper's formula."""
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from calibration.codes import NoteCode as Code
+from calibration.values import Note, Noted, note, noted
+from data.errors import BadFile, BadRow, Unknown
+from data.importers.table import TableFile
+from data.queries.models import Recorded
+from data.said import short
+from data.schema import now
+from data.toml_file import NotToml, read_toml
+from jury.panel import Panel
+from jury.paper_cost import Share, rates, upper_bound
+
+if TYPE_CHECKING:
+    from calibration.models.rows import ModelRow
+
+COLUMNS = ("model", "usd")
+
+
+@dataclass(frozen=True)
+class ModelCost(Noted):
+    """What a model cost, None where it is not given, beside its win rate by each way of scoring."""
+
+    model: str
+    usd: float | None
+    win_rate: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class JurorCalls(Noted):
+    """What one juror's stored calls have come to: see `data.queries.models.Recorded`."""
+
+    juror: str
+    calls: int
+    tokens_in: int | None
+    usd: float
+    unknown: int
+
+
+@dataclass(frozen=True)
+class JuryCost(Noted):
+    """What the jury's recorded calls cost; `paper_usd` is the bound by the paper's formula.
+
+    `usd` is None without a call; `usd_unknown` counts the calls of unknown price.
+    """
+
+    jurors: tuple[JurorCalls, ...]
+    calls: int
+    usd: float | None
+    usd_unknown: int
+    paper_usd: float | None
+
+
+def read_costs(path: Path) -> dict[str, float]:
+    """Return model -> US dollars from a CSV file (model, usd) or a TOML file (model = usd).
+
+    Raises
+    ------
+    BadFile, BadRow
+        If it is not such a file, or a cost is no amount from 0 on, or a model stands twice.
+    """
+    rows = _toml(path) if path.suffix.lower() == ".toml" else _csv(path)
+    found: dict[str, float] = {}
+    for where, model, value in rows:
+        if model in found:
+            raise BadRow(
+                f"{where}: the model {short(model)} stands twice; give each its whole cost once"
+            )
+        found[model] = _amount(where, model, value)
+    if not found:
+        raise BadFile(f"costs file {path.name}: names no model")
+    return found
+
+
+def refuse_unknown(costs: Collection[str], models: Collection[str]) -> None:
+    """Refuse costs of models that the study does not have; which it has stays blind here."""
+    if lost := sorted(set(costs) - set(models)):
+        raise Unknown(
+            f"the costs name {', '.join(lost)}, and no response of this study is by that model: "
+            "write models as in the file that was imported"
+        )
+
+
+def model_costs(prices: Mapping[str, float], rows: Sequence["ModelRow"]) -> tuple[ModelCost, ...]:
+    """Return a row a model: its cost, None where not given, and its win rates; none without costs."""
+    rate = {(row.model, row.by): row.win_rate for row in rows}
+    ways = dict.fromkeys(row.by for row in rows)
+    missing = (note(Code.NO_COST_GIVEN),)
+    return tuple(
+        ModelCost(
+            name,
+            prices.get(name),
+            {by: rate[name, by] for by in ways},
+            notes=() if name in prices else missing,
+        )
+        for name in (sorted({row.model for row in rows}) if prices else ())
+    )
+
+
+def jury_cost(
+    recorded: Sequence[Recorded],
+    jurors: Sequence[str],
+    panel: Panel | None,
+    simulated: Collection[str] = (),
+) -> JuryCost:
+    """Return what the jury's recorded calls cost, and what the paper's formula says of them."""
+    bound, why = _bound(recorded, jurors, panel)
+    absent = sorted({*jurors} - {one.juror for one in recorded})
+    silent = [one.juror for one in recorded if one.tokens_in is None]
+    return JuryCost(
+        jurors=tuple(
+            JurorCalls(**asdict(one), notes=_simulated({one.juror} & {*simulated}))
+            for one in recorded
+        ),
+        calls=sum(one.calls for one in recorded),
+        usd=sum(one.usd for one in recorded) if recorded else None,
+        usd_unknown=sum(one.unknown for one in recorded),
+        paper_usd=bound,
+        notes=noted(
+            note(Code.NO_RECORDED_CALL, jurors=absent) if absent else None,
+            why,
+            note(Code.TOKENS_UNKNOWN, jurors=silent) if silent else None,
+            *_simulated({*jurors} & {*simulated}),
+        ),
+    )
+
+
+def _simulated(jurors: Collection[str]) -> tuple[Note, ...]:
+    return (note(Code.SIMULATED, raters=sorted(jurors)),) if jurors else ()
+
+
+def _bound(
+    recorded: Sequence[Recorded], jurors: Sequence[str], panel: Panel | None
+) -> tuple[float | None, Note | None]:
+    """Return the paper's upper bound of the recorded calls, or why there is none."""
+    if not recorded:
+        return None, None
+    if panel is None:
+        return None, note(Code.BOUND_NEEDS_PANEL)
+    if len(recorded) < len({*jurors}):
+        return None, note(Code.BOUND_NEEDS_CALLS)
+    if lost := [one.juror for one in recorded if one.tokens_in is None]:
+        return None, note(Code.BOUND_NEEDS_TOKENS, jurors=lost)
+    priced = {one.name: rates(one, now()) for one in panel.juror}
+    shares = [Share(one.tokens_in or 0, one.calls, priced.get(one.juror)) for one in recorded]
+    usd = upper_bound(shares).usd
+    return usd, None if usd is not None else note(Code.BOUND_NEEDS_PRICE)
+
+
+def _csv(path: Path) -> Iterator[tuple[str, str, object]]:
+    table = TableFile(path)
+    if lost := [name for name in COLUMNS if name not in table.columns]:
+        raise BadFile(f"costs file {path.name}: column {lost[0]!r} is missing; {table.header}")
+    for origin, cells in table:
+        yield str(origin), cells["model"].strip(), cells["usd"].strip()
+
+
+def _toml(path: Path) -> Iterator[tuple[str, str, object]]:
+    try:
+        body = read_toml(path)
+    except OSError as error:
+        raise BadFile(f"costs file {path.name}: {error.strerror}") from error
+    except NotToml as error:
+        raise BadFile(f"costs file {path.name}: not a TOML file ({error})") from error
+    yield from ((path.name, model, value) for model, value in body.items())
+
+
+def _amount(where: str, model: str, value: object) -> float:
+    try:
+        usd = math.nan if isinstance(value, bool) else float(value)  # type: ignore[arg-type]  # tried
+    except (TypeError, ValueError, OverflowError):
+        usd = math.nan
+    if not model or not math.isfinite(usd) or usd < 0:
+        raise BadRow(f"{where}: a row needs a model and its cost in US dollars, 0 or more")
+    return usd

@@ -1,0 +1,161 @@
+"""Planning a study: from an assumed ICC, or from the ratings of a pilot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any
+
+from sqlalchemy import Engine
+from threadpoolctl import threadpool_limits
+
+from calibration.messages import reason, sentence, words
+from calibration.plain import plain
+from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
+from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
+from calibration.planning.protocol import protocol
+from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.scope import AgreementRow, Asked, Scope
+from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scores import Scores
+from calibration.values import AnalysisOptions, Note
+from data.errors import BadInput
+from data.queries.export import READINGS, reading_rows
+from data.schema import State
+from medjury.services.ledger import Looked
+from medjury.services.record import steered
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """The ICC that is assumed: ICC(C,2) as in the agreement table, or that of a single rater."""
+
+    icc: float | None = None
+    single: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan, and what it rests on.
+
+    Attributes
+    ----------
+    options : what was asked for, with the minutes that a pilot measured
+    assumption : without a value where a pilot tells
+    pilot : what a study's ratings say, or None
+    rows, power : responses for a width, and the differences that they find
+    sentences : for a protocol
+    unnoted : why the pilot's jury is not in the ledger, or ""
+    """
+
+    options: PlanOptions
+    assumption: Assumption
+    pilot: Pilot | None
+    rows: tuple[PlanRow, ...]
+    power: tuple[PowerRow, ...]
+    sentences: tuple[Note, ...]
+    unnoted: str = ""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Return its sentences in words, those of the pilot's record last."""
+        return (*map(sentence, self.sentences), *(self.pilot.told if self.pilot else ()))
+
+
+def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
+    """Return a plan from an assumed ICC; no study is needed."""
+    rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
+    power = power_rows(rows, options)
+    sentences = protocol(rows, power, options)
+    return Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+
+
+def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
+    """Return a plan from what a study's ratings say.
+
+    The ledger is told that the pilot's jury was compared with the clinicians.
+
+    Parameters
+    ----------
+    engine : of the pilot
+    analysis : its jury, benchmark and seed
+    options : without minutes, those that its readings took are taken
+
+    Raises
+    ------
+    BadInput
+        If the study has no such benchmark, or one without agreement to plan from.
+    """
+    pilot, unnoted = piloted(engine, analysis)
+    if options.minutes is None:
+        options = replace(options, minutes=pilot.minutes)
+    rows = plan_rows([*expected_of(pilot, options.per_response)], options)
+    power = power_rows(rows, options, pilot)
+    sentences = protocol(rows, power, options, pilot)
+    return Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+
+
+def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
+    """Return what the study's ratings say, and why its jury is not in the ledger, or ""."""
+    scores = scores_of(engine)
+    if analysis.jurors:
+        scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
+    jury = analysis.jurors or all_jurors(scores)
+    scope = _scope(scores, jury, analysis)
+    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
+        clinicians, of_jury = clinicians_reliability(scope), jury_reliability(scope)
+        varied = variations(scope)
+    minutes, timed = _minutes(engine)
+    pilot = Pilot(
+        scope.name,
+        tuple(jury),
+        clinicians,
+        of_jury,
+        tuple(varied),
+        minutes,
+        timed,
+        tuple(steered(engine)),
+    )
+    return pilot, _remember(engine, pilot, scores) if jury else ""
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """Return the plan as `plan --json` has it; what is undefined becomes None."""
+    assumption = {"icc": plan.assumption.icc, "single_icc": plan.assumption.single}
+    return {
+        "assumed": assumption | {"pilot": plain(plan.pilot)} | plain(plan.options),
+        "rows": plain(plan.rows),
+        "power": [plain(row) | {"source": words(row.source)} for row in plan.power],
+        "sentences": list(plan.told),
+    }
+
+
+def _remember(engine: Engine, pilot: Pilot, scores: Scores) -> str:
+    looked = Looked(pilot.jurors, len(pilot.jurors), "", "paper", "")
+    jury = pilot.jury
+    row = AgreementRow(pilot.benchmark, "jury", icc=jury.icc, n_responses=jury.n_responses)
+    return looked.remember(engine, [row], (), scores.ratings)
+
+
+def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Scope:
+    """Return one benchmark of the study, or by default all of it."""
+    asked = Asked(reps=analysis.reps, seed=analysis.seed)
+    found = {one.name: one for one in scopes(scores, Sitting(jury or None), asked)}
+    benchmark = analysis.benchmark
+    if benchmark is not None and benchmark not in found:
+        raise BadInput(f"--benchmark {benchmark}: the study has {', '.join(found)}")
+    scope = found[benchmark] if benchmark is not None else list(found.values())[-1]
+    if why := why_undefined_scope(scores, scope):
+        raise BadInput(f"no pilot in {scope.name}: {reason(why)}; --benchmark names one by itself")
+    return scope
+
+
+def _minutes(engine: Engine) -> tuple[float | None, int]:
+    """Return the median minutes of a finished reading, and of how many; None of none."""
+    state, seconds = READINGS.index("state"), READINGS.index("seconds_active")
+    spent = [
+        float(row[seconds])
+        for row in reading_rows(engine)
+        if row[state] == State.DONE and row[seconds] > 0
+    ]
+    return (median(spent) / 60 if spent else None), len(spent)

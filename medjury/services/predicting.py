@@ -1,0 +1,147 @@
+"""Predicting what clinicians would say of responses that none of them rated."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Engine
+from threadpoolctl import threadpool_limits
+
+from calibration.decision import Decision
+from calibration.decision import to_json as decision_to_json
+from calibration.predicting.decision import decide
+from calibration.predicting.predicted import predictions
+from calibration.predicting.row import PredictedRow
+from calibration.predicting.row import to_json as row_to_json
+from calibration.scope import AgreementRow
+from calibration.scopes import Sitting, checked
+from calibration.scores import Scores
+from calibration.values import AnalysisOptions
+from data.errors import BadInput, Unknown
+from medjury.services.calibrate import asked_of
+from medjury.services.ledger import Looked
+from medjury.services.record import steered
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+
+@dataclass(frozen=True, slots=True)
+class PredictQuestion:
+    """What is to be predicted, and at what level the intervals are."""
+
+    options: AnalysisOptions
+    level: float = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What is predicted, and whether it may be used.
+
+    Attributes
+    ----------
+    question : what was asked
+    rows, responses : as `calibration.predicting.predicted.Predicted` has them
+    decision : whether they may be used
+    jury, silent : who sits on the jury, and which jurors were asked and gave no rating
+    told : when and why the blind was lifted or the study reopened
+    unnoted : why the jury is not in the ledger, or ""
+    """
+
+    question: PredictQuestion
+    rows: Sequence[PredictedRow]
+    responses: pd.DataFrame
+    decision: Decision
+    jury: tuple[str, ...]
+    silent: tuple[str, ...]
+    told: tuple[str, ...]
+    unnoted: str = ""
+
+
+def predict(
+    engine: Engine, question: PredictQuestion, tick: Callable[[float], None] | None = None
+) -> Predictions:
+    """Return the predictions; the ledger is told that the jury was compared with the clinicians.
+
+    Parameters
+    ----------
+    engine, question : of which study, and what
+    tick : called with the share of the work done
+
+    Raises
+    ------
+    BadInput
+        If the level is no share, or the study has no juror.
+    Unknown
+        If the study has no such juror, benchmark or criterion.
+    """
+    options, everything = question.options, scores_of(engine)
+    silent = silent_jurors(engine, everything)
+    jury = _jury(everything, options.jurors, silent)
+    scores = _seated(everything, jury, options.benchmark)
+    sitting, asked = Sitting(jury, options.min_jurors), asked_of(options)
+    checked(scores, sitting, asked)
+    with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
+        found = predictions(scores, sitting, asked, question.level, tick)
+    return Predictions(
+        question,
+        found.rows,
+        found.responses,
+        decide(found.rows),
+        tuple(jury),
+        tuple(silent),
+        tuple(steered(engine)),
+        _remember(engine, options, found.rows, jury, everything),
+    )
+
+
+def to_json(found: Predictions) -> dict[str, Any]:
+    """Return the predictions as `predict --json` has them."""
+    return {
+        "level": found.question.level,
+        "seed": found.question.options.seed,
+        "decision": decision_to_json(found.decision),
+        "benchmarks": [row_to_json(row) for row in found.rows],
+        "responses": len(found.responses),
+    }
+
+
+def _jury(scores: Scores, jurors: Sequence[str] | None, silent: Sequence[str]) -> list[str]:
+    """Return the jury; refuse a juror whom the study does not know."""
+    jury = jurors or all_jurors(scores)
+    if not jury:
+        raise BadInput(
+            "no juror has rated anything in this study yet: `medjury jury run PANEL` lets one "
+            "rate, `medjury ratings FILE` brings in ratings made elsewhere"
+        )
+    known = {*scores.raters("juror"), *silent}
+    if lost := [name for name in jury if name not in known]:
+        has = f"it has {', '.join(sorted(known))}" if known else "it has none"
+        raise Unknown(f"no ratings by a juror {', '.join(lost)} in this study: {has}")
+    return list(dict.fromkeys(jury))
+
+
+def _seated(scores: Scores, jury: Sequence[str], benchmark: str | None) -> Scores:
+    """Return the scores of one benchmark, or all; who sits on the jury has a seat in each."""
+    return replace(scores.of(benchmark) if benchmark else scores, silent=frozenset(jury))
+
+
+def _remember(
+    engine: Engine,
+    options: AnalysisOptions,
+    rows: Sequence[PredictedRow],
+    jury: Sequence[str],
+    scores: Scores,
+) -> str:
+    """Note in the ledger what the agreement table would; return why not, or ""."""
+    needed = options.min_jurors or len(jury)
+    looked = Looked(jury, needed, options.criterion or "", options.method, "")
+    evaluated = [
+        AgreementRow(
+            row.benchmark,
+            "jury",
+            icc=row.agreement.icc,
+            n_responses=row.agreement.responses,
+        )
+        for row in rows
+    ]
+    return looked.remember(engine, evaluated, [], scores.ratings)

@@ -1,0 +1,229 @@
+"""Which of two juries agrees better: claimed only where interval and p both show it."""
+
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import CLAIMS, Decision, Kind
+from calibration.differences import DifferenceRow
+from calibration.juries.comparison import compared_juries, compared_rows
+from calibration.tables.juries import COMPARISON
+from calibration.tables.numbers import TERMINAL
+from calibration.tables.spec import laid_out
+from calibration.values import note
+
+NAN = math.nan
+FIRST, SECOND = ("a", "b"), ("c",)
+CLEAR = {"difference": 0.2, "low": 0.1, "high": 0.3, "p": 0.001, "p_holm": 0.01, "n_tried": 10}
+
+
+def row(*notes, **figures) -> DifferenceRow:
+    given = {"icc_a": 0.6, "icc_b": 0.4, "n_responses": 60} | CLEAR | figures
+    return DifferenceRow("aci", "jury", "jury:c", **given, notes=notes)
+
+
+def decided(*notes, reps: int = 2000, **figures) -> Decision:
+    return compared_juries(row(*notes, **figures), FIRST, SECOND, reps)
+
+
+def codes(decision: Decision) -> list[Code]:
+    return [one.code for one in decision.reasons]
+
+
+def test_the_issues_difference_is_no_claim_though_its_interval_excludes_0():
+    found = decided(difference=-0.315, low=-0.6, high=-0.02, p=0.075, p_holm=1.0, n_tried=20)
+    assert found.kind is Kind.INCONCLUSIVE
+    assert found.headline == "Not shown which of the two juries agrees better with the clinicians."
+    assert codes(found) == [Code.TWO_ICCS, Code.DIFFERENCE, Code.METHODS_DISAGREE]
+    assert "p, corrected for 20 comparisons, is above 0.05" in found.sentences[2]
+
+
+def test_a_small_p_is_no_claim_either_where_the_interval_reaches_0():
+    found = decided(low=-0.01)
+    assert (found.kind, codes(found)[2]) == (Kind.INCONCLUSIVE, Code.METHODS_DISAGREE)
+
+
+@pytest.mark.parametrize(
+    ("figures", "kind", "words"),
+    [
+        ({}, Kind.FIRST_BETTER, "The first jury, a, b, agrees better with the clinicians than c."),
+        (
+            {"difference": -0.2, "low": -0.3, "high": -0.1},
+            Kind.SECOND_BETTER,
+            "The second jury, c, agrees better with the clinicians than a, b.",
+        ),
+    ],
+)
+def test_a_difference_that_both_methods_show_is_claimed_of_the_jury_that_has_it(
+    figures, kind, words
+):
+    found = decided(**figures)
+    assert (found.kind, found.headline) == (kind, words)
+    assert found.next["jurors"] == (FIRST if kind is Kind.FIRST_BETTER else SECOND)
+
+
+@pytest.mark.parametrize(
+    ("notes", "figures", "kind", "why"),
+    [
+        ([note(Code.SIMULATED, raters=["sim"])], {}, Kind.SIMULATED, Code.MADE_UP),
+        (
+            [note(Code.TOO_FEW_RESPONSES, responses=2, least=3)],
+            {"difference": NAN, "low": NAN, "high": NAN, "p": NAN, "p_holm": NAN},
+            Kind.UNDEFINED,
+            Code.TOO_FEW_RESPONSES,
+        ),
+        ([note(Code.TOO_FEW_FOR_P, instances=19)], {}, Kind.TOO_FEW, Code.FEW_TO_TRUST),
+        ([], {"low": NAN, "high": NAN, "p": NAN, "p_holm": NAN}, Kind.TOO_FEW, Code.NO_INTERVAL),
+        (
+            [note(Code.UNDEFINED_RESAMPLES, lost=300, resamples=2000)],
+            {},
+            Kind.TOO_FEW,
+            Code.LOST_TO_TRUST,
+        ),
+        ([], {"low": -0.1, "p": 0.2, "p_holm": 0.9}, Kind.INCONCLUSIVE, Code.NEITHER_METHOD),
+    ],
+)
+def test_what_shows_nothing_says_why(notes, figures, kind, why):
+    found = decided(*notes, **figures)
+    assert found.kind is kind
+    assert why in codes(found)
+    assert found.next is not None
+
+
+@pytest.mark.parametrize(
+    ("figures", "todo"),
+    [
+        ({"low": -0.1, "p": 0.2, "p_holm": 0.9}, Code.DO_MORE_RESPONSES),
+        ({"difference": 0.001, "low": -0.1, "p": 0.9, "p_holm": 1.0}, Code.DO_CHEAPER_JURY),
+        (
+            {"difference": 0.0, "low": 0.0, "high": 0.0, "p": 1.0, "p_holm": 1.0},
+            Code.DO_CHEAPER_JURY,
+        ),
+        ({"p": 0.04, "p_holm": 0.4}, Code.DO_SHARED_RESPONSES),
+        ({"p": 1 / 2001, "n_tried": 1585, "p_holm": 1585 / 2001}, Code.DO_MORE_RESAMPLES),
+    ],
+)
+def test_what_is_not_shown_says_what_would_show_it(figures, todo):
+    assert decided(**figures).next.code is todo
+
+
+def test_so_many_resamples_are_asked_for_that_a_difference_can_be_shown_at_all():
+    asked = decided(p=1 / 2001, n_tried=1585, p_holm=1585 / 2001).next
+    assert 1585 / (asked["resamples"] + 1) <= 0.05 < 1585 / (asked["resamples"] - 20)
+
+
+numbers = st.floats(-2, 2) | st.just(NAN)
+chances = st.floats(0, 1) | st.just(NAN)
+notes_on_it = st.lists(
+    st.sampled_from(
+        [
+            note(Code.SIMULATED, raters=["sim"]),
+            note(Code.TOO_FEW_FOR_P, instances=12),
+            note(Code.UNDEFINED_RESAMPLES, lost=1, resamples=2000),
+            note(Code.UNDEFINED_RESAMPLES, lost=900, resamples=2000),
+            note(Code.TWO_METHODS),
+            note(Code.ONLY_BOTH, first="jury", of_first=60, second="jury:c", of_second=30),
+        ]
+    ),
+    max_size=3,
+)
+
+
+@given(
+    difference=numbers,
+    ends=st.tuples(numbers, numbers).map(sorted),
+    p=chances,
+    p_holm=chances,
+    n_tried=st.integers(0, 3000),
+    notes=notes_on_it,
+)
+def test_no_headline_contradicts_its_interval_its_p_or_its_raters(
+    difference, ends, p, p_holm, n_tried, notes
+):
+    given = row(
+        *notes,
+        difference=difference,
+        low=ends[0],
+        high=ends[1],
+        p=p,
+        p_holm=p_holm,
+        n_tried=n_tried,
+    )
+    found = compared_juries(given, FIRST, SECOND, 2000)
+    assert all(found.sentences)
+    assert found.action
+    assert found.on
+    if found.kind in CLAIMS:
+        assert p_holm <= 0.05
+        assert (ends[0] > 0, ends[1] < 0) == (
+            found.kind is Kind.FIRST_BETTER,
+            found.kind is Kind.SECOND_BETTER,
+        )
+        assert (difference > 0) is (found.kind is Kind.FIRST_BETTER)
+        assert not given.simulated
+        assert not given.told(Code.TOO_FEW_FOR_P)
+
+
+def test_the_table_shows_both_iccs_on_the_same_responses_beside_their_difference():
+    table = laid_out(COMPARISON, compared_rows(row(), FIRST, SECOND), TERMINAL)
+    cells = table.groups[0].rows
+    assert [one[0] for one in cells] == ["a, b", "c", "Difference"]
+    assert [one[1] for one in cells] == ["0.600", "0.400", "0.200"]
+    assert cells[2][2:5] == ("0.100 to 0.300", "0.001", "0.010")
+
+
+def test_an_interval_too_wide_to_tell_is_said_in_words():
+    wide = row(low=-1563.9, high=1.0)
+    cells = laid_out(COMPARISON, compared_rows(wide, FIRST, SECOND), TERMINAL).groups[0].rows
+    assert cells[2][2] == "too wide to tell"
+    assert "1563" not in " ".join(compared_juries(wide, FIRST, SECOND, 2000).sentences)
+
+
+REWORDED = """
+import sys
+import numpy as np
+sys.path[:0] = ["tests"]
+from plain_scope import scope_of
+from calibration import messages
+from calibration.differences import DifferenceRow
+from calibration.juries.comparison import compared_juries
+from calibration.juries.ranking import jury_ranking
+from calibration.juries.recommendation import recommendation
+from calibration.juries.rows import Wanted
+from calibration.messages import headlines
+
+def decided():
+    for seed in range(6):
+        for n in (15, 40):
+            random = np.random.default_rng(seed)
+            table = random.normal(size=(n, 1)) + random.normal(size=(n, 6))
+            scope = scope_of(table, 3, reps=40, simulated=["j1"] * (seed == 5))
+            yield recommendation(jury_ranking(scope, Wanted()))
+    for p in (0.001, 0.04, 0.9):
+        row = DifferenceRow("b", "jury", "jury:c", 0.2, 0.1, 0.3, 0.01, p, 9, 60, 0.6, 0.4)
+        yield compared_juries(row, ("a",), ("c",), 2000)
+
+before = [(repr(one), one.headline, one.sentences) for one in decided()]
+for part in (messages.REASONS, messages.MESSAGES, messages.GENERAL):
+    part.update({code: code.value for code in part})
+for kinds in headlines.HEADLINES.values():
+    kinds.update({kind: kind for kind in kinds})
+after = [(repr(one), one.headline, one.sentences) for one in decided()]
+assert [one[0] for one in before] == [one[0] for one in after]
+assert all(one[1:] != other[1:] for one, other in zip(before, after))
+print(*(one[1] for one in after))
+"""
+
+
+def test_every_sentence_replaced_by_its_code_leaves_every_decision_as_it_is():
+    ran = subprocess.run(
+        [sys.executable, "-c", REWORDED], capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    kinds = {"recommended", "simulated", "too_few", "first_better", "inconclusive"}
+    assert set(ran.stdout.split()) == kinds

@@ -1,0 +1,76 @@
+"""What the juries screen is handed: the decision and tables as values, light enough for the server."""
+
+import csv
+import io
+import json
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from juries_study import JURORS, rated
+from small import Run
+from sqlalchemy import Engine
+
+from annotate.figures import juries
+from calibration.decision import Kind
+from calibration.report.chart_juries import chart_cost, chart_first
+from calibration.values import AnalysisOptions
+from medjury.services.juries import ComparisonQuestion, RankingQuestion
+
+OPTIONS = AnalysisOptions(reps=60)
+HEAVY = ("numpy", "pandas", "scipy", "altair", "statsmodels")
+
+
+@pytest.fixture
+def study(run: Run, tmp_path: Path, engine: Engine) -> Engine:
+    rated(run, tmp_path, n=60)
+    return engine
+
+
+def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None:
+    shown = juries.ranking(study, RankingQuestion(OPTIONS))
+    body = json.loads(run("juries", "--reps", "60", "--json", "-")[1])
+    assert shown.decision.headline == body["decision"]["headline"]
+    assert shown.decision.kind is Kind.RECOMMENDED
+    names = [one[0] for one in shown.ranking.groups[0].rows]
+    assert names == [", ".join(row["jurors"]) for row in body["rows"]]
+    every = list(csv.DictReader(io.StringIO(shown.csv)))
+    assert [float(one["icc"]) for one in every] == [row["icc"] for row in body["rows"]]
+    assert [one["expected"] for one in shown.first] == [row["icc_honest"] for row in body["rows"]]
+
+
+def test_two_juries_are_shown_as_the_command_compares_them(study: Engine, run: Run) -> None:
+    shown = juries.comparison(study, ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",)))
+    asked = ("juries", "--compare", "alpha", "--compare", "gamma", "--reps", "60", "--json", "-")
+    body = json.loads(run(*asked)[1])
+    assert shown.decision.headline == body["decision"]["headline"]
+    figures = [one[1] for one in shown.table.groups[0].rows]
+    assert figures == [f"{body[name]:.3f}" for name in ("icc_a", "icc_b", "difference")]
+
+
+def test_questions_and_answers_are_read_without_what_computes_them(study: Engine) -> None:
+    asked = RankingQuestion(OPTIONS), ComparisonQuestion(OPTIONS, ("alpha",), ("gamma",))
+    answers = juries.ranking(study, asked[0]), juries.comparison(study, asked[1])
+    code = (
+        "import pickle, sys; read = pickle.load(sys.stdin.buffer)\n"
+        "print([one.decision.headline for one in read[1]])\n"
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps((asked, answers)), capture_output=True
+    )
+    assert ran.stdout.decode().splitlines() == [
+        str([one.decision.headline for one in answers]),
+        "[]",
+    ], ran.stderr
+
+
+def test_both_charts_draw_what_the_screen_is_handed(study: Engine) -> None:
+    shown = juries.ranking(study, RankingQuestion(OPTIONS))
+    assert {one["jury"] for one in shown.first} >= set(JURORS)
+    chart_first(shown.first).to_dict()
+    priced = [{**one, "usd": 0.1, "on_front": True, "made_up": False} for one in shown.first]
+    chart_cost(priced).to_dict()
+    assert (shown.costs, shown.without_cost, shown.front.groups) == ([], 7, ())

@@ -1,0 +1,336 @@
+"""Whether a model leads: known cases, and what no decision may ever say, over random studies."""
+
+import dataclasses
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from model_study import QUALITY, by_model, compared, model_row, model_study
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind, to_json
+from calibration.messages import told
+from calibration.models.decision import decide
+from calibration.models.gaps import DETECTABLE, Gap, standings
+from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
+from calibration.models.scores import model_table
+from calibration.scores import Scores
+from calibration.tables.models import model_tables
+from calibration.tables.numbers import TERMINAL
+from calibration.values import Note, note
+
+CLOSE = {"alpha": 3.2, "beta": 3.0}
+FORGED = "alpha; simulated raters: nobody; undefined: no score"
+
+
+def close_models():
+    """Two models of which one wins in nearly every resample, by less than can be detected."""
+    return model_study(CLOSE, benchmarks=("notes",), n=40, rated=40, seed=1, noise=0.7)
+
+
+def codes(decision):
+    return [one.code for one in decision.reasons]
+
+
+def without(scores, drop):
+    """Return scores without the ratings for which `drop` is True."""
+    return Scores(scores.ratings[~drop], scores.responses, scores.rubrics, scores.simulated)
+
+
+def test_a_model_that_wins_in_every_resample_does_not_lead_by_less_than_can_be_detected():
+    found = compared(*close_models(), by=[CLINICIANS])
+    first, second = found.rows
+    assert (first.win_rate, first.win_rate_low, first.win_rate_high) == (1, 1, 1)
+    assert (first.rank, first.rank_low, first.rank_high) == (1, 1, 1)
+    assert "differs by less than can be detected from that of beta" in told(first.notes)
+    for row, other in ((first, "beta"), (second, "alpha")):
+        assert (row.shared_rank_low, row.shared_rank_high) == (1, 2)
+        assert row.not_told_apart == (other,)
+    assert found.decision.kind is Kind.INCONCLUSIVE
+    assert found.decision.headline == "No model is shown to lead."
+    (table,) = model_tables(found.rows, TERMINAL)
+    assert [row[1] for row in table.groups[0].rows] == ["1 to 2", "1 to 2"]
+    shown = table.groups[0].rows[0][2]
+    assert shown == f"1.00 in {int(100 * first.win_rate_unchanged)} % of resamples"
+    assert 0.95 <= first.win_rate_unchanged < 1
+
+
+def test_a_model_that_can_be_told_apart_from_all_others_leads():
+    found = compared(*model_study(QUALITY, n=60, rated=60), by=[CLINICIANS])
+    decision, rows = found.decision, by_model(found, CLINICIANS)
+    assert decision.kind is Kind.TOLD_APART
+    assert decision.headline.startswith("alpha leads: ")
+    apart = rows["alpha"].macro_average - rows["beta"].macro_average
+    assert decision.estimate == pytest.approx(apart)
+    assert 0 < decision.low < apart < decision.high
+    assert rows["alpha"].not_told_apart == ()
+    assert [rows[name].shared_rank_high for name in QUALITY] == [1, 2, 3]
+    assert decision.next is None
+    (basis,) = decision.basis
+    assert (basis["models"], basis["benchmarks"], basis["responses"]) == (3, 2, 360)
+
+
+def test_the_detectable_difference_is_that_of_the_resamples():
+    # One benchmark, all rated: the differences of the instances' means, drawn by hand.
+    scores, authors = close_models()
+    found = compared(scores, authors, by=[CLINICIANS], reps=4000)
+    given_to = model_table(scores, authors, ()).by_instance("notes", CLINICIANS)
+    apart = given_to[0] - given_to[1]
+    (gap,) = found.gaps
+    assert gap.difference == pytest.approx(apart.mean())
+    assert gap.detectable == pytest.approx(DETECTABLE * apart.std() / np.sqrt(40), rel=0.05)
+    assert (gap.instances, gap.resamples, gap.lost) == (40, 4000, 0)
+    turned = gap.of("beta")
+    assert (turned.first, turned.second, turned.of("alpha")) == ("beta", "alpha", gap)
+    assert (turned.difference, turned.low, turned.high) == (-gap.difference, -gap.high, -gap.low)
+
+
+def test_as_many_responses_as_it_names_would_tell_the_difference():
+    found = compared(*close_models(), by=[CLINICIANS])
+    decision, (gap,) = found.decision, found.gaps
+    assert decision.next.code is Code.DO_RATE_MORE_OF_EACH
+    needed = decision.next["responses"]
+    assert decision.next["rated"] == 40 < needed
+    assert gap.detectable * np.sqrt(40 / needed) <= gap.difference
+    assert gap.detectable * np.sqrt(40 / (needed - 1)) > gap.difference
+    said = next(one for one in decision.reasons if one.code is Code.TO_BE_DETECTED)
+    assert said["detectable"] == gap.detectable
+
+
+def test_a_difference_far_too_small_to_tell_is_to_be_taken_as_none():
+    found = compared(*model_study({"alpha": 3.0, "beta": 3.0}, n=60, rated=60, seed=3))
+    assert found.decision.next.code is Code.DO_TAKE_AS_EQUAL
+
+
+def test_fewer_than_twenty_instances_decide_nothing():
+    far = {"alpha": 4.0, "beta": 2.0}
+    decision = compared(*model_study(far, n=19, rated=19), by=[CLINICIANS]).decision
+    assert decision.kind is Kind.TOO_FEW
+    assert decision.low > 0
+    assert decision.next["instances"] == 19
+    assert compared(*model_study(far, n=20, rated=20)).decision.kind is Kind.TOLD_APART
+
+
+@pytest.mark.parametrize(
+    ("reps", "kind"), [(1, Kind.TOO_FEW), (39, Kind.TOO_FEW), (40, Kind.TOLD_APART)]
+)
+def test_fewer_resamples_than_an_interval_takes_decide_nothing(reps, kind):
+    found = compared(*model_study(QUALITY, n=60, rated=60), by=[CLINICIANS], reps=reps)
+    assert found.decision.kind is kind
+    assert (found.rows[0].shared_rank_high == 1) is (kind is Kind.TOLD_APART)
+
+
+def test_a_single_model_leads_nobody():
+    decision = compared(*model_study({"alpha": 3.0}, n=25, rated=25)).decision
+    assert (decision.kind, decision.names) == (Kind.UNDEFINED, ())
+    assert np.isnan([decision.estimate, decision.low, decision.high]).all()
+    assert to_json(decision)["estimate"] is None
+
+
+def test_simulated_raters_are_no_evidence_that_a_model_leads():
+    scores, authors = model_study(QUALITY, n=60, rated=60, simulated=["dr_a"])
+    decision = compared(scores, authors, by=[CLINICIANS]).decision
+    assert decision.kind is Kind.SIMULATED
+    assert decision.reasons[0] == note(Code.SIMULATED, raters=["dr_a"])
+
+
+def test_a_handle_that_reads_like_a_note_makes_no_study_simulated():
+    scores, authors = model_study(QUALITY | {FORGED: 3.9}, n=60, rated=60)
+    ratings = scores.ratings.replace({"rater": {"dr_a": "dr_a; simulated raters: nobody"}})
+    found = compared(Scores(ratings, scores.responses, scores.rubrics), authors)
+    assert found.decision.kind is Kind.TOLD_APART
+    assert found.decision.headline.startswith(f"{FORGED} leads: ")
+    assert all(row.simulated == () for row in found.rows)
+
+
+def test_by_the_jury_alone_no_model_leads():
+    decision = compared(*model_study(QUALITY, n=60, rated=60), by=[JURY]).decision
+    assert decision.kind is Kind.INCONCLUSIVE
+    assert Code.BY_JURY_ALONE in codes(decision)
+    assert decision.next.code is Code.DO_COMPARE_WITH_CLINICIANS
+
+
+def test_a_jury_that_favours_a_model_does_not_make_it_lead():
+    found = compared(*model_study(QUALITY, bias={"gamma": 0.9}, n=100, rated=30, seed=1))
+    assert by_model(found, JURY)["gamma"].shared_rank_high == 1
+    assert found.decision.names == ("alpha",)
+    assert found.decision.basis[0]["by"] == CORRECTED
+
+
+def test_where_the_rated_responses_are_chosen_the_clinicians_decide_and_it_is_said():
+    scores, authors = model_study(QUALITY, n=80, rated=80)
+    jury = scores.ratings[scores.ratings["kind"] == "juror"].groupby("response_id")["score"].mean()
+    worst = set(jury[jury < jury.quantile(0.4)].index)
+    clinical = scores.ratings["kind"] == "clinician"
+    found = compared(without(scores, clinical & scores.ratings["response_id"].isin(worst)), authors)
+    assert found.decision.basis[0]["by"] == CLINICIANS
+    assert Code.NOT_RANDOM in codes(found.decision)
+    alone = compared(
+        without(scores, clinical & scores.ratings["response_id"].isin(worst)),
+        authors,
+        by=[CORRECTED],
+    ).decision
+    assert alone.kind is not Kind.TOLD_APART
+
+
+def test_a_model_on_other_benchmarks_keeps_any_from_leading_and_is_named():
+    scores, authors = model_study(QUALITY, n=60, rated=60)
+    lost = scores.ratings["response_id"].str.fullmatch(r"letters-\d+-gamma")
+    decision = compared(without(scores, lost), authors, by=[CLINICIANS]).decision
+    assert decision.kind is Kind.INCONCLUSIVE
+    other = next(one for one in decision.reasons if one.code is Code.OTHER_BENCHMARKS)
+    assert other["models"] == ("gamma",)
+    assert decision.next.code is Code.DO_SCORE_SAME_BENCHMARKS
+
+
+def test_a_higher_macro_average_with_a_lower_win_rate_leads_nobody():
+    far = Gap(CLINICIANS, "alpha", "beta", 0.2, 0.1, 0.3, 0.1, 60, 2000, 0)
+    rates = {"alpha": 0.4, "beta": 0.6}
+    standing = standings(rates, [far])
+    assert {name: (one.low, one.high) for name, one in standing.items()} == {
+        "alpha": (1, 2),
+        "beta": (1, 2),
+    }
+    rows = _rows(CLINICIANS, {"alpha": 0.7, "beta": 0.5}, rates, [far])
+    decision = decide(rows, [far])
+    assert decision.kind is Kind.INCONCLUSIVE
+    assert Code.WIN_RATE_ELSEWHERE in codes(decision)
+    assert decision.next.code is Code.DO_SEE_BENCHMARKS
+
+
+def test_a_model_without_scores_is_left_out_and_named():
+    scores, authors = model_study(QUALITY, n=60, rated=60)
+    lost = scores.ratings["response_id"].str.endswith("-gamma")
+    decision = compared(without(scores, lost), authors).decision
+    assert decision.kind is Kind.TOLD_APART
+    assert decision.reasons[-1] == note(Code.NOT_RANKED, models=["gamma"])
+
+
+def _rows(by, macro, win_rates, gaps, notes=(), lacking=()):
+    """Return rows of models with these figures, and the standings that follow from the gaps."""
+    order = sorted(win_rates.values(), reverse=True)
+    standing = standings(win_rates, gaps)
+    rows = [
+        model_row(
+            name,
+            by,
+            macro_average=macro[name],
+            win_rate=rate,
+            rank=1 + order.index(rate),
+            shared_rank_low=standing[name].low,
+            shared_rank_high=standing[name].high,
+            not_told_apart=standing[name].not_told_apart,
+            without=("letters",) if name in lacking else (),
+            notes=notes,
+        )
+        for name, rate in win_rates.items()
+    ]
+    return sorted(rows, key=lambda row: (-row.win_rate, -row.macro_average))
+
+
+SHARES = some.sampled_from([n / 20 for n in range(21)])
+SIMULATED = (note(Code.SIMULATED, raters=["robot"]),)
+IN_DOUBT = (note(Code.NOT_RANDOM, benchmarks=[("notes", 0.5)]),)
+
+
+@some.composite
+def gaps_of(draw, by, macro, lacking):
+    """Draw differences as the macro-averages have them, with any intervals that hold them."""
+    gaps = []
+    for first, second in combinations(macro, 2):
+        if (first in lacking) != (second in lacking):
+            continue  # not on the same benchmarks
+        difference = macro[first] - macro[second]
+        low, high = difference - draw(SHARES), difference + draw(SHARES)
+        counts = (
+            draw(some.sampled_from([1, 19, 20, 60])),
+            draw(some.sampled_from([1, 39, 40, 2000])),
+            draw(some.sampled_from([0, 0, 30])),
+        )
+        gaps.append(Gap(by, first, second, difference, low, high, draw(SHARES), *counts))
+    return gaps
+
+
+@some.composite
+def comparisons(draw):
+    """Draw rows and differences of some models by some ways of scoring."""
+    names = [f"model-{n}" for n in range(draw(some.integers(2, 4)))]
+    rows, gaps = [], []
+    for by in draw(some.sampled_from([WAYS, WAYS[:1], WAYS[1:2], WAYS[2:], WAYS[:2]])):
+        macro = {name: draw(SHARES) for name in names}
+        lacking = draw(some.sampled_from([(), (), names[:1], names[-1:]]))
+        own = draw(gaps_of(by, macro, lacking))
+        notes = draw(some.sampled_from([(), (), SIMULATED, IN_DOUBT if by == CORRECTED else ()]))
+        rows += _rows(by, macro, {name: draw(SHARES) for name in names}, own, notes, lacking)
+        gaps += own
+    return rows, gaps
+
+
+def holds(decision: Decision, rows, gaps):
+    """Assert what must hold of any decision on models."""
+    leads = decision.kind is Kind.TOLD_APART
+    assert (" leads: " in decision.headline) is leads
+    if not leads:
+        assert not any(row.model in decision.headline for row in rows)
+        return
+    by, (leader,) = decision.basis[0]["by"], decision.names
+    own = [row for row in rows if row.by == by and row.rank is not None]
+    assert by != JURY
+    assert not any(row.simulated for row in own)
+    assert 0 < decision.low <= decision.estimate
+    every = [gap.of(leader) for gap in gaps if gap.by == by and leader in (gap.first, gap.second)]
+    assert {gap.second for gap in every} == {row.model for row in own} - {leader}
+    assert all(gap.difference > gap.detectable and gap.low > 0 for gap in every)
+    assert all(gap.instances >= 20 for gap in every)
+    first = next(row for row in own if row.model == leader)
+    assert (first.rank, first.shared_rank_low, first.shared_rank_high) == (1, 1, 1)
+    assert first.not_told_apart == ()
+    assert all(row.shared_rank_low > 1 for row in own if row is not first)
+    assert decision.estimate == pytest.approx(
+        first.macro_average - max(row.macro_average for row in own if row is not first)
+    )
+
+
+@settings(deadline=None, max_examples=400)
+@given(comparisons())
+def test_no_decision_contradicts_its_figures(drawn):
+    rows, gaps = drawn
+    decision = decide(rows, gaps)
+    holds(decision, rows, gaps)
+    assert decision.sentences
+    assert decision.on
+    assert decision.next or decision.kind is Kind.TOLD_APART
+    for row in rows:
+        assert row.shared_rank_low <= row.rank <= row.shared_rank_high
+
+
+@settings(deadline=None, max_examples=200)
+@given(comparisons())
+def test_a_decision_takes_fields_only_and_no_words(drawn):
+    rows, gaps = drawn
+    renamed = [dataclasses.replace(row, notes=tuple(map(_reworded, row.notes))) for row in rows]
+    first, second = decide(rows, gaps), decide(renamed, gaps)
+    assert (first.kind, first.names, codes(first)) == (second.kind, second.names, codes(second))
+
+
+def _reworded(one: Note) -> Note:
+    """Return a note that is told in words that say the opposite."""
+    if one.code is Code.SIMULATED:
+        return note(Code.SIMULATED, raters=["none; real raters only"])
+    return note(one.code, benchmarks=[("a random sample; told apart", 0.0)])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_decision_on_a_random_study_contradicts_its_figures(seed):
+    random = np.random.default_rng(seed)
+    quality = {f"model-{n}": float(random.uniform(2.5, 3.5)) for n in range(random.integers(2, 5))}
+    rated = int(random.integers(3, 41))
+    scores, authors = model_study(quality, n=40, rated=rated, seed=seed, noise=0.6)
+    found = compared(scores, authors, reps=60)
+    holds(found.decision, found.rows, found.gaps)
+    for row in found.rows:
+        if row.rank is not None:
+            assert row.shared_rank_low <= row.rank <= row.shared_rank_high
+            assert (row.not_told_apart == ()) is (row.shared_rank_low == row.shared_rank_high)

@@ -1,0 +1,98 @@
+"""What the worker process answers the Models screen: nothing while blind, and only light values."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import test_models_cli as study
+from small import Run
+from sqlalchemy import Engine
+
+from annotate.figures.models import check, compare, costs
+from annotate.figures.shown import CostsRequest
+from calibration.decision import Kind
+from calibration.values import AnalysisOptions
+from data.errors import BadInput, NotAllowed, Unknown
+from data.queries.ledger import tried
+from data.queries.models import lifted
+from medjury.services.models import ModelsRequest, lift
+
+REQUEST = ModelsRequest(AnalysisOptions(reps=50))
+HEAVY = ("numpy", "pandas", "scipy", "altair")
+
+
+@pytest.fixture
+def rated(run: Run, engine: Engine, write: Callable[[str, str], Path]) -> Engine:
+    assert run("import", str(write("responses.csv", study.responses())))[0] == 0
+    assert run("ratings", str(write("ratings.csv", study.ratings(lenient=3))))[0] == 0
+    return engine
+
+
+def test_nothing_is_compared_while_the_study_is_blind(rated: Engine) -> None:
+    with pytest.raises(NotAllowed) as refused:
+        compare(rated, REQUEST)
+    assert "model-one" not in str(refused.value)
+    assert check(rated, REQUEST) is True
+    assert not lifted(rated)
+    assert not tried(rated)
+
+
+def test_what_cannot_be_compared_is_known_before_the_blind_is_lifted(
+    run: Run, engine: Engine
+) -> None:
+    with pytest.raises(BadInput, match="no clinician has rated anything"):
+        check(engine, REQUEST)
+
+
+def test_the_table_that_decides_comes_first(rated: Engine) -> None:
+    lift(rated, "analysis", "Dr Berg")
+    found = compare(rated, REQUEST)
+    assert [table.caption for table in found.models] == [
+        "Models by the jury, corrected with the clinicians' ratings",
+        "Models by clinicians",
+        "Models by the jury, uncorrected",
+    ]
+    assert found.decision.kind is Kind.TOO_FEW
+    assert found.jury == ("gpt",)
+    assert len(tried(rated)) == 1
+
+
+def test_an_answer_is_read_without_what_made_it(rated: Engine, tmp_path: Path) -> None:
+    lift(rated, "analysis", "Dr Berg")
+    answers = compare(rated, REQUEST), costs(rated, CostsRequest(jury=("gpt",)))
+    path = tmp_path / "answer"
+    path.write_bytes(pickle.dumps(answers))
+    read = (
+        "import pathlib, pickle, sys; "
+        f"pickle.loads(pathlib.Path({str(path)!r}).read_bytes()); "
+        f"print([name for name in {HEAVY} if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", read],
+        cwd=Path(__file__).parents[1],
+        env=os.environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ran.stdout.strip() == "[]"
+
+
+def test_a_file_of_costs_leaves_no_trace(rated: Engine) -> None:
+    before = {*Path(tempfile.gettempdir()).glob("medjury-costs-*")}
+    found = costs(rated, CostsRequest(b"model,usd\nmodel-one,2.5\n", "csv", ("gpt",)))
+    assert found.prices == {"model-one": 2.5}
+    assert found.jury is not None
+    assert found.jury.groups == ()  # its ratings were made elsewhere
+    assert "no recorded call of gpt: rated elsewhere" in [one.text for one in found.jury.notes]
+    with pytest.raises(Unknown, match="the costs name no-such"):
+        costs(rated, CostsRequest(b"model,usd\nno-such,1\n", "csv"))
+    with pytest.raises(BadInput, match=r"costs\.toml"):
+        costs(rated, CostsRequest(b"model-one\n", "toml"))
+    assert {*Path(tempfile.gettempdir()).glob("medjury-costs-*")} == before
+    assert costs(rated, CostsRequest()).prices == {}
