@@ -1,5 +1,6 @@
 """What may be said of the jury: whether it agrees with clinicians as well as a clinician does."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -188,7 +189,7 @@ def _more_responses(held: LikeForLikeRow) -> Note:
     """Say how many responses would bring the low end to 0, the half width shrinking as 1/sqrt(n)."""
     if not held.icc > 0 or not np.isfinite(held.boot_low):
         return note(Code.DO_OTHER_JURY)
-    times = ((held.icc - held.boot_low) / held.icc) ** 2
-    if not 1 < times <= MOST_TIMES:
+    widths = (held.icc - held.boot_low) / held.icc
+    if not 1 < widths <= math.sqrt(MOST_TIMES):
         return note(Code.DO_OTHER_JURY)
-    return note(Code.DO_MORE_RESPONSES, responses=int(np.ceil(times * held.n_responses)))
+    return note(Code.DO_MORE_RESPONSES, responses=math.ceil(widths**2 * held.n_responses))

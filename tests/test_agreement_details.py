@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from medjury.cli.agreement_sections import SECTIONS
 from small import Run
 from sqlalchemy import Engine
 from study_place import StudyIn, fill
 
+from calibration.tables.jurors import SECTIONS
 from data.database import open_study
 from data.queries.ledger import tried
 from medjury import main
@@ -84,13 +84,14 @@ def shown(
 
 def test_every_section_is_printed_and_written(shown: Details) -> None:
     out = shown.out
-    assert "50 resamples, seed 0: too few resamples for an interval" in out
+    assert "50 resamples: too few for an interval" in out
+    assert "50 resamples, seed 0." in out
     assert "Terms: advantage is" in out
     found = shown.written["details"]
     assert set(found) == set(SECTIONS)
     for name, section in SECTIONS.items():
         assert found[name], name
-        assert (section.unwanted or section.title) in out
+        assert (section.unwanted or section.caption) in out
 
 
 @pytest.mark.usefixtures("rated")
@@ -188,16 +189,16 @@ def test_an_unknown_juror_is_refused_before_a_jury_is_named(run: Run) -> None:
 @pytest.mark.usefixtures("rated")
 def test_a_section_without_a_figure_is_one_line_with_the_reason(run: Run) -> None:
     _, out, _ = run("calibrate", "--details", "--reps", "200")
-    (line,) = [one for one in out.splitlines() if "the same juror again" in one]
+    (line,) = [one for one in out.splitlines() if "The same juror again" in one]
     assert "undefined: no replicates" in line
     assert "SD, points" not in out
-    assert "too few resamples" not in out
+    assert "too few for an interval" not in out
 
 
 def test_scorers_that_miss_nothing_are_named_in_one_line(shown: Details) -> None:
     (line,) = [one for one in shown.out.splitlines() if "nothing missing" in one]
-    assert line.startswith("visits: nothing missing: jury, claude, gpt, llama")
-    assert "worst to best" not in shown.out
+    assert line.startswith("visits: nothing missing: Jury, claude, gpt, llama")
+    assert "ICC if the missing" not in shown.out
 
 
 def test_the_test_of_nearness_gives_its_margin_and_no_leave_to_replace_anybody(

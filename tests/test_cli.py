@@ -24,7 +24,10 @@ from medjury.cli.demo import GUEST
 PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 Write = Callable[[str, str], Path]
 ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
-ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman", "note"]
+ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
+HELD = ["jury_icc", "clinician_icc", "corrected_low", "corrected_high", "undefined_resamples"]
+HELD += ["resamples"]
+NOTES = ["note", "notes"]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +47,7 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     code, out, err = run("calibrate", "--json", "-", "--reps", "50", *arguments)
     assert code == 0, err
     body = json.loads(out)
-    assert list(body) == ["method", "k", "reps", "seed", "rows"]
+    assert list(body) == ["method", "k", "reps", "seed", "decision", "rows"]
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 
@@ -52,17 +55,20 @@ def test_the_demo_runs_the_whole_chain_and_says_simulated(demo: tuple[str, str])
     _, said = demo
     assert "scored 738 of 738" in said
     assert "rouge-l: scored 240 of 246 responses, 6 have no reference" in said
-    assert "combined: agreement with clinicians (method paper, simulated)" in said
+    assert "Simulated: nothing here is evidence." in said
+    assert "Simulated. All benchmarks combined: agreement with the clinicians (method" in said
     assert "guest" in said
 
 
 def test_calibrate_writes_every_key_of_the_contract(run: Run, demo: tuple[str, str]) -> None:
     rows = rows_of(run, "--db", demo[0])
-    assert all(list(row) == ROWS for row in rows.values())
+    for (_, scorer), row in rows.items():
+        assert list(row) == ROWS + (HELD if scorer == "like_for_like" else []) + NOTES
     scorers = {scorer for benchmark, scorer in rows if benchmark == "combined"}
     assert {"jury", "clinicians", "like_for_like", "metric:rouge-l"} <= scorers
     assert rows["combined", "jury"]["n_responses"] == 246
     assert all("simulated" in row["note"] for row in rows.values())
+    assert all("simulated" in {one["code"] for one in row["notes"]} for row in rows.values())
 
 
 def test_the_demos_pairs_of_clinicians_and_large_benchmarks_are_not_called_too_small(

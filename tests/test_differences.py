@@ -7,6 +7,7 @@ from wording import note_of
 
 from calibration.agreement import Panel, scorer_replicates
 from calibration.bootstrap import draw_counts
+from calibration.codes import NoteCode
 from calibration.differences import _doubts, compared, difference_rows, shifted_p
 from calibration.grid import analysed_grid
 from calibration.messages import words
@@ -220,7 +221,8 @@ def test_an_undefined_icc_leaves_no_difference_no_p_and_no_comparison():
         assert np.isnan([row.difference, row.low, row.high, row.p, row.p_holm]).all()
         assert row.n_tried == 2 + 2
     assert "undefined: no response has the scores it takes" in note_of(metric)
-    assert note_of(flat).startswith("undefined: juror:j1 has no variance, hence no z")
+    assert flat.told(NoteCode.NO_Z)["who"] == "juror:j1"
+    assert note_of(flat).startswith("undefined: j1 has no variance, hence no z")
     assert "left out" not in note_of(flat)
 
 

@@ -1,0 +1,342 @@
+"""What may be said of a jury: only what like for like supports, by its fields and no sentence."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from little_study import DOCTORS, study
+from report_study import table_rows
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import CLAIMS, Decision, Kind, to_json
+from calibration.messages import words
+from calibration.messages.headlines import HEADLINES
+from calibration.scope import AgreementRow, LikeForLikeRow
+from calibration.tables.agreement import AGREEMENT, HELD
+from calibration.tables.spec import laid_out
+from calibration.values import COMBINED, NAN, note, simulated_in
+from calibration.verdict import decide, decisions
+
+ONLY = note(Code.ONLY_CLINICIAN, clinician="dr")
+
+
+def rows(low=0.01, high=0.2, icc=0.1, instances=60, *, jury_notes=(), **held):
+    """Return the two rows that a decision is made from."""
+    common = {"n_instances": instances, "n_clinicians": 4, "n_missing": 3, "n_responses": 97}
+    jury = AgreementRow(
+        "b", "jury", icc=0.9, boot_low=0.8, boot_high=0.95, notes=jury_notes, **common
+    )
+    figures = {"jury_icc": 0.6, "clinician_icc": 0.6 - icc, "resamples": 2000} | held
+    ends = {"boot_low": low, "boot_high": high}
+    return [jury, LikeForLikeRow("b", "like_for_like", icc=icc, **ends, **common, **figures)]
+
+
+def made_up(*names):
+    return (note(Code.SIMULATED, raters=names),)
+
+
+def codes(decision):
+    return [one.code for one in decision.reasons]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind"),
+    [
+        ({}, Kind.NON_INFERIOR),
+        ({"low": 0.0}, Kind.INCONCLUSIVE),
+        ({"low": -0.01}, Kind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.01, "icc": -0.1}, Kind.INFERIOR),
+        ({"low": NAN, "high": NAN}, Kind.TOO_FEW),
+        ({"instances": 19}, Kind.TOO_FEW),
+        ({"undefined_resamples": 21}, Kind.TOO_FEW),
+        ({"undefined_resamples": 20}, Kind.NON_INFERIOR),
+        ({"icc": NAN, "notes": (ONLY,)}, Kind.UNDEFINED),
+        ({"icc": NAN, "low": NAN, "high": NAN, "notes": (ONLY,)}, Kind.UNDEFINED),
+        ({"notes": made_up("dr-1")}, Kind.SIMULATED),
+        ({"jury_notes": made_up("j")}, Kind.SIMULATED),
+    ],
+)
+def test_a_decision_follows_from_the_interval_of_like_for_like(changed, kind):
+    found = decide(rows(**changed))
+    assert (found.kind, found.headline) == (kind, HEADLINES["agreement"][kind])
+
+
+def test_only_a_whole_interval_above_the_margin_says_as_well_as_a_clinician():
+    claims = [kind for kind, said in HEADLINES["agreement"].items() if said.startswith("The jury")]
+    assert claims == [Kind.NON_INFERIOR, Kind.INFERIOR]
+    assert set(claims) <= set(CLAIMS)
+    assert decide(rows(low=-0.04), margin=0.05).kind is Kind.NON_INFERIOR
+    assert decide(rows(low=-0.05), margin=0.05).kind is Kind.INCONCLUSIVE
+    below = decide(rows(low=-0.04, high=-0.01, icc=-0.02), margin=0.05)
+    assert below.kind is Kind.NON_INFERIOR
+    assert "-0.05, the margin that was set" in " ".join(below.sentences)
+
+
+@pytest.mark.parametrize("low", [0.0004, 0.001])
+def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(low):
+    claimed = decide(rows(corrected_low=low, corrected_high=0.3), looked=3)
+    assert claimed.kind is Kind.NON_INFERIOR
+    assert claimed.sentences[-1] == "It holds after correction for looking at 3 benchmarks."
+
+
+@pytest.mark.parametrize("low", [-0.001, 0.0, NAN])
+def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(low):
+    found = decide(rows(corrected_low=low, corrected_high=0.3), looked=3)
+    assert found.kind is Kind.INCONCLUSIVE
+    assert found.headline.startswith("Not shown that the jury agrees")
+    assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES]
+    assert "corrected for looking at 3 benchmarks it does not" in found.sentences[-1]
+
+
+def test_the_corrected_interval_is_held_against_the_margin_too():
+    assert decide(rows(corrected_low=-0.02), 0.03, looked=3).kind is Kind.NON_INFERIOR
+    assert decide(rows(corrected_low=-0.04), 0.03, looked=3).kind is Kind.INCONCLUSIVE
+
+
+def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
+    for low, high, icc in ((-0.3, -0.1, -0.2), (-0.1, 0.1, 0.0)):
+        told = decide(rows(low, high, icc), looked=4)
+        assert codes(told)[-1] is Code.NOT_CORRECTED
+        assert told.sentences[-1] == ("The interval is not corrected for looking at 4 benchmarks.")
+        assert "looking at" not in " ".join(decide(rows(low, high, icc)).sentences)
+
+
+def test_the_difference_is_said_in_words_with_its_direction_and_both_iccs():
+    said = "the jury's mean ICC with the others is {} a clinician's"
+    for icc, way in (
+        (0.1, "0.100 higher than"),
+        (-0.052, "0.052 lower than"),
+        (-0.0004, "the same as"),
+    ):
+        assert said.format(way) in decide(rows(icc=icc)).sentences[0]
+    told = decide(rows())
+    assert told.sentences[0].endswith("(95 % interval 0.010 to 0.200): 0.600 and 0.500.")
+    assert (told.estimate, told.low, told.high) == (0.1, 0.01, 0.2)
+    assert "(no interval)" in decide(rows(low=NAN, high=NAN)).sentences[0]
+
+
+def test_the_interval_of_single_benchmarks_is_corrected_for_their_number_and_of_all_not():
+    scores = study(benchmarks=("aci", "mtsamples", "medec"), n=24)
+    held = {row.benchmark: row for row in table_rows(scores, 200) if row.scorer == "like_for_like"}
+    [alone] = [row for row in table_rows(scores.of("aci"), 200) if row.scorer == "like_for_like"]
+    told = held["aci"].told(Code.CORRECTED)
+    assert (told["low"], told["high"]) == (held["aci"].corrected_low, held["aci"].corrected_high)
+    assert words(told).startswith("98.33 % interval, for looking at 3 benchmarks (Bonferroni): ")
+    for one in (held[COMBINED], alone):
+        assert one.told(Code.CORRECTED) is None
+        assert np.isnan([one.corrected_low, one.corrected_high]).all()
+    assert held["aci"].corrected_low < alone.boot_low < alone.boot_high < held["aci"].corrected_high
+
+
+def test_a_high_icc_of_the_jury_alone_claims_nothing():
+    found = decide(rows()[:1])
+    assert (found.kind, codes(found)) == (Kind.UNDEFINED, [Code.NO_JUROR])
+
+
+def test_a_decision_says_on_how_many_it_rests():
+    assert decide(rows()).on == (
+        "97 responses of 60 instances, rated by 4 clinicians; the jury scored 97 of 100."
+    )
+
+
+def test_a_study_without_jurors_has_no_jury_to_judge():
+    found = decide([AgreementRow("b", "clinicians")])
+    assert found.kind is Kind.UNDEFINED
+    assert found.sentences == ("No juror has rated a response of this study.",)
+    assert found.action == "Run a jury on the responses that clinicians have rated."
+
+
+def test_why_it_is_not_known_is_said_and_who_could_help():
+    found = decide(rows(icc=NAN, notes=(ONLY,)))
+    assert "dr is the only clinician here" in found.sentences[0]
+    assert np.isnan(found.estimate)
+    every = AgreementRow("b", "jury", n_responses=97)
+    alone = LikeForLikeRow("b", "like_for_like", notes=(ONLY,))
+    assert decide([every, alone]).next == note(Code.DO_SECOND_CLINICIAN)
+
+
+def test_what_to_do_next_follows_from_what_is_lacking():
+    scored = [AgreementRow("b", "jury", n_responses=97), rows(low=-0.1)[1]]
+    assert decide(rows(low=-0.1)).next == note(Code.DO_RUN_JURY_ON, responses=3)
+    assert decide(scored).next == note(Code.DO_MORE_RESPONSES, responses=math.ceil(4 * 97))
+    assert decide([scored[0], rows(instances=12)[1]]).next == note(
+        Code.DO_MORE_INSTANCES, instances=8
+    )
+    assert decide([scored[0], rows(low=-1, icc=0.01)[1]]).next == note(Code.DO_OTHER_JURY)
+    assert decide(rows(notes=made_up("j"))).next == note(Code.DO_REAL_RATERS)
+    assert decide(rows()).next == note(Code.DO_EXPORT)
+
+
+@pytest.mark.parametrize("margin", [-0.1, NAN])
+def test_a_margin_below_0_is_refused(margin):
+    with pytest.raises(ValueError, match="margin"):
+        decide(rows(), margin)
+
+
+@pytest.mark.parametrize(
+    "notes",
+    [
+        (),
+        (note(Code.UNDEFINED_RESAMPLES, lost=3, resamples=2000),),
+        (note(Code.NO_VARIANCE, raters=("0 of 2000 resamples undefined and left out",)),),
+    ],
+)
+def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
+    found = decide(rows(undefined_resamples=300, notes=notes))
+    assert found.kind is Kind.TOO_FEW
+    assert found.sentences[-1].startswith("300 of 2000 resamples have no difference")
+    assert decide(rows(notes=notes)).kind is Kind.NON_INFERIOR
+
+
+ICCS = st.floats(-3, 3) | st.sampled_from([NAN, -0.0, 0.0004, -0.0004, math.inf, -math.inf])
+NOTES = st.lists(
+    st.sampled_from(
+        [
+            *made_up("gpt"),
+            note(Code.ANALYSED, analysed=9, in_study=10),
+            note(Code.NO_VARIANCE, raters=("dr; simulated raters: nobody",)),
+            ONLY,
+        ]
+    ),
+    max_size=2,
+).map(tuple)
+COUNTS = {"n_instances": st.integers(0, 60), "n_responses": st.integers(0, 90)}
+COUNTS |= {"n_clinicians": st.integers(0, 5), "n_missing": st.integers(0, 3)}
+JURIES = st.builds(AgreementRow, st.just("b"), st.just("jury"), icc=ICCS, notes=NOTES, **COUNTS)
+ENDS = ("icc", "boot_low", "boot_high", "jury_icc", "clinician_icc", "corrected_low")
+HELD_ROWS = st.builds(
+    LikeForLikeRow,
+    st.just("b"),
+    st.just("like_for_like"),
+    notes=NOTES,
+    undefined_resamples=st.integers(0, 60),
+    resamples=st.sampled_from([0, 200, 2000]),
+    **dict.fromkeys(ENDS, ICCS),
+    **COUNTS,
+)
+MARGINS = st.sampled_from([0.0, 0.05, 1.0])
+
+
+def contradicts(found: Decision, jury, held, margin=0.0, looked=1) -> str:
+    """Return in what a decision claims more than its rows allow, "" where it does not."""
+    if found.kind not in CLAIMS:
+        return ""
+    may = {
+        "nobody simulated": not simulated_in([jury, held]),
+        "20 instances": held.n_instances >= 20,
+        "99 % of resamples": held.undefined_resamples <= 0.01 * held.resamples,
+        "a difference": math.isfinite(held.icc),
+    }
+    if found.kind is Kind.NON_INFERIOR:
+        may["its interval"] = held.boot_low > -margin
+        may["its corrected interval"] = looked == 1 or held.corrected_low > -margin
+    else:
+        may["its interval"] = held.boot_high < 0
+    return ", ".join(name for name, holds in may.items() if not holds)
+
+
+@given(JURIES, HELD_ROWS, MARGINS, st.integers(1, 4))
+@settings(max_examples=500, deadline=None)
+def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margin, looked):
+    found = decide([jury, held], margin, looked)
+    assert contradicts(found, jury, held, margin, looked) == ""
+    assert found.headline == HEADLINES["agreement"][found.kind]
+    assert all(found.sentences)
+    json.dumps(to_json(found), allow_nan=False)
+
+
+@given(JURIES, HELD_ROWS, MARGINS)
+@settings(max_examples=200, deadline=None)
+def test_a_decision_is_the_same_without_any_note_but_who_is_simulated(jury, held, margin):
+    dropped = [
+        type(row)(
+            **vars(row) | {"notes": tuple(one for one in row.notes if one.code is Code.SIMULATED)}
+        )
+        for row in (jury, held)
+    ]
+    whole, bare = decide([jury, held], margin), decide(dropped, margin)
+    assert (whole.kind, whole.headline) == (bare.kind, bare.headline)
+
+
+def studies():
+    """Return small studies of which jury and clinicians agree as well, better, worse, or not."""
+    kept = {"n": 80, "criteria": {"aci": ("accuracy",), "mts": ("accuracy",)}}
+    return {
+        "a jury as good as any": study(juror_noise=0.1, seed=2, **kept),
+        "a jury that guesses": study(juror_noise=6, seed=2, **kept),
+        "two benchmarks": study(("aci", "mts"), seed=3, juror_noise=0.1, **kept | {"n": 60}),
+        "few instances": study(n=12, seed=4),
+        "two responses": study(n=2, seed=5),
+        "different scales": study(("aci", "mts"), n=24, seed=6, scales={"mts": (0, 9)}),
+        "simulated": study(n=40, seed=7, simulated=(DOCTORS[0], "gpt")),
+    }
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("noise", [0.1, 0.8, 5])
+def test_over_random_studies_no_headline_claims_what_its_interval_denies(seed, noise):
+    found = table_rows(study(("aci", "mts"), n=24, seed=seed, juror_noise=noise), 100)
+    for name, decision in decisions(found).items():
+        jury, held = (
+            next(row for row in found if (row.benchmark, row.scorer) == (name, scorer))
+            for scorer in ("jury", "like_for_like")
+        )
+        looked = 1 if name == COMBINED else 2
+        assert contradicts(decision, jury, held, looked=looked) == ""
+        assert (decision.estimate, decision.low) == pytest.approx((held.icc, held.boot_low))
+
+
+def facts():
+    """Return what is decided, marked and shown of studies, without any word of a message."""
+    return {name: _facts(table_rows(scores, 200)) for name, scores in studies().items()}
+
+
+def _facts(found):
+    made = [to_json(one) for one in decisions(found).values()]
+    held = [row for row in found if row.scorer == "like_for_like"]
+    cells = [group.rows for group in laid_out(AGREEMENT, found, grouped=True).groups]
+    cells += [group.rows for group in laid_out(HELD, held).groups]
+    named = [[one["code"] for one in (*own["reasons"], *own["basis"])] for own in made]
+    wanted = [own["next"] and own["next"]["code"] for own in made]
+    figures = [[own[name] for name in ("kind", "estimate", "low", "high")] for own in made]
+    return [figures, named, wanted, cells, simulated_in(found)]
+
+
+CODED = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from calibration import messages
+from calibration.messages import headlines
+for registry in (messages.REASONS, messages.MESSAGES, messages.GENERAL):
+    registry.update({code: code.value for code in registry})
+for subject, kinds in headlines.HEADLINES.items():
+    kinds.update({kind: kind for kind in kinds})
+from test_decision import facts, rows
+from calibration.verdict import decide
+assert decide(rows()).headline == "non_inferior"
+assert decide(rows()).sentences == ("Gap.", "All_above.")
+print(json.dumps(facts()))
+"""
+
+
+def test_every_decision_is_the_same_where_every_sentence_is_its_code():
+    call = [sys.executable, "-c", CODED, str(Path(__file__).parent)]
+    coded = json.loads(subprocess.run(call, capture_output=True, text=True, check=True).stdout)
+    worded = json.loads(json.dumps(facts()))
+    assert coded == worded
+    kinds = {name: [own[0] for own in found[0]] for name, found in worded.items()}
+    assert kinds == {
+        "a jury as good as any": ["non_inferior"],
+        "a jury that guesses": ["inferior"],
+        "two benchmarks": ["non_inferior", "inconclusive", "non_inferior"],
+        "few instances": ["too_few"],
+        "two responses": ["undefined"],
+        "different scales": ["inconclusive", "inconclusive", "undefined"],
+        "simulated": ["simulated"],
+    }
