@@ -122,7 +122,8 @@ def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
     BadInput, Unknown, TooFew
         As `medjury.services.calibrate`.
     """
-    from medjury.services.calibrate import Question, as_json, calibrate
+    from medjury.services.calibrate import Question, calibrate
+    from medjury.services.reports import as_json
 
     found = calibrate(engine, Question(question.options))
     return keep_report(engine, found, question.name, as_json(engine, found))
