@@ -198,7 +198,7 @@ def test_without_the_extra_the_message_has_the_command_that_installs_it(
 
 
 def test_no_module_needs_dask_to_be_loaded() -> None:
-    root = Path(at_a_worker.__file__).parent.parent
+    root = Path(at_a_worker.__file__).parents[2]
     sources = [one for name in SHIPPED for one in (root / name).rglob("*.py")]
     needs = re.compile(r"^(from|import) (dask|distributed)\b", re.MULTILINE)
     assert len(sources) > 400
