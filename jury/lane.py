@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from data.schema import Status
 from jury.call import Answer, Call, Form, Provider, Usage
 from jury.panel import Juror
+from jury.providers import VENDORS
 from jury.rates import Gate, Limits, estimated, taken
 
-RUNGS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 REFUSED_FORM = (400, 415, 422, 501)
 NO_SUCH_MODEL = "no such model or address"
 REFUSES_TEMPERATURE = "the model refuses temperature"
@@ -53,9 +53,8 @@ class Ladder:
     """The forms of answer an endpoint may know; the first one it answers in is kept."""
 
     def __init__(self, juror: Juror) -> None:
-        self._rungs = RUNGS if juror.form == "auto" else (juror.form,)
-        if juror.provider == "anthropic" and juror.form == "auto":
-            self._rungs = ("json_schema", "text")
+        forms = VENDORS[juror.provider].forms
+        self._rungs = forms if juror.form == "auto" else (juror.form,)
         self._proved = False
         self.form: Form = self._rungs[0]
 

@@ -18,6 +18,7 @@ from typing import Any
 from data.card import Reply
 from data.rubric import Rubric
 from data.schema import Status
+from jury.call import Answer
 
 LONGEST = 200_000
 MOST = 1_000_000
@@ -38,6 +39,12 @@ class Parsed:
     reply: Reply | None = None
     extra: tuple[str, ...] = ()
 
+    @property
+    def remark(self) -> str:
+        """What a study keeps of it in words: why there is no reply, or what was ignored."""
+        ignored = f"ignored: {', '.join(self.extra)}" if self.extra else ""
+        return storable(self.reason or ignored)
+
 
 class _Twice:
     """Stands in for a value that an object gives twice, differently."""
@@ -49,6 +56,13 @@ class _Unreadable(ValueError):
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
         self.status = status
+
+
+def read_answer(answer: Answer, rubric: Rubric) -> Parsed:
+    """Return what an answer says on a rubric, or why it says nothing."""
+    if answer.status != Status.OK:
+        return Parsed(answer.status, answer.reason)
+    return parse(answer.text, rubric)
 
 
 def parse(text: str, rubric: Rubric) -> Parsed:

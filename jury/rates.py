@@ -161,7 +161,7 @@ def limits_told(provider: Provider) -> dict[str, str]:
             if name.lower().startswith(TOLD):
                 told[name.lower()] = value[:LONGEST_HEADER]
 
-    http = getattr(getattr(provider, "_client", None), "_client", None)
+    http = getattr(getattr(provider, "client", None), "_client", None)
     if isinstance(http, httpx2.AsyncClient):
         hooks = http.event_hooks
         http.event_hooks = hooks | {"response": [*hooks["response"], note]}

@@ -71,6 +71,11 @@ class Said:
     absent: bool | None = None
     facts: tuple[str, ...] = ()
 
+    @property
+    def remark(self) -> str:
+        """What a study keeps of it in words."""
+        return storable(self.reason)
+
 
 def prompt_for(card: ReferenceCard) -> str:
     """Return the question about one reference; only a tag that it uses itself is broken in a text."""

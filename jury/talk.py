@@ -1,6 +1,7 @@
 """Talking with one juror about one thing: tried again, asked again, and each request stored."""
 
 import asyncio
+import hashlib
 import json
 import time
 from abc import ABC, abstractmethod
@@ -12,6 +13,7 @@ from data.schema import Status, now
 from jury.call import Answer, Call, Message
 from jury.cost import Budget, Price, billed, worst_case
 from jury.lane import Lane, Patience, fatal
+from jury.panel import Juror
 from jury.parse import storable
 
 
@@ -26,16 +28,6 @@ class Desk:
     called: Callable[[float | None], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """One request, and all that came of it."""
-
-    call: Call
-    answer: Answer
-    cost: Price
-    seconds: float
-
-
 class Reading(Protocol):
     """What an answer was read as."""
 
@@ -46,6 +38,10 @@ class Reading(Protocol):
     @property
     def reason(self) -> str:
         """Return why it does not."""
+
+    @property
+    def remark(self) -> str:
+        """Return what a study keeps of it in words."""
 
 
 R = TypeVar("R", bound=Reading)
@@ -73,8 +69,12 @@ class Talk(ABC, Generic[R]):
         """Return what is said to a juror whose answer cannot be used."""
 
     @abstractmethod
-    async def store(self, heard: Heard, reading: R) -> None:
-        """Store one request."""
+    def sha256_of(self, call: Call) -> str:
+        """Return the hash of all that makes a request that request."""
+
+    @abstractmethod
+    async def store(self, columns: dict[str, Any], reading: R) -> None:
+        """Store one request by the columns of its `CallRecord`."""
 
     @abstractmethod
     async def not_asked(self, status: Status, reason: str) -> Status:
@@ -117,8 +117,21 @@ class Talk(ABC, Generic[R]):
             reading = self.read(answer)
             self.number, self.status = self.number + 1, reading.status
             # The place is given up only once the call is stored: a kill loses no more than are open.
-            await self.store(Heard(call, answer, cost, seconds), reading)
+            await self.store(self._columns(call, answer, cost, seconds, reading), reading)
         return self._next(desk.patience, answer, reading)
+
+    def _columns(
+        self, call: Call, answer: Answer, cost: Price, seconds: float, reading: R
+    ) -> dict[str, Any]:
+        """Return the columns of one request that was made."""
+        return answered(answer, cost, seconds) | {
+            "rater": self.lane.rater,
+            "status": reading.status,
+            "request_sha256": self.sha256_of(call),
+            "number": self.number,
+            "reason": reading.remark,
+            "sent": {**answer.sent, "turns": len(call.messages)},
+        }
 
     async def _capped(self) -> float | None:
         """End a talk that a cap has no room for; a failure before it stays the reason."""
@@ -170,6 +183,44 @@ class Talk(ABC, Generic[R]):
         said = Message("assistant", storable(text).strip() or "(no answer)")
         self.messages = (*self.messages, said, Message("user", self.again(reason)))
         self.asked_again = True
+
+
+def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
+    """Return the columns of a `CallRecord` that an answer and its cost fill."""
+    usage = answer.usage
+    return {
+        "raw": storable(answer.text),
+        "tokens_in": usage.tokens_in,
+        "tokens_out": usage.tokens_out,
+        "tokens_cached": usage.tokens_cached,
+        "tokens_reasoning": usage.tokens_reasoning,
+        "usd": cost.usd,
+        "price_source": cost.source,
+        "latency_seconds": seconds,
+        "request_id": answer.request_id,
+        "returned_model": answer.returned_model,
+    }
+
+
+def not_asked(rater: int, status: Status, reason: str, request_sha256: str) -> dict[str, Any]:
+    """Return the columns of a call that was not made at all: number 0 and no cost."""
+    return {
+        "rater": rater,
+        "status": status,
+        "request_sha256": request_sha256,
+        "number": 0,
+        "reason": f"not asked: {reason}",
+        "usd": 0.0,
+        "price_source": "not asked",
+    }
+
+
+def sha256_of(juror: Juror, call: Call, *more: object) -> str:
+    """Return the hash of all that makes a request that request."""
+    turns = [[turn.role, turn.text] for turn in call.messages]
+    profile = juror.profile() | {"max_tokens": juror.max_tokens}
+    body = [profile, call.form, *more, call.schema, turns]
+    return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
 def _worst(lane: Lane, call: Call) -> float | None:

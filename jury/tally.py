@@ -96,6 +96,10 @@ class Tally:
         if self._tick is not None:
             self._tick(self.progress())
 
+    def stands(self, juror: str) -> Callable[[Status], None]:
+        """Return what counts a juror's verdict that stands already."""
+        return lambda status: self.ended(juror, status)
+
     def progress(self) -> Progress:
         """Return how far the run is."""
         done = self._status.total()

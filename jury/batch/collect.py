@@ -7,10 +7,15 @@ from datetime import timedelta
 from data.queries.batches import BatchView, RequestView, open_requests, provider_ids
 from data.schema import Status, now
 from data.schema.jury import BatchState
+from data.store.attempts import AttemptRecord
 from data.store.batches import Collected, collect, count, finish, move
-from jury.batch.post import Standing, Trouble
-from jury.batch.result import result_of
+from jury.batch.client import Entry, Standing, Trouble
 from jury.batch.room import Clerk, Room
+from jury.call import Answer
+from jury.cost import Price, batch_price, unbilled
+from jury.panel import Juror
+from jury.parse import read_answer
+from jury.talk import answered
 
 CHUNK = 500  # results in one transaction
 KEPT = timedelta(days=30)  # neither provider keeps results for longer
@@ -21,7 +26,7 @@ ASK_ANEW = "to ask anew all the same, run without --batch"
 async def follow(room: Room, clerk: Clerk, batch: BatchView) -> bool:
     """Take a batch one step on; return whether requests came free that were never answered."""
     if batch.state == BatchState.PREPARED:
-        await clerk.post.withdraw(batch)
+        await clerk.client.withdraw(batch)
         reason = batch.reason or "killed before it was handed in"
         finish(room.engine, batch.id, "not_sent", reason)
         return True
@@ -40,10 +45,10 @@ async def _settle(room: Room, clerk: Clerk, batch: BatchView) -> bool:
     if _age(batch) > KEPT.total_seconds():
         finish(room.engine, batch.id, "unanswered", GONE)
         return True
-    found = await clerk.post.find(batch, provider_ids(room.engine))
+    found = await clerk.client.find(batch, provider_ids(room.engine))
     if not found.provider_id and not found.doubt and _age(batch) >= room.pace.grace:
-        await clerk.post.withdraw(batch)  # what has not begun by now cannot begin any more
-        found = await clerk.post.find(batch, provider_ids(room.engine))
+        await clerk.client.withdraw(batch)  # what has not begun by now cannot begin any more
+        found = await clerk.client.find(batch, provider_ids(room.engine))
         if not found.provider_id and not found.doubt:
             finish(room.engine, batch.id, "not_sent", "the provider never took it")
             room.tell(f"juror {name}: a batch of {batch.requests} was never taken; free again")
@@ -79,10 +84,10 @@ async def _collect(room: Room, clerk: Clerk, batch: BatchView, standing: Standin
     chunk: list[tuple[RequestView, Collected]] = []
     gone = standing.gone
     try:
-        async for entry in clerk.post.results(batch.provider_id, standing):
+        async for entry in clerk.client.results(batch.provider_id, standing):
             request = waiting.pop(entry.custom_id, None)
             if request is not None:
-                chunk.append((request, result_of(clerk.juror, batch, request, entry)))
+                chunk.append((request, _collected(clerk.juror, batch, request, entry)))
             if len(chunk) >= CHUNK:
                 ends += _store(room, clerk, batch, chunk)
                 chunk = []
@@ -130,7 +135,7 @@ async def _failed(room: Room, clerk: Clerk, batch: BatchView, standing: Standing
 async def _forget(room: Room, clerk: Clerk, batch: BatchView, standing: Standing) -> None:
     """Delete a batch's texts at the provider, or say that they are still there."""
     try:
-        await clerk.post.forget(batch, standing)
+        await clerk.client.forget(batch, standing)
     except Trouble as trouble:
         room.say_once(
             f"juror {clerk.juror.name}: batch {batch.provider_id} is stored, but its texts at "
@@ -143,7 +148,7 @@ async def _forget(room: Room, clerk: Clerk, batch: BatchView, standing: Standing
 async def _standing(clerk: Clerk, batch: BatchView) -> Standing | None:
     """Return how far a batch is, None where the provider knows none of that id."""
     try:
-        standing = await clerk.post.standing(batch.provider_id)
+        standing = await clerk.client.standing(batch.provider_id)
     except Trouble as trouble:
         if trouble.answer.http == 404:
             return None
@@ -180,6 +185,34 @@ def _store(
             clerk.rated += result.outcome == Status.OK
             room.paid(result.attempt.usd, request.usd_most)
     return Counter(result.outcome for _, result in new)
+
+
+def _collected(juror: Juror, batch: BatchView, request: RequestView, entry: Entry) -> Collected:
+    """Return a result as the study keeps it: read like a live answer, at the price of its day."""
+    answer = entry.answer
+    if answer is None:
+        return Collected(entry.custom_id, entry.outcome, request.rubric)
+    parsed = read_answer(answer, request.rubric)
+    where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
+    record = AttemptRecord(
+        rater=batch.rater,
+        response=request.response,
+        replicate=request.replicate,
+        status=parsed.status,
+        request_sha256=request.request_sha256,
+        reason=parsed.remark,
+        sent={**batch.sent, **where},
+        **answered(answer, _cost(juror, batch, answer)),
+    )
+    return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
+
+
+def _cost(juror: Juror, batch: BatchView, answer: Answer) -> Price:
+    """Return what an answer cost; an error of a request in a batch is not billed."""
+    at = batch.submitted or batch.prepared
+    if answer.http is not None and answer.http != 200:
+        return unbilled(juror, answer.http, at)
+    return batch_price(juror, answer.usage, at)
 
 
 def _ended(room: Room, key: tuple[int, int, int, str], outcome: str) -> None:

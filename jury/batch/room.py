@@ -11,11 +11,11 @@ from data.queries.batches import in_flight
 from data.rubric import Rubric
 from data.schema import Status
 from jury.ask import Job
-from jury.batch.post import Post, Trouble
+from jury.batch.client import BatchClient, Trouble
 from jury.call import Call, Message
-from jury.lane import RUNGS
 from jury.order import Order, jobs
 from jury.panel import Juror
+from jury.providers import FORMS
 from jury.tally import INTERRUPTED, RunResult
 
 IN_FLIGHT = "in_flight"
@@ -62,7 +62,7 @@ class BatchProgress:
 
 @dataclass
 class Clerk:
-    """One juror with its provider's counter.
+    """One juror with its batches at the provider.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Clerk:
 
     juror: Juror
     rater: int
-    post: Post
+    client: BatchClient
     stopped: tuple[Status, str] | None = None
     full: tuple[Status, str] | None = None
     rated: int = 0
@@ -83,7 +83,7 @@ class Clerk:
 
     def call(self, job: Job) -> Call:
         """Return the request for a job, in the strictest form the juror may be asked in."""
-        form = RUNGS[0] if self.juror.form == "auto" else self.juror.form
+        form = FORMS[0] if self.juror.form == "auto" else self.juror.form
         prompt = Message("user", job.rubric.render(job.card))
         return Call((prompt,), job.rubric.json_schema(), form, job.replicate)
 

@@ -1,6 +1,5 @@
 """Handing in what is missing: stored first, then sent, so that a kill never sends it twice."""
 
-import hashlib
 import json
 import secrets
 from collections.abc import Iterator
@@ -11,10 +10,10 @@ from typing import Any
 from data.queries.batches import in_flight
 from data.schema import Status, now
 from data.schema.jury import BatchState
-from data.store.attempts import AttemptRecord, record_attempts
+from data.store.attempts import record_attempts
 from data.store.batches import BatchRecord, RequestRecord, finish, move, prepare
-from jury.ask import Job, request_sha256
-from jury.batch.post import Limits, Request, Trouble
+from jury.ask import NO_TEXT, Job, not_asked_record, request_sha256
+from jury.batch.client import Limits, Request, Trouble
 from jury.batch.room import Clerk, Room
 from jury.call import Call
 from jury.cost import batch_price, worst_case
@@ -57,7 +56,7 @@ class _Parcel:
         self.records.append(
             RequestRecord(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
         )
-        self.sent = clerk.post.sent(one.call)
+        self.sent = clerk.client.endpoint.sent(one.call)
         self.bytes += size
 
 
@@ -88,7 +87,7 @@ async def _hand_in(room: Room, clerk: Clerk, parcel: _Parcel) -> bool:
     for one in parcel.records:
         room.handed_in.add(clerk.key(one.response, one.replicate, one.rubric))
     try:
-        name = await clerk.post.hand_in(parcel.marker, parcel.requests, asking)
+        name = await clerk.client.hand_in(parcel.marker, parcel.requests, asking)
     except Trouble as trouble:
         if asked and not trouble.sure:
             room.tell(f"juror {clerk.juror.name}: {trouble} on handing a batch in")
@@ -114,9 +113,9 @@ def _parcels(room: Room, clerk: Clerk) -> Iterator[_Parcel]:
     """Yield what is to be asked, cut into batches within the provider's limits."""
     parcel = _Parcel()
     for one in _askings(room, clerk):
-        request = clerk.post.request("-" * LONGEST_ID, one.call)
+        request = clerk.client.request("-" * LONGEST_ID, one.call)
         size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
-        if not parcel.takes(size, clerk.post.limits):
+        if not parcel.takes(size, clerk.client.limits):
             yield parcel
             parcel = _Parcel()
         parcel.add(clerk, one, request, size)
@@ -132,8 +131,8 @@ def _askings(room: Room, clerk: Clerk) -> Iterator[_Asking]:
         key = clerk.key(job.response, job.replicate, job.rubric)
         if key[1:] in waiting or key in room.ended or key in room.handed_in:
             continue
-        if not job.card.response.strip():
-            _not_asked(room, clerk, job, Status.EMPTY_RESPONSE, "the response has no text")
+        if not job.has_text:
+            _not_asked(room, clerk, job, Status.EMPTY_RESPONSE, NO_TEXT)
             continue
         call = clerk.call(job)
         most = _most(clerk.juror, call)
@@ -152,17 +151,7 @@ def _most(juror: Juror, call: Call) -> float | None:
 
 
 def _not_asked(room: Room, clerk: Clerk, job: Job, status: Status, reason: str) -> None:
-    """Store why a response was not put to a juror at all: a row with number 0 and no cost."""
+    """Store why a response was not put to a juror at all."""
     room.ended[clerk.key(job.response, job.replicate, job.rubric)] = str(status)
-    record = AttemptRecord(
-        rater=clerk.rater,
-        response=job.response,
-        status=status,
-        request_sha256=hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest(),
-        replicate=job.replicate,
-        number=0,
-        reason=f"not asked: {reason}",
-        usd=0.0,
-        price_source="not asked",
-    )
+    record = not_asked_record(clerk.rater, job, status, reason)
     record_attempts(room.engine, [(record, job.rubric, None)])

@@ -12,10 +12,10 @@ from data.rubrics.files import rubric_toml
 from jury.exports.export import Export, ExportRow
 from jury.exports.promptfoo import grader
 from jury.panel import Juror
+from jury.providers import VENDORS
 
 SCORER_FILE, TASK_FILE = "medjury_scorer.py", "medjury_task.py"
 SAMPLES_FILE, MODELS_FILE = "samples.json", "medjury_models.json"
-OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 SERVICE = "medjury"
 
 
@@ -41,7 +41,7 @@ def write(export: Export) -> dict[str, str]:
 
 def inspect_model(juror: Juror) -> dict[str, Any]:
     """Return a juror as `get_model` of Inspect takes it: name, address, and its client's options."""
-    own = OWN_HOSTS[juror.provider] == juror.host
+    own = VENDORS[juror.provider].own_host == juror.host
     if juror.provider == "anthropic":
         return {"model": f"anthropic/{juror.model}", "base_url": juror.base_url, "args": {}}
     name = f"openai/{juror.model}" if own else f"openai-api/{SERVICE}/{juror.model}"

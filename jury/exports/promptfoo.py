@@ -16,12 +16,12 @@ from jury.exports import GRADER
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, ExportRow
 from jury.panel import Juror
+from jury.providers import VENDORS
 
 GRADER_FILE, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
 INSTANCES_FILE = "instances.json"
 RAW, UNRAW = "{% raw %}", "{% endraw %}"
 RAW_INSIDE = re.compile(r"\{%(?=\s*(?:end)?raw)|\{(?=\{)")  # what would be read all the same
-OWN_HOST = "api.openai.com"
 
 
 def write(export: Export) -> dict[str, str]:
@@ -85,7 +85,7 @@ def _juror(one: Juror) -> dict[str, Any]:
     """Return how a juror is asked; the name of its key's variable, never the key."""
     names = ("name", "provider", "model", "base_url", "api_key_env", "temperature", "max_tokens")
     told = {name: getattr(one, name) for name in (*names, "effort")}
-    return told | {"schema": one.form, "own": one.host == OWN_HOST}
+    return told | {"schema": one.form, "own": one.host == VENDORS["openai"].own_host}
 
 
 def _texts(row: ExportRow) -> dict[str, str]:

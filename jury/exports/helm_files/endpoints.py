@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from data.errors import BadInput
 from jury.panel import Juror, Panel
+from jury.providers import VENDORS
 
-VENDOR = "api.anthropic.com"
+VENDOR = VENDORS["anthropic"].own_host
 UNDER_TEST = "medjury-under-test/model"
 ODD = re.compile(r"[^A-Za-z0-9_-]")
 ODD_MODEL = re.compile(r"[^A-Za-z0-9_.-]")
