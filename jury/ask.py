@@ -12,10 +12,9 @@ from data.rubric import Rubric
 from data.schema import Status
 from data.store.attempts import AttemptRecord, record_attempts
 from jury.call import Answer, Call
-from jury.lane import Lane
+from jury.conversation import Desk, Lane, Talk, not_asked, sha256_of
 from jury.panel import Juror
 from jury.parse import Parsed, read_answer
-from jury.talk import Desk, Talk, not_asked, sha256_of
 
 AGAIN = (
     "This answer cannot be used: {reason}. Rate the same response again. Answer with one JSON "

@@ -13,12 +13,11 @@ from data.errors import BadInput
 from data.schema import Status, now
 from data.store.attempts import add_jurors
 from jury.call import Provider
+from jury.conversation import Desk, Lane, Patience
 from jury.cost import Budget, refuse_unpriced
-from jury.lane import Lane, Patience
 from jury.order import record_of, refuse_changed
 from jury.panel import Panel
 from jury.rates import gates
-from jury.talk import Desk
 from jury.tally import Tally
 
 OPENING_SECONDS = 0.2

@@ -13,9 +13,9 @@ from data.queries.attempts import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider
+from jury.conversation import Patience
 from jury.cost import price
 from jury.injection import Injection, SelfTest, bear
-from jury.lane import Patience
 from jury.panel import Juror, Panel, keys
 from jury.parse import Parsed, read_answer
 from jury.providers import FORMS, open_provider

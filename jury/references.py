@@ -16,13 +16,12 @@ from data.schema import Status, now
 from data.store.references import ReferenceRecord, record_references
 from jury.alone import alone
 from jury.call import Answer, Call, Provider
-from jury.lane import Lane, Patience
+from jury.conversation import Desk, Lane, Patience, Talk, not_asked, sha256_of
 from jury.loop import RunLimits, known_to, refuse_numbers, run_all, run_loop
 from jury.order import known_benchmarks
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.reference_question import AGAIN, SCHEMA, Said, SimulatedReader, prompt_for, read
-from jury.talk import Desk, Talk, not_asked, sha256_of
 from jury.tally import Progress, RunResult, Tally
 
 Watch = Callable[[Progress], None]

@@ -10,8 +10,8 @@ from data.store.attempts import known_jurors
 from jury.alone import alone
 from jury.ask import Writer, ask
 from jury.call import Provider
+from jury.conversation import Patience
 from jury.cost import JurorEstimate
-from jury.lane import Patience
 from jury.loop import RunLimits, known_to, refuse_numbers, run_all, run_loop
 from jury.order import Order, jobs, record_of, refuse_changed, tasks_of
 from jury.panel import Panel, keys, refuse_ended

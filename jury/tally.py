@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from data.schema import Status
-from jury.lane import Lane
+from jury.conversation import Lane
 
 INTERRUPTED = "interrupted"
 

@@ -25,7 +25,7 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Rater, Rating, Response, Status
 from data.store import import_responses
 from jury.alone import alone
-from jury.lane import Patience
+from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import RunResult, estimate, run_panel
 

@@ -22,7 +22,7 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Rating, Status
 from data.store import import_responses
 from jury.call import Answer
-from jury.lane import Ladder, Patience
+from jury.conversation import Ladder, Patience
 from jury.panel import Panel
 from jury.providers import open_provider
 from jury.run import RunResult, run_panel

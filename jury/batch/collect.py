@@ -12,10 +12,10 @@ from data.store.batches import Collected, collect, count, finish, move
 from jury.batch.client import Entry, Standing, Trouble
 from jury.batch.room import Clerk, Room
 from jury.call import Answer
+from jury.conversation import answered
 from jury.cost import Price, batch_price, unbilled
 from jury.panel import Juror
 from jury.parse import read_answer
-from jury.talk import answered
 
 CHUNK = 500  # results in one transaction
 KEPT = timedelta(days=30)  # neither provider keeps results for longer

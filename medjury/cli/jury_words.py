@@ -10,8 +10,8 @@ from data.queries.batches import waiting_in_batches
 from data.schema import Status
 from jury.batch.room import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION
+from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
 from jury.elsewhere import LOST, NO_WORKER
-from jury.lane import NO_SUCH_MODEL, REFUSES_TEMPERATURE
 from jury.panel import Panel
 from jury.tally import Progress, RunResult
 from medjury.cli.output import counted
