@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider, Usage
 from jury.cost import Budget, Price, billed, worst_case
 from jury.panel import Juror
-from jury.parse import storable
+from jury.parse import Reading, storable
 from jury.providers import VENDORS
 from jury.rates import Gate, Limits, estimated, taken
 
@@ -23,7 +23,7 @@ REFUSED_FORM = (400, 415, 422, 501)
 NO_SUCH_MODEL = "no such model or address"
 REFUSES_TEMPERATURE = "the model refuses temperature"
 ON_TEMPERATURE = re.compile(r"(Unsupported (value|parameter): )?[`'\"]?temperature\b")
-R = TypeVar("R", bound="Reading")
+R = TypeVar("R", bound=Reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,22 +229,6 @@ class Desk:
     stopping: asyncio.Event
     patience: Patience
     called: Callable[[float | None], None]
-
-
-class Reading(Protocol):
-    """What an answer was read as."""
-
-    @property
-    def status(self) -> Status:
-        """Return whether it says anything."""
-
-    @property
-    def reason(self) -> str:
-        """Return why it does not."""
-
-    @property
-    def remark(self) -> str:
-        """Return what a study keeps of it in words."""
 
 
 class Talk(ABC, Generic[R]):

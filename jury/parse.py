@@ -28,20 +28,28 @@ FIRST_KEY = re.compile(r'\{\s*"([^"\\]{1,64})"')
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """What an answer said: a reply if the status is OK, else the reason there is none.
-
-    `extra` names the keys that were given beyond those asked for.
-    """
+class Reading:
+    """What an answer was read as: something if the status is OK, else the reason it is nothing."""
 
     status: Status
     reason: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What a study keeps of it in words."""
+        return storable(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed(Reading):
+    """What an answer said on a rubric; `extra` names the keys that nobody asked for."""
+
     reply: Reply | None = None
     extra: tuple[str, ...] = ()
 
     @property
     def remark(self) -> str:
-        """What a study keeps of it in words: why there is no reply, or what was ignored."""
+        """Why there is no reply, or what was ignored."""
         ignored = f"ignored: {', '.join(self.extra)}" if self.extra else ""
         return storable(self.reason or ignored)
 

@@ -16,7 +16,7 @@ from data.queries.ledger import fingerprint, tried
 from data.store.ledger import Evaluated, remember
 from jury.cost import panel_usd
 from jury.panel import read_panel
-from medjury.cli.elsewhere import SCORES, On, computing
+from medjury.cli.dask_connect import SCORES, On, computing
 from medjury.cli.juries_compare import Compare, print_comparison, two_juries
 from medjury.cli.juries_table import print_ranking, to_json
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of

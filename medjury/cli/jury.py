@@ -20,7 +20,7 @@ from jury.elsewhere import left_alone
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import run_panel
 from jury.tally import RunResult
-from medjury.cli.elsewhere import On
+from medjury.cli.dask_connect import On
 from medjury.cli.jury_probe import Named, probe
 from medjury.cli.jury_references import check
 from medjury.cli.jury_words import (
@@ -209,7 +209,7 @@ def _lines(
     """Return the jurors' lines through workers where they are asked for."""
     if on is None:
         return nullcontext()
-    from medjury.cli.elsewhere_calls import calling
+    from medjury.cli.dask_executor import calling
 
     return calling(on, panel, concurrency, json_to)
 
