@@ -5,11 +5,10 @@ reading of answers are those of the grader that promptfoo and MLflow use too.
 """
 
 import json
-from importlib.resources import files
 from typing import Any
 
 from data.rubrics.files import rubric_toml
-from jury.exports.export import Export, ExportRow
+from jury.exports.export import Export, ExportRow, program
 from jury.exports.promptfoo import grader
 from jury.panel import Juror
 from jury.providers import VENDORS
@@ -30,8 +29,8 @@ def write(export: Export) -> dict[str, str]:
     told = grader(export)
     models = {one.name: inspect_model(one) for one in export.panel.juror}
     return told | {
-        SCORER_FILE: _template(SCORER_FILE),
-        TASK_FILE: _template(TASK_FILE),
+        SCORER_FILE: program("inspect_scorer"),
+        TASK_FILE: program("inspect_task"),
         MODELS_FILE: json.dumps(models, indent=2) + "\n",
         SAMPLES_FILE: json.dumps(_samples(export.rows), indent=1) + "\n",
         "rubric/rubric.toml": rubric_toml(export.rubric),
@@ -65,8 +64,3 @@ def _samples(rows: tuple[ExportRow, ...]) -> list[dict[str, Any]]:
             }
         )
     return samples
-
-
-def _template(name: str) -> str:
-    stem = name.removeprefix("medjury_").removesuffix(".py")
-    return (files("jury.exports") / f"inspect_{stem}.txt").read_text("utf-8")
