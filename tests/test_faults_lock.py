@@ -165,5 +165,5 @@ def rate_third(study: Engine) -> None:
     rubric = read_rubric("generic")
     with study.connect() as connection:
         rater = connection.scalar(text("SELECT id FROM rater"))
-    record = AttemptRecord(rater=rater or 0, response=3, status=Status.OK, request_sha256="0" * 64)
+    record = AttemptRecord(rater or 0, 3, Status.OK, "0" * 64)
     record_attempt(study, record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))

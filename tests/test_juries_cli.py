@@ -193,14 +193,8 @@ def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engin
         responses = [one.id or 0 for one in session.exec(select(Response))]
 
     def call(juror: str, response: int, status: Status, usd: float | None, number: int = 1) -> None:
-        record = AttemptRecord(
-            rater=keys[juror],
-            response=responses[response],
-            status=status,
-            request_sha256="0" * 64,
-            usd=usd,
-            number=number,
-        )
+        told = {"request_sha256": "0" * 64, "usd": usd, "number": number}
+        record = AttemptRecord(keys[juror], responses[response], status, **told)  # type: ignore[arg-type]  # as named
         record_attempts(small_study, [(record, rubric, None)])
 
     call("a", 0, Status.OK, 0.02)

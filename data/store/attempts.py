@@ -1,7 +1,7 @@
 """Jurors and every call made to them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Engine, insert
@@ -26,16 +26,18 @@ class JurorRecord:
     simulated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
-    """One call to a juror, whatever it was asked; `rater` is a primary key.
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One call, as `Attempt` stores it: `rater` and `response` are primary keys.
 
-    Unknown token counts and prices are None, never 0. `number` is 0 where the juror was not asked.
+    Unknown token counts and prices are None, never 0.
     """
 
     rater: int
+    response: int
     status: Status
     request_sha256: str
+    replicate: int = 0
     number: int = 1
     sent: Mapping[str, Any] = field(default_factory=dict)
     raw: str = ""
@@ -49,19 +51,6 @@ class CallRecord:
     latency_seconds: float = 0.0
     request_id: str = ""
     returned_model: str = ""
-
-    def columns(self) -> dict[str, Any]:
-        """Return the columns of its row, with the present time."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        return own | {"sent": dict(self.sent), "at": now()}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptRecord(CallRecord):
-    """One call about a response (primary key), as `Attempt` stores it."""
-
-    response: int
-    replicate: int = 0
 
 
 def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -120,7 +109,8 @@ def record_attempts(
 
 def attempt_row(record: AttemptRecord, rubric: Rubric) -> dict[str, Any]:
     """Return the columns of an attempt."""
-    return record.columns() | {"rubric_sha256": rubric.sha256}
+    fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
+    return fields | {"sent": dict(record.sent), "rubric_sha256": rubric.sha256, "at": now()}
 
 
 def rating_rows(record: AttemptRecord, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
