@@ -12,7 +12,7 @@ from data.rubric import Rubric
 from data.schema import Status
 from data.store.attempts import AttemptRecord, record_attempts
 from jury.call import Answer, Call
-from jury.conversation import Desk, Lane, Talk, not_asked, sha256_of
+from jury.conversation import Conversation, JurorSession, RunContext, not_asked, sha256_of
 from jury.panel import Juror
 from jury.parse import Parsed, read_answer
 
@@ -75,18 +75,22 @@ class Writer:
         self._busy = None
 
 
-async def ask(writer: Writer, desk: Desk, lane: Lane, job: Job) -> Status | None:
+async def ask(
+    writer: Writer, context: RunContext, session: JurorSession, job: Job
+) -> Status | None:
     """Return how one verdict ended; None if the run was stopped before it was asked for."""
     if not job.has_text:
-        return await _not_asked(writer, lane, job, Status.EMPTY_RESPONSE, NO_TEXT)
-    return await _Verdict(writer, lane, job).hold(desk)
+        return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
+    return await _Verdict(writer, session, job).hold(context)
 
 
-class _Verdict(Talk[Parsed]):
+class _Verdict(Conversation[Parsed]):
     """A conversation about one response."""
 
-    def __init__(self, writer: Writer, lane: Lane, job: Job) -> None:
-        super().__init__(lane, job.rubric.render(job.card), job.rubric.json_schema(), job.replicate)
+    def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
+        super().__init__(
+            session, job.rubric.render(job.card), job.rubric.json_schema(), job.replicate
+        )
         self.writer, self.job = writer, job
 
     def read(self, answer: Answer) -> Parsed:
@@ -99,7 +103,7 @@ class _Verdict(Talk[Parsed]):
 
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""
-        return request_sha256(self.lane.juror, call)
+        return request_sha256(self.session.juror, call)
 
     async def store(self, columns: dict[str, Any], reading: Parsed) -> None:
         """Store one call, and its ratings if it gave any."""
@@ -111,11 +115,13 @@ class _Verdict(Talk[Parsed]):
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the response was not put to the juror."""
-        return await _not_asked(self.writer, self.lane, self.job, status, reason)
+        return await _not_asked(self.writer, self.session, self.job, status, reason)
 
 
-async def _not_asked(writer: Writer, lane: Lane, job: Job, status: Status, reason: str) -> Status:
-    await writer.write((not_asked_record(lane.rater, job, status, reason), job.rubric, None))
+async def _not_asked(
+    writer: Writer, session: JurorSession, job: Job, status: Status, reason: str
+) -> Status:
+    await writer.write((not_asked_record(session.rater, job, status, reason), job.rubric, None))
     return status
 
 

@@ -56,14 +56,14 @@ class Patience:
         return float(min(self.longest_wait, self.first_wait * 2 ** (tried - 1)))
 
 
-class Ladder:
+class FormFallback:
     """The forms of answer an endpoint may know; the first one it answers in is kept."""
 
     def __init__(self, juror: Juror) -> None:
         forms = VENDORS[juror.provider].forms
-        self._rungs = forms if juror.form == "auto" else (juror.form,)
+        self._forms = forms if juror.form == "auto" else (juror.form,)
         self._proved = False
-        self.form: Form = self._rungs[0]
+        self.form: Form = self._forms[0]
 
     def works(self, form: Form) -> None:
         """Note that the endpoint answered in a form."""
@@ -76,7 +76,7 @@ class Ladder:
         Some servers answer an unknown form with HTTP 500, so a second 500 counts as well, as
         long as no request in that form has ever been answered.
         """
-        lower = self._rungs[self._rungs.index(form) + 1 :] if form in self._rungs else ()
+        lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
         if self._proved:  # by another verdict, while this one was still on a higher rung
             lower = (self.form,) if self.form in lower else ()
         if not lower or answer.status != Status.REQUEST_FAILED:
@@ -86,7 +86,7 @@ class Ladder:
         return lower[0] if at_fault else None
 
 
-class Lane:
+class JurorSession:
     """One juror within one run.
 
     Attributes
@@ -105,7 +105,7 @@ class Lane:
         self._sent: set[int] = set()
         self.rater = rater
         self.provider = provider
-        self.ladder = Ladder(juror)
+        self.fallback = FormFallback(juror)
         self.stopped: tuple[Status, str] | None = None
         self._failed_in_a_row = 0
         self._heard = False
@@ -221,7 +221,7 @@ def _refuses_temperature(answer: Answer) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RunContext:
     """What all jurors of a run share: the money, the places, the stop sign and the count."""
 
     budget: Budget
@@ -231,15 +231,15 @@ class Desk:
     called: Callable[[float | None], None]
 
 
-class Talk(ABC, Generic[R]):
+class Conversation(ABC, Generic[R]):
     """A conversation about one thing, and how far its patience has been used."""
 
     def __init__(
-        self, lane: Lane, prompt: str, schema: Mapping[str, Any], replicate: int = 0
+        self, session: JurorSession, prompt: str, schema: Mapping[str, Any], replicate: int = 0
     ) -> None:
-        self.lane, self.schema, self.replicate = lane, schema, replicate
+        self.session, self.schema, self.replicate = session, schema, replicate
         self.messages: tuple[Message, ...] = (Message("user", prompt),)
-        self.form = lane.ladder.form
+        self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
         self.status: Status | None = None
@@ -268,48 +268,48 @@ class Talk(ABC, Generic[R]):
         """Return the next request."""
         return Call(self.messages, self.schema, self.form, self.replicate)
 
-    async def hold(self, desk: Desk) -> Status | None:
+    async def hold(self, context: RunContext) -> Status | None:
         """Return how it ended; None if the run was stopped before the first request."""
-        lane = self.lane
+        session = self.session
         wait: float | None = 0.0
         while wait is not None:
-            await lane.rest(max(wait, lane.pause_left()), desk.stopping)
-            if desk.stopping.is_set():
+            await session.rest(max(wait, session.pause_left()), context.stopping)
+            if context.stopping.is_set():
                 return self.status
-            if lane.stopped:
-                return self.status or await self.not_asked(*lane.stopped)
-            wait = await self._request(desk)
+            if session.stopped:
+                return self.status or await self.not_asked(*session.stopped)
+            wait = await self._request(context)
         return self.status
 
-    async def _request(self, desk: Desk) -> float | None:
+    async def _request(self, context: RunContext) -> float | None:
         """Make one request, store it, and return the seconds until the next; None if it was the last."""
-        lane, call = self.lane, self.call()
-        worst = _worst(lane, call) if desk.budget.capped else None
-        async with lane.entered(call, desk.stopping), desk.places:
-            if desk.stopping.is_set() or lane.stopped:
+        session, call = self.session, self.call()
+        worst = _worst(session, call) if context.budget.capped else None
+        async with session.entered(call, context.stopping), context.places:
+            if context.stopping.is_set() or session.stopped:
                 return 0.0
-            if not await desk.budget.reserve(worst):
+            if not await context.budget.reserve(worst):
                 return await self._capped()
             began = time.perf_counter()
-            answer = await lane.provider.complete(call)
+            answer = await session.provider.complete(call)
             seconds = time.perf_counter() - began
-            lane.used(call, answer.usage)
-            lane.heard(answer, desk.patience.in_a_row)
-            cost = billed(lane.juror, answer, now())
-            await desk.budget.settle(worst, cost.usd)
-            desk.called(cost.usd)
+            session.used(call, answer.usage)
+            session.heard(answer, context.patience.in_a_row)
+            cost = billed(session.juror, answer, now())
+            await context.budget.settle(worst, cost.usd)
+            context.called(cost.usd)
             reading = self.read(answer)
             self.number, self.status = self.number + 1, reading.status
             # The place is given up only once the call is stored: a kill loses no more than are open.
             await self.store(self._columns(call, answer, cost, seconds, reading), reading)
-        return self._next(desk.patience, answer, reading)
+        return self._next(context.patience, answer, reading)
 
     def _columns(
         self, call: Call, answer: Answer, cost: Price, seconds: float, reading: R
     ) -> dict[str, Any]:
         """Return the columns of one request that was made."""
         return answered(answer, cost, seconds) | {
-            "rater": self.lane.rater,
+            "rater": self.session.rater,
             "status": reading.status,
             "request_sha256": self.sha256_of(call),
             "number": self.number,
@@ -319,8 +319,8 @@ class Talk(ABC, Generic[R]):
 
     async def _capped(self) -> float | None:
         """End a talk that a cap has no room for; a failure before it stays the reason."""
-        self.lane.out_of_money()
-        if self.lane.stopped:
+        self.session.out_of_money()
+        if self.session.stopped:
             return 0.0
         if self.status is None:
             reason = "the next request could pass the cap"
@@ -329,37 +329,37 @@ class Talk(ABC, Generic[R]):
 
     def _next(self, patience: Patience, answer: Answer, reading: R) -> float | None:
         """Return the seconds until the next request, None when it is over."""
-        lane = self.lane
+        session = self.session
         if answer.http == 200 and not answer.transient:
-            lane.answered()
-            lane.ladder.works(self.form)
+            session.answered()
+            session.fallback.works(self.form)
             if answer.status != Status.OK or reading.status == Status.OK or self.asked_again:
                 return None
             self._ask_again(answer.text, reading.reason)
             return 0.0
         if why := fatal(answer):
-            lane.stop(answer.status, why)
+            session.stop(answer.status, why)
             return None
         self.tries += 1
         self.failures_here += 1
-        if lower := lane.ladder.below(self.form, answer, self.failures_here):
+        if lower := session.fallback.below(self.form, answer, self.failures_here):
             self.form, self.failures_here = lower, 0
             return 0.0
         return self._wait(patience, answer)
 
     def _wait(self, patience: Patience, answer: Answer) -> float | None:
         """Return the seconds to wait before a failed request is made again, None to give up."""
-        lane, seconds = self.lane, patience.wait(self.tries, answer.retry_after)
+        session, seconds = self.session, patience.wait(self.tries, answer.retry_after)
         if answer.transient and seconds > patience.bound:
             asks = f"{answer.reason}: asks to wait {seconds:.0f} s; run again later"
-            lane.stop(answer.status, asks)
+            session.stop(answer.status, asks)
             return None
         if not answer.transient or self.tries >= patience.tries:
             if answer.status != Status.CONTENT_FILTER:
-                lane.failed(answer, patience.in_a_row)
+                session.failed(answer, patience.in_a_row)
             return None
         if answer.status == Status.RATE_LIMITED:
-            lane.pause(seconds)
+            session.pause(seconds)
         return seconds
 
     def _ask_again(self, text: str, reason: str) -> None:
@@ -407,7 +407,7 @@ def sha256_of(juror: Juror, call: Call, *more: object) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _worst(lane: Lane, call: Call) -> float | None:
+def _worst(session: JurorSession, call: Call) -> float | None:
     """Return what a request can cost at most."""
     texts = [turn.text for turn in call.messages]
-    return worst_case(lane.juror, "".join([*texts, json.dumps(call.schema)]), now())
+    return worst_case(session.juror, "".join([*texts, json.dumps(call.schema)]), now())

@@ -275,7 +275,7 @@ def upper_bound(shares: Sequence[Share]) -> PaperBound:
     """Return what the MedHELM paper's formula says a jury costs at most.
 
     The formula (its Table 3; `utils/cost_table.py` of som-shahlab/medhelm), where all jurors share
-    alike: every juror reads `judge_in` tokens and writes 4096 a response, whatever it really writes:
+    alike: every juror reads `judge_in` tokens and writes 4096 a response, whatever it writes:
 
         usd = (judge_in * sum of the input prices + n * 4096 * sum of the output prices) / 1e6
 

@@ -13,12 +13,12 @@ from data.errors import BadInput
 from data.schema import Status, now
 from data.store.attempts import add_jurors
 from jury.call import Provider
-from jury.conversation import Desk, Lane, Patience
+from jury.conversation import JurorSession, Patience, RunContext
 from jury.cost import Budget, refuse_unpriced
-from jury.order import record_of, refuse_changed
 from jury.panel import Panel
 from jury.rates import gates
 from jury.tally import Tally
+from jury.worklist import record_of, refuse_changed
 
 OPENING_SECONDS = 0.2
 T = TypeVar("T")
@@ -44,29 +44,33 @@ def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
         refuse_unpriced(panel, now())
 
 
-def known_to(engine: Engine, panel: Panel, lines: Mapping[str, Provider]) -> list[Lane]:
+def known_sessions(
+    engine: Engine, panel: Panel, lines: Mapping[str, Provider]
+) -> list[JurorSession]:
     """Return the jurors with their lines, each known to the study from here on."""
     refuse_changed(engine, panel)
     raters = add_jurors(engine, [record_of(one) for one in panel.juror])
     doors = gates(panel)
-    return [Lane(one, raters[one.name], lines[one.name], doors[one.name]) for one in panel.juror]
+    return [
+        JurorSession(one, raters[one.name], lines[one.name], doors[one.name]) for one in panel.juror
+    ]
 
 
 async def run_all(
-    lanes: Sequence[Lane],
+    sessions: Sequence[JurorSession],
     queues: Sequence[Iterator[T]],
-    ask: Callable[[Desk, Lane, T], Awaitable[Status | None]],
+    ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
     tally: Tally,
     limits: RunLimits,
 ) -> None:
     """Let every juror's workers take what is in that juror's queue, all sharing the same places."""
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
-    desk = Desk(Budget(limits.max_usd), places, stopping, limits.patience, tally.called)
+    context = RunContext(Budget(limits.max_usd), places, stopping, limits.patience, tally.called)
 
-    async def work(lane: Lane, queue: Iterator[T]) -> None:
+    async def work(session: JurorSession, queue: Iterator[T]) -> None:
         for one in queue:
-            status = None if stopping.is_set() else await ask(desk, lane, one)
-            tally.ended(lane.juror.name, status)
+            status = None if stopping.is_set() else await ask(context, session, one)
+            tally.ended(session.juror.name, status)
 
     with stopped_by_interrupt(stopping):
         try:
@@ -74,13 +78,13 @@ async def run_all(
                 group.create_task(_open_up(places, limits.concurrency))
                 # In turn, so that all jurors are heard at once and none holds all the places.
                 for _ in range(limits.concurrency):
-                    for lane, queue in zip(lanes, queues, strict=True):
-                        group.create_task(work(lane, queue))
+                    for session, queue in zip(sessions, queues, strict=True):
+                        group.create_task(work(session, queue))
         except* BaseException as failures:
             raise first_cause(failures) from None
         finally:
-            for lane in lanes:
-                await lane.provider.close()
+            for session in sessions:
+                await session.provider.close()
 
 
 async def _open_up(places: asyncio.Semaphore, concurrency: int) -> None:

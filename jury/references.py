@@ -1,7 +1,7 @@
 """Asking every juror of a panel, once an instance, whether its reference says more than its source.
 
-What is asked is about an instance and not a response, and no rubric is in it. Money, patience, forms
-of answer and hosts' limits are those of a jury run.
+What is asked is about an instance and not a response, and no rubric is in it. Money, patience,
+forms of answer and hosts' limits are those of a jury run.
 """
 
 import asyncio
@@ -14,15 +14,15 @@ from sqlalchemy import Engine
 from data.queries.references import ReferenceCard, answered_references, reference_cards
 from data.schema import Status, now
 from data.store.references import ReferenceRecord, record_references
-from jury.alone import alone
 from jury.call import Answer, Call, Provider
-from jury.conversation import Desk, Lane, Patience, Talk, not_asked, sha256_of
-from jury.loop import RunLimits, known_to, refuse_numbers, run_all, run_loop
-from jury.order import known_benchmarks
+from jury.conversation import Conversation, JurorSession, Patience, RunContext, not_asked, sha256_of
+from jury.loop import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.reference_question import AGAIN, SCHEMA, Said, SimulatedReader, prompt_for, read
+from jury.run_lock import run_lock
 from jury.tally import Progress, RunResult, Tally
+from jury.worklist import known_benchmarks
 
 Watch = Callable[[Progress], None]
 
@@ -58,13 +58,13 @@ def check_references(
     secrets = keys(panel)
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
     tally = Tally(instances * len(panel.juror), progress)
-    with alone(engine, waiting):
+    with run_lock(engine, waiting):
         lines = {one.name: _line(one, secrets[one.name]) for one in panel.juror}
-        lanes = known_to(engine, panel, lines)
-        queues = [_left(engine, lane, benchmarks, tally) for lane in lanes]
+        sessions = known_sessions(engine, panel, lines)
+        queues = [_left(engine, session, benchmarks, tally) for session in sessions]
         limits = RunLimits(concurrency, max_usd, patience)
-        run_loop(run_all(lanes, queues, partial(_ask, engine), tally, limits))
-    return tally.result(panel.name, instances, lanes)
+        run_loop(run_all(sessions, queues, partial(_ask, engine), tally, limits))
+    return tally.result(panel.name, instances, sessions)
 
 
 def _line(juror: Juror, key: str) -> Provider:
@@ -72,26 +72,28 @@ def _line(juror: Juror, key: str) -> Provider:
 
 
 def _left(
-    engine: Engine, lane: Lane, benchmarks: Sequence[str] | None, tally: Tally
+    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: Tally
 ) -> Iterator[ReferenceCard]:
     """Yield what a juror has still to answer about; what it has is counted."""
-    done = answered_references(engine, lane.rater)
+    done = answered_references(engine, session.rater)
     for card in reference_cards(engine, benchmarks):
         if card.instance in done:
-            tally.ended(lane.juror.name, Status.OK)
+            tally.ended(session.juror.name, Status.OK)
         else:
             yield card
 
 
-async def _ask(engine: Engine, desk: Desk, lane: Lane, card: ReferenceCard) -> Status | None:
-    return await _ReferenceTalk(engine, lane, card).hold(desk)
+async def _ask(
+    engine: Engine, context: RunContext, session: JurorSession, card: ReferenceCard
+) -> Status | None:
+    return await _ReferenceConversation(engine, session, card).hold(context)
 
 
-class _ReferenceTalk(Talk[Said]):
+class _ReferenceConversation(Conversation[Said]):
     """A conversation about one reference."""
 
-    def __init__(self, engine: Engine, lane: Lane, card: ReferenceCard) -> None:
-        super().__init__(lane, prompt_for(card), SCHEMA)
+    def __init__(self, engine: Engine, session: JurorSession, card: ReferenceCard) -> None:
+        super().__init__(session, prompt_for(card), SCHEMA)
         self.engine, self.card = engine, card
 
     def read(self, answer: Answer) -> Said:
@@ -106,7 +108,7 @@ class _ReferenceTalk(Talk[Said]):
 
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""
-        return sha256_of(self.lane.juror, call)
+        return sha256_of(self.session.juror, call)
 
     async def store(self, columns: dict[str, Any], reading: Said) -> None:
         """Store one call."""
@@ -115,7 +117,7 @@ class _ReferenceTalk(Talk[Said]):
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the reference was not put to the juror."""
         digest = self.sha256_of(self.call())
-        await self._keep(**not_asked(self.lane.rater, status, reason, digest))
+        await self._keep(**not_asked(self.session.rater, status, reason, digest))
         return status
 
     async def _keep(self, **columns: Any) -> None:

@@ -7,16 +7,16 @@ from sqlalchemy import Engine
 
 from data.schema import now
 from data.store.attempts import known_jurors
-from jury.alone import alone
 from jury.ask import Writer, ask
 from jury.call import Provider
 from jury.conversation import Patience
 from jury.cost import JurorEstimate
-from jury.loop import RunLimits, known_to, refuse_numbers, run_all, run_loop
-from jury.order import Order, jobs, record_of, refuse_changed, tasks_of
+from jury.loop import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
 from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
+from jury.run_lock import run_lock
 from jury.tally import Progress, RunResult, Tally
+from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
 
 Watch = Callable[[Progress], None]
 
@@ -56,31 +56,33 @@ def run_panel(
     given = all(one.name in lines for one in panel.juror)
     if not given:
         refuse_ended(panel, now().date())
-    order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
-    tally = Tally(order.responses * len(panel.juror) * replicates, progress)
+    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    tally = Tally(worklist.responses * len(panel.juror) * replicates, progress)
     secrets = {} if given else keys(panel)
-    with alone(engine, waiting):
+    with run_lock(engine, waiting):
         for one in panel.juror:
             lines[one.name] = lines.get(one.name) or open_provider(one, secrets[one.name])
-        lanes = known_to(engine, panel, lines)
-        queues = [jobs(engine, order, one.rater, tally.stands(one.juror.name)) for one in lanes]
+        sessions = known_sessions(engine, panel, lines)
+        queues = [
+            jobs(engine, worklist, one.rater, tally.stands(one.juror.name)) for one in sessions
+        ]
         asking = partial(ask, Writer(engine))
         limits = RunLimits(concurrency, max_usd, patience)
-        run_loop(run_all(lanes, queues, asking, tally, limits))
-    return tally.result(panel.name, order.responses, lanes)
+        run_loop(run_all(sessions, queues, asking, tally, limits))
+    return tally.result(panel.name, worklist.responses, sessions)
 
 
 def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
-    order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [record_of(one) for one in panel.juror])
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for job in jobs(engine, order, raters.get(juror.name, 0), lambda _: None):
+        for job in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
             if job.has_text:
                 prompt = job.rubric.render(job.card)
                 row = row.plus(juror, prompt, len(job.rubric.criteria), now())

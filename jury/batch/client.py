@@ -164,7 +164,7 @@ class BatchClient(ABC):
                     yield entry
 
     async def recent(self, batch: BatchView) -> AsyncIterator[dict[str, Any]]:
-        """Yield the provider's batches, the newest first, by pages until they are older than ours."""
+        """Yield the provider's batches, newest first, by pages until they are older than ours."""
         since, after = (batch.asked or batch.prepared) - SKEW, ""
         while True:
             page = await self.listed(self._page(after))

@@ -95,7 +95,7 @@ def connected(on: str) -> Iterator["Client"]:
 
 
 def checked(client: "Client", on: str) -> dict[str, int]:
-    """Return the workers, address -> threads; raise BadInput if there is none or one is another kind."""
+    """Return the workers, address -> threads; raise BadInput if there is none, or one differs."""
     try:
         client.wait_for_workers(1, timeout=SECONDS)
     except TimeoutError:

@@ -35,7 +35,7 @@ class Told:
     rubrics
         Benchmark -> on what it is rated.
     left_out, notes, skipped
-        What nobody can rate, and what else is not in the study -> how many; runs that were not read.
+        What nobody can rate, and what else is not in the study -> how many; runs not read.
     body, end
         What `--json` has before and after the figures of what was added.
     """

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.attempts import by_juror as missing_by_juror
 from data.queries.attempts import missing_verdicts, spending
-from jury.batch.room import IN_FLIGHT
+from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone

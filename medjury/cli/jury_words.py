@@ -1,4 +1,4 @@
-"""What is said around a jury run: where texts go, what it costs, what to do about what is missing."""
+"""What is said around a jury run: where texts go, what it costs, and what to do next."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from data.queries.batches import waiting_in_batches
 from data.schema import Status
-from jury.batch.room import IN_FLIGHT, BatchProgress
+from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION
 from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
 from jury.elsewhere import LOST, NO_WORKER

@@ -26,7 +26,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Worklist:
     """All that is to be rated, and how many verdicts of each juror are wanted."""
 
     tasks: tuple[Task, ...]
@@ -39,13 +39,13 @@ class Order:
 
 
 def jobs(
-    engine: Engine, order: Order, rater: int, rated: Callable[[Status], None]
+    engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
 ) -> Iterator[Job]:
     """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
-    for task in order.tasks:
+    for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
         for shown in queries.juror_cards(engine, task.benchmark, task.rubric):
-            for replicate in range(order.replicates):
+            for replicate in range(worklist.replicates):
                 if (shown.response, replicate) in done:
                     rated(Status.OK)
                 else:
