@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider, Usage
-from jury.cost import Budget, Price, billed, worst_case
+from jury.cost import Budget, Price, Pricing, billed, price, worst_case
 from jury.panel import Juror
 from jury.parse import Reading, storable
 from jury.providers import VENDORS
@@ -284,7 +284,7 @@ class Conversation(ABC, Generic[R]):
     async def _request(self, context: RunContext) -> float | None:
         """Make one request, store it, and return the seconds until the next; None if it was the last."""
         session, call = self.session, self.call()
-        worst = _worst(session, call) if context.budget.capped else None
+        worst = worst_of(session.juror, call) if context.budget.capped else None
         async with session.entered(call, context.stopping), context.places:
             if context.stopping.is_set() or session.stopped:
                 return 0.0
@@ -407,7 +407,7 @@ def sha256_of(juror: Juror, call: Call, *more: object) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _worst(session: JurorSession, call: Call) -> float | None:
+def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     """Return what a request can cost at most."""
     texts = [turn.text for turn in call.messages]
-    return worst_case(session.juror, "".join([*texts, json.dumps(call.schema)]), now())
+    return worst_case(juror, "".join([*texts, json.dumps(call.schema)]), now(), priced)

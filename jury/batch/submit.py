@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from data.queries.batches import in_flight
-from data.schema import Status, now
+from data.schema import Status
 from data.schema.jury import BatchState
 from data.store.attempts import record_attempts
 from data.store.batches import BatchRecord, RequestRecord, finish, move, prepare
@@ -16,8 +16,8 @@ from jury.ask import NO_TEXT, Job, not_asked_record, request_sha256
 from jury.batch.client import Limits, Request, Trouble
 from jury.batch.context import BatchContext, BatchSession
 from jury.call import Call
-from jury.cost import batch_price, worst_case
-from jury.panel import Juror
+from jury.conversation import worst_of
+from jury.cost import batch_price
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
@@ -135,19 +135,13 @@ def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
             _not_asked(context, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
             continue
         call = session.call(job)
-        most = _most(session.juror, call)
+        most = worst_of(session.juror, call, batch_price)
         if most is not None and most > money:
             reason = "the request could pass the cap"
             _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
             continue
         money -= most or 0.0  # a cap is refused beforehand where a price is not known
         yield _Asking(job, call, most)
-
-
-def _most(juror: Juror, call: Call) -> float | None:
-    """Return what a request can cost at most in a batch."""
-    text = "".join([*(turn.text for turn in call.messages), json.dumps(call.schema)])
-    return worst_case(juror, text, now(), batch_price)
 
 
 def _not_asked(
