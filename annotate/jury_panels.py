@@ -12,8 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from data.errors import BadPanel
-from jury.panel import FOLDER, Juror, Panel, read_panel, shipped
-from jury.panel_faults import KEY_START, LONGEST_NAME
+from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
 LONGEST_TEXT = 50_000
 STARTS = "|".join(re.escape(one) for one in KEY_START)

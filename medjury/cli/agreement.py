@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibration.values import AnalysisOptions
-from medjury.cli.elsewhere import SCORES, On, computing
+from medjury.cli.dask_connect import SCORES, On, computing
 from medjury.cli.freezing import Freeze, Name, freeze_calibration, named
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import progress, say
