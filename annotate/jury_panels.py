@@ -12,8 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from data.errors import BadPanel
-from jury.panel import FOLDER, Juror, Panel, read_panel, shipped
-from jury.panel_faults import KEY_START, LONGEST_NAME
+from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
 LONGEST_TEXT = 50_000
 STARTS = "|".join(re.escape(one) for one in KEY_START)
@@ -25,6 +24,12 @@ ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_m
 def shipped_texts() -> dict[str, str]:
     """Return the TOML texts of the panels that ship with medjury, by name."""
     return {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+
+
+def places(own: Mapping[str, str]) -> dict[str, str]:
+    """Return where each panel is read, by name: those that ship, and a study's own texts."""
+    kept = {name: str(on_disk(name, text)) for name, text in own.items()}
+    return kept | {name: name for name in shipped()}
 
 
 def checked(text: str) -> Panel:

@@ -11,9 +11,9 @@ from itertools import product
 from data.queries.lab_response import CallView
 from jury.ask import AGAIN, request_sha256
 from jury.call import Call, Message
-from jury.lane import RUNGS
 from jury.panel import Juror
 from jury.parse import storable
+from jury.providers import FORMS
 
 MAX_TOKENS = 1500
 
@@ -30,7 +30,7 @@ def prompt_of(call: CallView, before: Sequence[CallView]) -> Prompt:
     """Return what a juror was sent in a call; `before` are the earlier calls of this verdict."""
     juror, schema = _juror(call), call.rubric.json_schema()
     candidates = list(_conversations(call, before))
-    for turns, form in product(candidates, RUNGS):
+    for turns, form in product(candidates, FORMS):
         if request_sha256(juror, Call(turns, schema, form, call.replicate)) == call.request_sha256:
             return Prompt(turns, exact=True)
     return Prompt(candidates[0], exact=False)

@@ -88,7 +88,8 @@ class Decision:
     @property
     def headline(self) -> str:
         """Return the decision as one sentence."""
-        return headlines.headline(self.subject, self.kind.value, self.names)
+        first = self.reasons[0] if self.reasons else None
+        return headlines.headline(self.subject, self.kind.value, self.names, first)
 
     @property
     def sentences(self) -> tuple[str, ...]:

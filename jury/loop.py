@@ -1,10 +1,97 @@
-"""The event loop of a run, and Ctrl-C on it."""
+"""Running jurors side by side: what a jury run and a check of references share."""
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Engine
+
+from data.errors import BadInput
+from data.schema import Status, now
+from data.store.attempts import add_jurors
+from jury.call import Provider
+from jury.conversation import JurorSession, Patience, RunContext
+from jury.cost import Budget, refuse_unpriced
+from jury.panel import Panel
+from jury.rates import gates
+from jury.tally import Tally
+from jury.worklist import record_of, refuse_changed
+
+OPENING_SECONDS = 0.2
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RunLimits:
+    """How many requests at a time, how much money, how much patience."""
+
+    concurrency: int
+    max_usd: float | None
+    patience: Patience
+
+
+def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
+    """Raise before anything happens if a number is out of range, or a cap cannot be kept."""
+    for name, value in counts.items():
+        if value < 1:
+            raise BadInput(f"{name} = {value}: must be at least 1")
+    if max_usd is not None:
+        if not max_usd >= 0:
+            raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
+        refuse_unpriced(panel, now())
+
+
+def known_sessions(
+    engine: Engine, panel: Panel, lines: Mapping[str, Provider]
+) -> list[JurorSession]:
+    """Return the jurors with their lines, each known to the study from here on."""
+    refuse_changed(engine, panel)
+    raters = add_jurors(engine, [record_of(one) for one in panel.juror])
+    doors = gates(panel)
+    return [
+        JurorSession(one, raters[one.name], lines[one.name], doors[one.name]) for one in panel.juror
+    ]
+
+
+async def run_all(
+    sessions: Sequence[JurorSession],
+    queues: Sequence[Iterator[T]],
+    ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
+    tally: Tally,
+    limits: RunLimits,
+) -> None:
+    """Let every juror's workers take what is in that juror's queue, all sharing the same places."""
+    stopping, places = asyncio.Event(), asyncio.Semaphore(1)
+    context = RunContext(Budget(limits.max_usd), places, stopping, limits.patience, tally.called)
+
+    async def work(session: JurorSession, queue: Iterator[T]) -> None:
+        for one in queue:
+            status = None if stopping.is_set() else await ask(context, session, one)
+            tally.ended(session.juror.name, status)
+
+    with stopped_by_interrupt(stopping):
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(_open_up(places, limits.concurrency))
+                # In turn, so that all jurors are heard at once and none holds all the places.
+                for _ in range(limits.concurrency):
+                    for session, queue in zip(sessions, queues, strict=True):
+                        group.create_task(work(session, queue))
+        except* BaseException as failures:
+            raise first_cause(failures) from None
+        finally:
+            for session in sessions:
+                await session.provider.close()
+
+
+async def _open_up(places: asyncio.Semaphore, concurrency: int) -> None:
+    """Open the places one after another: requests sent at once come back at once, and queue."""
+    for _ in range(concurrency - 1):
+        await asyncio.sleep(OPENING_SECONDS / concurrency)
+        places.release()
 
 
 def run_loop(work: Coroutine[Any, Any, None]) -> None:

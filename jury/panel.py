@@ -1,8 +1,7 @@
 """Panels: which jurors sit on the jury, read from TOML files."""
 
-import hashlib
-import json
 import os
+import re
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
@@ -20,7 +19,6 @@ from pydantic import (
 
 from data.errors import BadPanel
 from data.toml_file import NotToml, read_toml
-from jury.panel_faults import first_fault, shown, variable_name
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
@@ -29,6 +27,16 @@ PORTS = {"http": 80, "https": 443}
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Limit = Annotated[int, Field(ge=1)]
+NOT_A_NAME = (
+    "write the variable's name, not the key: capital letters, digits and underscores, such as "
+    'OPENAI_API_KEY ("" where the server needs no key)'
+)
+NAME_SIGNS = "letters, digits, underscores, dots and hyphens only, at least one, and no spaces"
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+LONGEST_NAME = 40
+LONGEST_SHOWN = 120
+LONGEST_WORD = 15  # longer ones without an underscore and with digits are keys, as AWS's are
+KEY_START = ("sk-", "sk_", "gsk_", "hf_", "xai-", "tgp_", "AIza", "Bearer ")
 
 
 class Part(BaseModel):
@@ -107,10 +115,6 @@ class Juror(Part):
         settings = ("provider", "model", "host", "temperature", "effort")
         return {name: getattr(self, name) for name in settings} | {"schema": self.form}
 
-    def profile_sha256(self) -> str:
-        """Return the SHA-256 of the profile."""
-        return hashlib.sha256(json.dumps(self.profile(), sort_keys=True).encode()).hexdigest()
-
     def end(self) -> date | None:
         """Return the day from which the model cannot be asked, where one is known."""
         return self.ended or self.retires
@@ -166,7 +170,7 @@ def read_panel(name_or_path: str | Path) -> Panel:
     try:
         return Panel.model_validate(body)
     except ValidationError as error:
-        raise BadPanel(f"panel {path}: {_fault(error, body)}") from error
+        raise BadPanel(f"panel {path}: {first_fault(error, body)}") from error
 
 
 def shipped() -> list[str]:
@@ -241,10 +245,51 @@ def _check_address(base_url: str) -> None:
         raise ValueError("base_url: holds a key or a query; name a variable in api_key_env instead")
 
 
-def _fault(error: ValidationError, body: Mapping[str, Any]) -> str:
-    """Return the first complaint about a panel in one line."""
-    known = {
-        part: [field.alias or name for name, field in part.model_fields.items()]
-        for part in (Panel, Juror)
-    }
-    return first_fault(error, body, known[Panel], known[Juror])
+def variable_name(value: str) -> str:
+    """Return the name of an environment variable; raise ValueError for what may be a key."""
+    one_word = "_" not in value and len(value) > LONGEST_WORD and not value.isalpha()
+    named = VARIABLE.fullmatch(value) and len(value) <= LONGEST_NAME and not one_word
+    if value and (not named or value.lower().startswith("sk-")):
+        raise ValueError(NOT_A_NAME)
+    return value
+
+
+def shown(value: object) -> str:
+    """Return a value as a message may hold it: not if it looks like a key."""
+    text = value if isinstance(value, str) else repr(value)
+    word = re.search(rf"[^\s/:.@'\"]{{{LONGEST_NAME + 1},}}", text)
+    hidden = word or "@" in text or any(start in text for start in KEY_START)
+    if hidden:
+        return "(not shown: it may hold a key)"
+    return repr(value) if len(text) <= LONGEST_SHOWN else f"({len(text)} characters)"
+
+
+def first_fault(error: ValidationError, body: Mapping[str, Any]) -> str:
+    """Return the first complaint in one line: juror, key, value, what is allowed."""
+    problem = error.errors()[0]
+    steps = list(problem["loc"])
+    said = str(problem["msg"]).removeprefix("Value error, ")
+    place = ""
+    part: type[Part] = Panel
+    if len(steps) > 1 and steps[0] == "juror":
+        place, part = f"juror {_called(body, steps[1])}, ", Juror
+        steps = steps[2:]
+    if not steps:
+        return f"{place}{said}"
+    if problem["type"] == "extra_forbidden":
+        named = shown(steps[0]).strip("'")
+        known = [field.alias or name for name, field in part.model_fields.items()]
+        return f"{place}{named}: no such key; the keys are {', '.join(known)}"
+    if problem["type"] == "string_pattern_mismatch":
+        said = NAME_SIGNS
+    if steps[0] == "api_key_env":
+        return f"{place}api_key_env: {NOT_A_NAME}"
+    given = "" if problem["type"] == "missing" else f" {shown(problem['input'])}"
+    return f"{place}{'.'.join(map(str, steps))}{given}: {said}"
+
+
+def _called(body: Mapping[str, Any], index: Any) -> str:
+    """Return the name of the juror at a place in the file, or its number where it has none."""
+    one = body["juror"][index]
+    name = one.get("name") if isinstance(one, dict) else None
+    return shown(name) if isinstance(name, str) else str(index + 1)

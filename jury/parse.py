@@ -18,6 +18,7 @@ from typing import Any
 from data.card import Reply
 from data.rubric import Rubric
 from data.schema import Status
+from jury.call import Answer
 
 LONGEST = 200_000
 MOST = 1_000_000
@@ -27,16 +28,30 @@ FIRST_KEY = re.compile(r'\{\s*"([^"\\]{1,64})"')
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """What an answer said: a reply if the status is OK, else the reason there is none.
-
-    `extra` names the keys that were given beyond those asked for.
-    """
+class Reading:
+    """What an answer was read as: something if the status is OK, else the reason it is nothing."""
 
     status: Status
     reason: str = ""
+
+    @property
+    def remark(self) -> str:
+        """What a study keeps of it in words."""
+        return storable(self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed(Reading):
+    """What an answer said on a rubric; `extra` names the keys that nobody asked for."""
+
     reply: Reply | None = None
     extra: tuple[str, ...] = ()
+
+    @property
+    def remark(self) -> str:
+        """Why there is no reply, or what was ignored."""
+        ignored = f"ignored: {', '.join(self.extra)}" if self.extra else ""
+        return storable(self.reason or ignored)
 
 
 class _Twice:
@@ -49,6 +64,13 @@ class _Unreadable(ValueError):
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
         self.status = status
+
+
+def read_answer(answer: Answer, rubric: Rubric) -> Parsed:
+    """Return what an answer says on a rubric, or why it says nothing."""
+    if answer.status != Status.OK:
+        return Parsed(answer.status, answer.reason)
+    return parse(answer.text, rubric)
 
 
 def parse(text: str, rubric: Rubric) -> Parsed:

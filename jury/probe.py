@@ -13,19 +13,18 @@ from data.queries.attempts import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider
+from jury.conversation import Patience
 from jury.cost import price
 from jury.injection import Injection, SelfTest, bear
-from jury.lane import Patience
 from jury.panel import Juror, Panel, keys
-from jury.parse import Parsed, parse
-from jury.providers import open_provider
+from jury.parse import Parsed, read_answer
+from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 RUBRIC = "generic"  # which the self-test is rated on
 WRONG_FORM = (400, 422, 500, 501)
 PATIENCE = Patience(tries=3)
-FORMS: tuple[Form, ...] = ("json_schema", "json_object", "text")
 TINY = Rubric(
     name="probe",
     version="1",
@@ -188,19 +187,12 @@ async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
             answer = await line.put(Call((Message("user", QUESTION),), TINY.json_schema(), form))
             if answer.status == Status.OK or answer.http not in WRONG_FORM:
                 break
-        usd, parsed = line.usd, _said(answer, TINY)
+        usd, parsed = line.usd, read_answer(answer, TINY)
         if injections and parsed.status == Status.OK:
             test = await _self_test(line, form, injections)
     finally:
         await line.close()
     return _Heard(answer, parsed, form, usd, line.limits, test)
-
-
-def _said(answer: Answer, rubric: Rubric) -> Parsed:
-    """Return what an answer says, or why it says nothing."""
-    if answer.status != Status.OK:
-        return Parsed(answer.status, answer.reason)
-    return parse(answer.text, rubric)
 
 
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
@@ -213,7 +205,7 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
     async def ask(prompt: str) -> Parsed:
         call = Call((Message("user", prompt),), rubric.json_schema(), form)
         answer = await line.put_patiently(call)
-        return _said(answer, rubric)
+        return read_answer(answer, rubric)
 
     outcomes = await bear(injections, rubric, ask)
     return SelfTest(outcomes, line.usd)

@@ -104,25 +104,32 @@ class Gate:
     def used(self, estimated: float, really: int | None) -> None:
         """Put the tokens a request really took in the place of its estimate, where they are told."""
         if really is not None:
-            _give_back(self._tokens, estimated - really)
+            if self._tokens is not None:
+                self._tokens.give_back(estimated - really)
             self._returned.set()
 
     def unused(self, tokens: float) -> None:
         """Put back the whole of a request that was let through and never sent."""
-        _give_back(self._requests, 1.0)
-        _give_back(self._tokens, tokens)
+        for bucket, amount in self._shares(tokens):
+            bucket.give_back(amount)
         self._returned.set()
+
+    def _shares(self, tokens: float) -> list[tuple[Bucket, float]]:
+        """Return what one request takes of each allowance that there is."""
+        each = (self._requests, 1.0), (self._tokens, tokens)
+        return [(bucket, amount) for bucket, amount in each if bucket is not None]
 
     async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> bool:
         """Wait until both allowances bear one more request, and take it from them."""
-        if self._requests is None and self._tokens is None:
+        shares = self._shares(tokens)
+        if not shares:
             return True
         async with self._turn:
             while not stopped():
-                seconds = max(_wait(self._requests, 1.0), _wait(self._tokens, tokens))
+                seconds = max(bucket.wait(amount) for bucket, amount in shares)
                 if seconds <= 0:
-                    _take(self._requests, 1.0)
-                    _take(self._tokens, tokens)
+                    for bucket, amount in shares:
+                        bucket.take(amount)
                     return True
                 await self._nap(min(seconds, LONGEST_NAP), self._returned)
         return False
@@ -161,40 +168,25 @@ def limits_told(provider: Provider) -> dict[str, str]:
             if name.lower().startswith(TOLD):
                 told[name.lower()] = value[:LONGEST_HEADER]
 
-    http = getattr(getattr(provider, "_client", None), "_client", None)
+    http = getattr(getattr(provider, "client", None), "_client", None)
     if isinstance(http, httpx2.AsyncClient):
         hooks = http.event_hooks
         http.event_hooks = hooks | {"response": [*hooks["response"], note]}
     return told
 
 
-def _strictest(panel: Panel, address: str) -> Limits:
-    """Return the lowest of each limit that any juror at an address names."""
-    here = [one for one in panel.juror if one.address == address]
-    return Limits(
-        _lowest([one.concurrency for one in here]),
-        _lowest([one.requests_per_minute for one in here]),
-        _lowest([one.tokens_per_minute for one in here]),
-    )
-
-
-def _lowest(given: list[int | None]) -> int | None:
-    return min((one for one in given if one is not None), default=None)
-
-
 def _bucket(per_minute: int | None, clock: Clock) -> Bucket | None:
     return None if per_minute is None else Bucket(per_minute, clock)
 
 
-def _wait(bucket: Bucket | None, amount: float) -> float:
-    return 0.0 if bucket is None else bucket.wait(amount)
-
-
-def _take(bucket: Bucket | None, amount: float) -> None:
-    if bucket is not None:
-        bucket.take(amount)
-
-
-def _give_back(bucket: Bucket | None, amount: float) -> None:
-    if bucket is not None:
-        bucket.give_back(amount)
+def _strictest(panel: Panel, address: str) -> Limits:
+    """Return the lowest of each limit that any juror at an address names."""
+    here = [one for one in panel.juror if one.address == address]
+    names = ("concurrency", "requests_per_minute", "tokens_per_minute")
+    given = {name: [getattr(one, name) for one in here] for name in names}
+    return Limits(
+        **{
+            name: min((one for one in values if one is not None), default=None)
+            for name, values in given.items()
+        }
+    )

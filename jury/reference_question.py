@@ -18,7 +18,7 @@ from data.rubrics.tags import disarm
 from data.schema import Status
 from jury.call import Answer, Call, Usage
 from jury.panel import Juror
-from jury.parse import LONGEST, objects, storable  # one reader of objects for all answers
+from jury.parse import LONGEST, Reading, objects, storable  # one reader of objects for all answers
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
 SCHEMA: dict[str, Any] = {
@@ -63,11 +63,9 @@ otherwise `absent` is false and `facts` is []."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What an answer said of a reference: a verdict if the status is OK, else why there is none."""
+class Said(Reading):
+    """What an answer said of a reference: a verdict if the status is OK."""
 
-    status: Status
-    reason: str = ""
     absent: bool | None = None
     facts: tuple[str, ...] = ()
 

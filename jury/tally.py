@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from data.schema import Status
-from jury.lane import Lane
+from jury.conversation import JurorSession
 
 INTERRUPTED = "interrupted"
 
@@ -96,19 +96,23 @@ class Tally:
         if self._tick is not None:
             self._tick(self.progress())
 
+    def stands(self, juror: str) -> Callable[[Status], None]:
+        """Return what counts a juror's verdict that stands already."""
+        return lambda status: self.ended(juror, status)
+
     def progress(self) -> Progress:
         """Return how far the run is."""
         done = self._status.total()
         counts = dict(self._status)
         return Progress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
 
-    def result(self, panel: str, responses: int, lanes: Sequence[Lane]) -> RunResult:
+    def result(self, panel: str, responses: int, sessions: Sequence[JurorSession]) -> RunResult:
         """Return what the run has come to."""
         rated = self._status[str(Status.OK)]
         return RunResult(
             panel=panel,
             responses=responses,
-            jurors=len(lanes),
+            jurors=len(sessions),
             rated=rated,
             missing=self._total - rated,
             by_status={name: self._status[name] for name in sorted(self._status)},
@@ -116,5 +120,5 @@ class Tally:
             calls=self.calls,
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
-            stopped={one.juror.name: one.stopped[1] for one in lanes if one.stopped},
+            stopped={one.juror.name: one.stopped[1] for one in sessions if one.stopped},
         )

@@ -6,7 +6,7 @@ import numpy as np
 
 from calibration.monitoring.calendar import next_start
 from calibration.monitoring.fisher import fisher_z, independent_se
-from calibration.monitoring.periods import PeriodRow
+from calibration.monitoring.rows import PeriodRow
 
 NAN = float("nan")
 
@@ -37,6 +37,5 @@ def row(place, icc, n=20, *, se=NAN, boot=(NAN, NAN), **other):
         "n_missing": 0,
         "jury_first": None,
         "jury_last": None,
-        "note": "",
     }
     return PeriodRow(**values | other)

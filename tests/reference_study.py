@@ -15,7 +15,7 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import ReferenceCheck
 from data.store import import_responses
-from jury.lane import Patience
+from jury.conversation import Patience
 from jury.panel import Panel
 from jury.references import check_references
 from jury.tally import RunResult

@@ -15,7 +15,7 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Rating
 from data.schema.jury import JuryBatch, JuryRequest
 from data.store import import_responses
-from jury.batch.room import Pace
+from jury.batch.context import Pace
 from jury.batch.run import run_batches
 from jury.panel import Panel
 from jury.tally import RunResult

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from periods_study import row
 
+from calibration.codes import NoteCode as Code
 from calibration.monitoring.cusum import falling_cusum
 from calibration.monitoring.fisher import fisher_z, independent_se
-from calibration.monitoring.watch import Normal, fallen, spread, watch
+from calibration.monitoring.watch import Normal, spread, watch
+from calibration.values import note
 
 ONE = np.ones(6)
 NAN = math.nan
@@ -66,17 +68,17 @@ def test_too_few_undefined_and_perfect_periods_are_left_out_with_the_reason():
     rows = [row(0, 0.6), row(1, NAN), row(2, 1.0), row(3, 0.6, 5, too_few=True), row(4, 0.5)]
     found = watch(rows, Normal(None, 0.6, None, "given"))
     assert [one.role for one in found.rows] == ["watched", *["left out"] * 3, "watched"]
-    assert [one.note for one in found.rows[1:4]] == [
-        "its ICC has no z",
-        "its ICC has no z",
-        "too few instances",
+    assert [one.notes[0].code for one in found.rows[1:4]] == [
+        Code.LEFT_OUT_NO_Z,
+        Code.LEFT_OUT_NO_Z,
+        Code.LEFT_OUT_FEW,
     ]
 
 
 def test_where_there_are_not_enough_periods_there_is_no_cusum_and_it_is_said():
     found = watch([row(0, 0.6), row(1, 0.1)], Normal(periods=3))
     assert found.rows == ()
-    assert "2 periods with enough instances, and 3 make the baseline" in found.reason
+    assert found.reason == note(Code.NO_CUSUM_YET, periods=2, baseline=3)
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():
@@ -92,27 +94,13 @@ def test_the_newest_filled_period_is_judged_and_an_unfilled_one_only_if_it_is_al
     assert watch([little], Normal()).judged is little
 
 
-def test_a_period_the_jury_left_unscored_is_no_all_clear():
-    lost = row(3, NAN, 0, too_few=True, n_missing=30, note="undefined: no response has the scores")
-    has, judged, why = fallen(watch([row(0, 0.6), lost], Normal()), 0.4)
-    assert (has, judged) == (False, False)
-    assert "cannot be judged: undefined: no response has the scores" in why
-
-
-def test_below_the_threshold_says_whether_chance_alone_may_do_this():
-    found = watch([row(0, 0.6), row(1, 0.3, boot=(0.0, 0.5))], Normal())
-    assert fallen(found, 0.4)[0]
-    assert "reaches above it, so chance alone may do this" in fallen(found, 0.4)[2]
-    assert "is all below it" in fallen(found, 0.51)[2]
-    assert fallen(found, 0.3) == (False, True, "the ICC of p1 is 0.30, not below 0.30")
-
-
-def test_an_alarm_stands_though_the_newest_period_is_good():
-    rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4)), row(5, 0.9)]
-    found = watch(rows, Normal(periods=3))
-    assert found.alarm == "p4"
-    assert fallen(found, 0.4)[0]
-    assert "the CUSUM reached its limit in p4" in fallen(found, 0.4)[2]
+def test_earlier_periods_are_those_before_the_judged_one_with_an_icc_that_counts():
+    rows = [row(0, 0.6), row(1, NAN), row(2, 0.9, 4, too_few=True), row(3, 0.5), row(4, 0.4)]
+    last = row(5, 0.1, 3, too_few=True, unfilled=True)
+    found = watch([*rows, last], Normal())
+    assert found.judged.period == "p4"
+    assert [one.period for one in found.earlier] == ["p0", "p3"]
+    assert watch(rows[:1], Normal()).earlier == ()
 
 
 def delays(now, n, runs, periods, seed=0, baseline=0):

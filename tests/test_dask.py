@@ -18,9 +18,9 @@ from test_dask_tls import certified, dask_reads
 
 from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
 from medjury import main
-from medjury.cli import at_a_worker
-from medjury.cli.elsewhere import connected, told
-from medjury.cli.elsewhere_tasks import Tasks
+from medjury.cli import dask_worker
+from medjury.cli.dask_connect import connected, told
+from medjury.cli.dask_executor import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130
@@ -176,8 +176,8 @@ def test_a_worker_with_other_code_is_another_kind(tmp_path: Path, package: str) 
     for one in ("calibration", "data", "jury", "medjury"):
         (tmp_path / one).mkdir()
         (tmp_path / one / "pairs.py").write_text("LONGEST = 512")
-    shutil.copy(str(at_a_worker.__file__), tmp_path / "medjury")
-    there = spec_from_file_location("there", tmp_path / "medjury" / "at_a_worker.py")
+    shutil.copy(str(dask_worker.__file__), tmp_path / "medjury")
+    there = spec_from_file_location("there", tmp_path / "medjury" / "dask_worker.py")
     assert there
     assert there.loader
     module = module_from_spec(there)
@@ -185,7 +185,7 @@ def test_a_worker_with_other_code_is_another_kind(tmp_path: Path, package: str) 
     before = module._code()
     (tmp_path / package / "pairs.py").write_text("LONGEST = 256")
     assert module._code() != before
-    assert "onnxruntime" in at_a_worker.kind()
+    assert "onnxruntime" in dask_worker.environment_fingerprint()
 
 
 def test_without_the_extra_the_message_has_the_command_that_installs_it(
@@ -198,10 +198,10 @@ def test_without_the_extra_the_message_has_the_command_that_installs_it(
 
 
 def test_no_module_needs_dask_to_be_loaded() -> None:
-    root = Path(at_a_worker.__file__).parent.parent
+    root = Path(dask_worker.__file__).parents[2]
     sources = [one for name in SHIPPED for one in (root / name).rglob("*.py")]
     needs = re.compile(r"^(from|import) (dask|distributed)\b", re.MULTILINE)
-    assert len(sources) > 400
+    assert len(sources) > 200
     assert [one for one in sources if needs.search(one.read_text())] == []
 
 

@@ -11,7 +11,7 @@ from test_jury_run import HASTY, panel_at
 
 from jury.elsewhere import LOST, NO_WORKER, Elsewhere, NobodyThere, left_alone
 from jury.run import run_panel
-from medjury.cli.jury_advice import AGAIN, WORKERS, advice
+from medjury.cli.jury_words import AGAIN, WORKERS, advice
 
 
 @pytest.fixture

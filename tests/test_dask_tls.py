@@ -19,8 +19,8 @@ from small import RESPONSES, Run
 from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub
 
-from medjury.cli.elsewhere_knock import CA, CERT, ENCRYPTION, KEY
-from medjury.cli.jury_advice import WORKERS
+from medjury.cli.dask_connect import CA, CERT, ENCRYPTION, KEY
+from medjury.cli.jury_words import WORKERS
 
 PEM = serialization.Encoding.PEM
 SECRET = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()

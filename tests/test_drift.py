@@ -11,13 +11,15 @@ from little_study import CRITERIA
 from scipy import stats
 
 from calibration.agreement import columns
+from calibration.codes import NoteCode as Code
 from calibration.monitoring.anchor import anchor_rows, mean_shift
 from calibration.monitoring.case_mix import case_mix
-from calibration.monitoring.drift import verdict
+from calibration.monitoring.drift import drift_of
 from calibration.monitoring.scored_again import anchors, without_later
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.scores import RubricShape, Scores
+from calibration.values import note
 
 JURORS = ("j0", "j1")
 SHAPE = RubricShape(CRITERIA, 1, 5)
@@ -71,7 +73,7 @@ def drifting(
 
 
 def judged(found, *, reps=300, alarm=False):
-    """Return the anchor's rows, the case mix, and the verdict, as `monitor` makes them."""
+    """Return the anchor's rows, the case mix, and the drift, as `monitor` makes them."""
     scores, readings = found
     own = without_later(scores, readings)
     *_, scope = scopes(own, Sitting(JURORS), Asked(reps=reps))
@@ -79,7 +81,7 @@ def judged(found, *, reps=300, alarm=False):
     half = len(scope.grid.responses) // 2
     then = np.array([int(name[1:]) < half for name in scope.grid.responses])
     mix = case_mix(scope, ("then", then), ("now", ~then))
-    return rows, mix, verdict(rows, mix, alarm)
+    return rows, mix, drift_of(rows, mix, alarm)
 
 
 def test_the_mean_shift_of_single_responses_is_the_paired_t_test():
@@ -147,7 +149,7 @@ def test_a_juror_without_an_anchor_has_a_row_that_says_so_and_without_any_there_
     one = readings[(readings["rater"] == "j0") | (readings["replicate"] == 0)]
     rows, _, _ = judged((scores, one))
     assert [row.n_responses for row in rows] == [10, 0, 0]
-    assert "no response scored again at least 7 days later" in rows[1].note
+    assert rows[1].notes == (note(Code.NO_ANCHOR, days=7),)
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
     assert (rows, found.anchored) == ([], False)
     assert "no anchor: whether the model has changed cannot be told" in found.said[0]
@@ -193,7 +195,7 @@ def test_weighting_back_is_what_writing_the_responses_out_gives():
 def test_weights_that_rest_on_a_handful_of_responses_give_no_figure():
     _, mix, _ = judged(drifting(n=60, shares=(0.95, 0.03), bad=2.0))
     assert math.isnan(mix.icc_reweighted)
-    assert "effective responses: 10 are needed" in mix.note
+    assert mix.told(Code.FEW_EFFECTIVE)["least"] == 10
 
 
 def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():
@@ -203,7 +205,7 @@ def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():
 
 
 def test_with_one_period_only_nothing_is_claimed():
-    assert verdict([], None, alarm=False).drift == "not_compared"
+    assert drift_of([], None, alarm=False).drift == "not_compared"
 
 
 def count(runs=24, **planted):

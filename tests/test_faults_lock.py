@@ -20,8 +20,8 @@ from data.rubric import read_rubric
 from data.schema import Status
 from data.store import record_attempt
 from data.store.attempts import AttemptRecord
-from jury.alone import KEY, alone
 from jury.panel import Panel
+from jury.run_lock import KEY, run_lock
 
 RESPONSES = 10
 END_LOCKS = text(  # ends whoever holds a study's lock, and waits until they are gone
@@ -70,7 +70,7 @@ def test_a_jury_run_stops_if_another_began_while_its_server_restarted(
     def restart(asked: int) -> None:
         if asked == 3:
             database.restart()
-            held.enter_context(alone(other))
+            held.enter_context(run_lock(other))
             if has_ended:
                 rate_third(other)
                 held.close()
@@ -90,9 +90,9 @@ def test_an_overtaken_run_stores_nothing_of_what_waits_behind_the_first_refusal(
     database: Database, study: Engine
 ) -> None:
     other = open_study(study.url)
-    with ExitStack() as held, alone(study):
+    with ExitStack() as held, run_lock(study):
         database.restart()
-        held.enter_context(alone(other))
+        held.enter_context(run_lock(other))
         for _ in range(2):
             with pytest.raises(Conflict):
                 begin_to_write(study)
@@ -115,7 +115,7 @@ def test_a_lock_that_cannot_be_taken_again_for_want_of_connections_is_told_in_wo
     other = create_engine(study.url)
 
     def crowded() -> None:
-        with alone(study), owner.connect() as line:
+        with run_lock(study), owner.connect() as line:
             begin_to_write(study)  # on a connection that stands ready from now on
             line.execute(END_LOCKS)
             with other.connect():

@@ -97,7 +97,7 @@ def test_a_simulated_rater_with_a_comma_in_its_name_is_one(run: Run, engine: Eng
     assert [one["raters"] for one in pilot["notes"] if one["code"] == "simulated"] == [
         ["Smith, John"]
     ]
-    assert "The pilot's figures are of simulated raters: Smith, John." in body["sentences"]
+    assert 'The pilot\'s figures are of simulated raters: "Smith, John".' in body["sentences"]
     predicted, said = answered(run, "predict")
     assert predicted["decision"]["kind"] == "simulated"
     assert predicted["decision"]["reasons"][0]["raters"] == ["Smith, John"]

@@ -169,7 +169,7 @@ def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
 
 def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
     forged = next(one for one in INJECTIONS if one.name == "forged_reference")
-    assert "</response>\n<reference>" in forged.told(RUBRIC)
+    assert "</response>\n<reference>" in forged.told
     before, _ = forged.prompts(RUBRIC)
     assert before.count("panel of experts") == 0
 

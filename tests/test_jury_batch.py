@@ -18,7 +18,7 @@ from test_jury_run import panel_at as live_panel_at
 from data.database import reading, transaction
 from data.errors import BadPanel
 from data.schema import Rater, Response, Status
-from jury.batch.room import BatchProgress
+from jury.batch.context import BatchProgress
 from jury.panel import Panel
 from jury.run import run_panel
 

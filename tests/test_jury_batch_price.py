@@ -11,8 +11,9 @@ from stub_batches_study import batches, many, panel_at, requests, run
 from stub_llm import Do
 
 from data.errors import BadPanel
-from jury.batch import anthropic_messages, openai_files
-from jury.batch.post import Limits
+from jury.batch.anthropic_messages import AnthropicBatches
+from jury.batch.client import BatchClient, Limits
+from jury.batch.openai_files import OpenAIBatches
 from jury.call import Usage
 from jury.cost import batch_price, price
 from jury.panel import Juror
@@ -29,7 +30,7 @@ def stub() -> Iterator[BatchStub]:
 
 
 @pytest.mark.parametrize(
-    ("vendor", "module"), [("openai", openai_files), ("anthropic", anthropic_messages)]
+    ("vendor", "client"), [("openai", OpenAIBatches), ("anthropic", AnthropicBatches)]
 )
 def test_batches_stay_within_the_limits_of_the_provider(
     engine: Engine,
@@ -37,13 +38,13 @@ def test_batches_stay_within_the_limits_of_the_provider(
     stub: BatchStub,
     monkeypatch: pytest.MonkeyPatch,
     vendor: str,
-    module: object,
+    client: type[BatchClient],
 ) -> None:
     many(engine, write, 10)
-    monkeypatch.setattr(module, "LIMITS", Limits(requests=4, bytes=10**6))
+    monkeypatch.setattr(client, "limits", Limits(requests=4, bytes=10**6))
     assert run(engine, panel_at(stub, "a", vendor=vendor)).rated == 10
     assert [one.requests for one in batches(engine)] == [4, 4, 2]
-    monkeypatch.setattr(module, "LIMITS", Limits(requests=100, bytes=8_000))
+    monkeypatch.setattr(client, "limits", Limits(requests=100, bytes=8_000))
     assert run(engine, panel_at(stub, "b", vendor=vendor)).rated == 10
     assert len(batches(engine)) > 5
 

@@ -10,7 +10,7 @@ from stub_batches_study import HASTY, attempts, panel_at, ratings, run
 from data.errors import NotAllowed
 from data.store.record import lock, reopen
 from jury.batch import collect
-from jury.batch.room import Pace
+from jury.batch.context import Pace
 
 VENDORS = ("openai", "anthropic")
 CREATE = {"openai": ("POST", "/v1/batches"), "anthropic": ("POST", "/v1/messages/batches")}

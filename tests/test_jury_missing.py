@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from stub_llm import Do, Script, Seen, Stub, verdict
 
 from data.queries.attempts import missing_verdicts, without_texts
-from medjury.cli.jury_advice import AGAIN, BY_REASON, BY_STATUS, FORM
+from medjury.cli.jury_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
 Write = Callable[[str, str], Path]
 BODY = 'provider = "openai"\nfamily = "f"\nmodel = "m"\nschema = "json_schema"\n'

@@ -24,10 +24,10 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import Attempt, Rater, Rating, Response, Status
 from data.store import import_responses
-from jury.alone import alone
-from jury.lane import Patience
+from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import RunResult, estimate, run_panel
+from jury.run_lock import run_lock
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
@@ -557,7 +557,7 @@ def test_a_run_that_has_to_wait_for_another_says_so_once(
     url: str, small_study: Engine, stub: Stub
 ) -> None:
     told: list[str] = []
-    with alone(small_study):
+    with run_lock(small_study):
         thread = threading.Thread(
             target=lambda: run(open_study(url), panel_at(stub), waiting=lambda: told.append("wait"))
         )

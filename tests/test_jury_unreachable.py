@@ -11,7 +11,7 @@ from test_jury_run import HASTY, attempts, many, panel_at, run
 
 from data.database import reading
 from data.schema import ReferenceCheck, Status
-from jury.lane import Patience
+from jury.conversation import Patience
 from jury.panel import Panel
 from jury.probe import probe
 from jury.references import check_references

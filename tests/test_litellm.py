@@ -27,7 +27,7 @@ from sqlmodel import select
 from data.database import reading
 from data.rubric import read_rubric
 from data.schema import Attempt, Status
-from jury.lane import Patience
+from jury.conversation import Patience
 from jury.panel import Panel
 from jury.probe import probe
 from jury.run import run_panel

@@ -22,7 +22,7 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Rating, Status
 from data.store import import_responses
 from jury.call import Answer
-from jury.lane import Ladder, Patience
+from jury.conversation import FormFallback, Patience
 from jury.panel import Panel
 from jury.providers import open_provider
 from jury.run import RunResult, run_panel
@@ -82,11 +82,14 @@ def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study: Study)
 
 
 def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved() -> None:
-    ladder, failed = Ladder(panel("http://h").juror[0]), Answer(Status.REQUEST_FAILED, http=500)
-    assert ladder.below("json_schema", failed, 1) is None
-    ladder.works("text")
+    fallback, failed = (
+        FormFallback(panel("http://h").juror[0]),
+        Answer(Status.REQUEST_FAILED, http=500),
+    )
+    assert fallback.below("json_schema", failed, 1) is None
+    fallback.works("text")
     forms = ("json_schema", "json_object", "text")
-    assert [ladder.below(form, failed, 1) for form in forms] == ["text", "text", None]
+    assert [fallback.below(form, failed, 1) for form in forms] == ["text", "text", None]
 
 
 def test_a_server_that_ignores_the_form_is_read_all_the_same(study: Study) -> None:

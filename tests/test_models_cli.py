@@ -134,7 +134,7 @@ def test_the_answer_comes_first_and_is_the_one_of_the_json(run: Run, rated: Engi
     assert decision["kind"] == "too_few"  # clinicians rated six instances
     (few,) = [one for one in decision["reasons"] if one["code"] == "few_on_benchmark"]
     assert few["instances"] == 6
-    assert decision["next"]["code"] == "do_rate_instances"
+    assert decision["next"]["code"] == "do_rate_each_benchmark"
     for words in (one["words"] for one in [*decision["reasons"], decision["next"]]):
         assert words[1:] in " ".join(out.split())
 

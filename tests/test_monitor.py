@@ -11,11 +11,13 @@ import pytest
 from small import Run
 from sqlalchemy import Engine, text
 
+from calibration.codes import NoteCode as Code
+from calibration.messages import told
 from data.queries.ledger import tried
 from data.queries.periods import clinician_dates
 from data.queries.record import verify
-from medjury.cli.monitor_jurors import juror_ends, notices
 from medjury.cli.monitor_metrics import Gauge
+from medjury.services.juror_ends import juror_ends
 
 Write = Callable[[str, str], Path]
 CRITERIA = ("accuracy", "completeness", "clarity")
@@ -74,6 +76,7 @@ def test_while_agreement_holds_it_ends_with_zero(run: Run, studied: Callable[...
     assert [one["period"] for one in body["periods"]] == [f"2025-0{m}" for m in range(1, 6)]
     assert [one["role"] for one in body["cusum"]] == ["baseline"] * 3 + ["watched"] * 2
     assert body["drift"]["drift"] == "none"
+    assert body["decision"]["kind"] == "steady"
 
 
 def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
@@ -89,8 +92,12 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert [one["scorer"] for one in body["anchor"]] == ["juror:gpt", "juror:claude", "jury"] or [
         one["scorer"] for one in body["anchor"]
     ] == ["juror:claude", "juror:gpt", "jury"]
+    assert body["decision"]["kind"] == "fallen"
+    assert body["decision"]["estimate"] < body["target"]["icc"]
     said = run("monitor", *QUICK)[1]
-    assert said.splitlines()[-1].startswith("FALLEN: the CUSUM reached its limit in 2025-0")
+    first, second, *_ = said.splitlines()
+    assert first == "Agreement has fallen."
+    assert second.startswith("  The CUSUM of falls reached its limit in 2025-0")
     assert "the data speak for the model" in said
 
 
@@ -99,10 +106,25 @@ def test_the_json_has_the_keys_that_are_promised(run: Run, studied: Callable[...
     _, body = monitor(run)
     promised = {"threshold", "fallen", "reason", "reports", "periods", "cusum", "anchor"}
     assert promised | {"case_mix", "jurors"} <= body.keys()
-    assert set(body["jurors"][0]) == {"juror", "model", "ends", "days_left"}
+    assert set(body["jurors"][0]) == {"juror", "model", "ends", "days_left", "note", "notes"}
     assert body["threshold"] == 0.4
     assert body["cusum"] == []
     assert "2 periods with enough instances, and 3 make the baseline" in body["target"]["note"]
+    assert body["target"]["notes"] == [{"code": "no_cusum_yet", "periods": 2, "baseline": 3}]
+    assert body["periods"][0]["notes"][0] == {"code": "scored_of", "scored": 20, "analysed": 20}
+
+
+def test_one_period_below_the_floor_has_not_fallen_and_ends_with_zero(
+    run: Run, studied: Callable[..., None]
+) -> None:
+    studied(1, 20, 1)
+    code, body = monitor(run, "--min-icc", "0.999")
+    assert (code, body["fallen"], body["judged"]) == (0, False, True)
+    assert body["decision"]["kind"] == "no_baseline"
+    assert "there is nothing that it could have fallen from" in body["decision"]["headline"]
+    said = run("monitor", *QUICK, "--min-icc", "0.999")[1]
+    assert said.startswith("Agreement is below the floor of 1.00; ")
+    assert "Agreement has fallen" not in said
 
 
 def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
@@ -111,8 +133,9 @@ def test_a_threshold_above_the_newest_icc_ends_with_one_without_an_alarm(
     studied(2, 20, 2)
     code, body = monitor(run, "--min-icc", "0.999")
     assert code == 1
-    assert "below 1.00" in str(body["reason"])
-    assert monitor(run, "--min-icc", "-1")[0] == 0
+    assert "below the floor of 1.00" in str(body["reason"])
+    assert body["decision"]["headline"] == "Agreement is below the floor of 1.00."
+    assert monitor(run, "--min-icc", "-1", "--min-instances", "20")[0] == 0
 
 
 def test_a_study_without_dates_is_one_period_and_says_why(
@@ -128,7 +151,8 @@ def test_a_study_without_dates_is_one_period_and_says_why(
     code, body = monitor(run)
     assert (code, len(body["periods"])) == (0, 1)
     assert body["periods"][0]["too_few"]
-    assert "from 2 instances only" in str(body["reason"])
+    assert body["decision"]["kind"] == "too_few"
+    assert "responses to 18 more instances" in body["decision"]["next"]["words"]
     assert "were ratings brought in without rated_at" in run("monitor", *QUICK)[1]
 
 
@@ -265,14 +289,16 @@ def test_the_end_of_a_model_is_known_by_model_and_host() -> None:
     elsewhere = profile | {"host": "hospital.example"}
     today = date(2026, 10, 1)
     rows = juror_ends(["a", "b", "c"], {"a": profile, "b": elsewhere}, None, today)
-    assert [one["ends"] for one in rows] == ["2026-10-23", None, None]
-    assert rows[0]["days_left"] == 22
-    assert list(notices(rows)) == [
+    assert [one.ends for one in rows] == [date(2026, 10, 23), None, None]
+    assert rows[0].days_left == 22
+    assert [told(one.notes) for one in rows] == [
         "juror a (gpt-4o-2024-05-13) ends on 2026-10-23: "
-        "validate its successor while both can be asked"
+        "validate its successor while both can be asked",
+        "",
+        "",
     ]
-    (gone,) = notices(juror_ends(["a"], {"a": profile}, None, date(2026, 12, 1)))
-    assert "ended on 2026-10-23: no new response can be scored by it" in gone
+    (gone,) = juror_ends(["a"], {"a": profile}, None, date(2026, 12, 1))
+    assert "ended on 2026-10-23: no new response can be scored by it" in told(gone.notes)
 
 
 def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) -> None:
@@ -282,7 +308,8 @@ def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) ->
         'base_url = "http://127.0.0.1:1/v1"\nretires = 2027-01-01\n',
     )
     (row,) = juror_ends(["a"], {}, str(panel), date(2026, 12, 1))
-    assert row == {"juror": "a", "model": "m", "ends": "2027-01-01", "days_left": 31}
+    assert (row.juror, row.model, row.ends, row.days_left) == ("a", "m", date(2027, 1, 1), 31)
+    assert row.told(Code.MODEL_ENDS)
 
 
 def test_simulated_raters_are_called_so_wherever_a_figure_shows(
@@ -293,10 +320,12 @@ def test_simulated_raters_are_called_so_wherever_a_figure_shows(
         connection.execute(text("UPDATE rater SET simulated = true WHERE handle = 'dr1'"))
     run("calibrate", *QUICK, "--freeze")
     said = run("monitor", *QUICK)[1]
-    assert "(method paper, simulated)" in said
-    assert "simulated raters: dr1" in said
+    assert said.startswith("Simulated: nothing here is evidence.")
+    assert "Simulated. visits: agreement by month, method paper" in said
+    assert "Simulated raters: dr1." in said
     to = tmp_path / "medjury.prom"
-    body = monitor(run, "--openmetrics", str(to))[1]
+    code, body = monitor(run, "--openmetrics", str(to), "--target", "0.99")
+    assert (code, body["decision"]["kind"]) == (0, "simulated")
     assert body["simulated"] == ["dr1"]
     assert body["reports"][0]["simulated"]
     assert 'simulated="true"' in to.read_text("utf-8")

@@ -73,7 +73,7 @@ def test_a_coordinator_sees_the_fall_freezes_a_report_and_compares_two(
     opened(page, server, "monitoring?every=quarter")
     expect(page.get_by_role("table", name="visits: agreement by quarter")).to_be_visible()
     opened(page, server, "monitoring")
-    expect(page.get_by_text("Agreement has fallen", exact=True)).to_be_visible()
+    expect(page.get_by_role("heading", name="Agreement has fallen.")).to_be_visible()
     table = page.get_by_role("table", name="visits: agreement by month")
     expect(table.get_by_role("rowheader")).to_have_text([f"2025-0{n}" for n in (1, 2, 3, 4, 5)])
     expect(table.get_by_role("row", name="2025-05")).to_contain_text("ALARM")

@@ -64,9 +64,9 @@ def test_what_the_study_does_not_know_is_said_before_anything_else(
         assert len(error.splitlines()) == 1
 
 
-def test_a_baseline_of_more_periods_than_there_are_is_said_in_the_last_line(
+def test_a_baseline_of_more_periods_than_there_are_is_said_with_the_decision(
     run: Run, tmp_path: Path
 ) -> None:
     rated(run, tmp_path)
-    last = run("monitor", "--baseline", "99", "--reps", "20")[1].splitlines()[-1]
-    assert "no CUSUM: 1 period with enough instances, and 99 make the baseline" in last
+    first = run("monitor", "--baseline", "99", "--reps", "20")[1].split("jury: ")[0]
+    assert "No CUSUM: 1 period with enough instances, and 99 make the baseline" in first

@@ -172,9 +172,9 @@ def test_the_profile_holds_what_decides_answers_and_no_key_price_or_port() -> No
         "effort": None,
         "schema": "auto",
     }
-    assert one.profile_sha256() == juror(max_tokens=9).profile_sha256()
-    assert one.profile_sha256() != juror(temperature=0.0).profile_sha256()
-    ports = [juror(base_url=f"http://127.0.0.1:{port}/v1").profile_sha256() for port in (1, 2)]
+    assert one.profile() == juror(max_tokens=9).profile()
+    assert one.profile() != juror(temperature=0.0).profile()
+    ports = [juror(base_url=f"http://127.0.0.1:{port}/v1").profile() for port in (1, 2)]
     assert ports[0] == ports[1]
 
 

@@ -13,8 +13,8 @@ from small import RESPONSES, Run
 from stub_llm import Stub
 
 from data.rubric import read_rubric
+from jury.cost import Rates, Share, rates, upper_bound
 from jury.panel import read_panel
-from jury.paper_cost import Rates, Share, rates, upper_bound
 
 Write = Callable[[str, str], Path]
 TODAY = datetime(2026, 11, 1, tzinfo=UTC)

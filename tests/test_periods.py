@@ -8,12 +8,14 @@ from little_study import study, without
 from plain_scope import scope_of
 
 from calibration.agreement import column_icc, columns
+from calibration.codes import NoteCode as Code
 from calibration.monitoring.calendar import label_of, next_start, periods, start_of
 from calibration.monitoring.periods import Asking, Days, period_icc, period_rows
 from calibration.monitoring.watch import Normal, spread, watch
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.table import agreement_table
+from calibration.values import note
 
 TODAY = date(2026, 1, 1)
 
@@ -142,7 +144,7 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
     assert not second.unfilled
     assert np.isnan(second.icc)
-    assert "undefined: no response has the scores" in second.note
+    assert second.told(Code.TOO_FEW_RESPONSES)["responses"] == 0
 
 
 def test_the_last_period_is_marked_while_it_may_still_grow():
@@ -153,7 +155,10 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
         ("2025-02", True, False),
         ("2025-03", False, True),
     ]
-    assert "too few: 10 instances, and 20 are needed; not over" in found[2].note
+    assert found[2].notes[1:] == (
+        note(Code.FEW_OF_PERIOD, instances=10, least=20),
+        note(Code.NOT_OVER),
+    )
     assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
 
 
@@ -175,7 +180,7 @@ def test_the_days_on_which_the_jury_scored_stand_beside_the_period():
 def test_simulated_raters_are_named():
     own = scope(study(n=20, simulated=("gpt", "dr0")))
     (found,) = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 20), TODAY))
-    assert "simulated raters: dr0, gpt" in found.note
+    assert found.simulated == ("dr0", "gpt")
 
 
 def falling(seed, drop, months=40, n=20):

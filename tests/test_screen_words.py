@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from annotate.screens import monitoring_verdict, study_import, study_record
-from annotate.screens.monitoring_reports import pairs
+from annotate.screens import study_import, study_record
+from annotate.screens.monitoring_reports import compared
 from data import queries
 from data.errors import BadFile, BadPanel
 from data.importers.table import TableFile
@@ -20,33 +20,6 @@ from jury.panel import read_panel
 
 ROW = {"scorer": "jury", "benchmark": "aci", "icc": 0.98657, "boot_low": 0.951, "boot_high": 0.991}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": ""}
-
-
-def judged(*roles: str, periods: int = 1, too_few: bool = True, **other: Any) -> dict[str, Any]:
-    names = [f"2026-0{n}" for n in range(1, periods + 1)]
-    rows = [{"period": name, "too_few": too_few} for name in names]
-    found = {"judged": True, "fallen": False, "threshold": 0.4, "newest": names[-1]}
-    return found | {"periods": rows, "cusum": [{"role": one} for one in roles]} | other
-
-
-def test_a_single_period_is_no_all_clear_and_says_how_it_stands_to_the_least_icc() -> None:
-    kind, words = monitoring_verdict.verdict(judged())
-    assert kind == "mj-open"
-    assert words == (
-        "Nothing to compare with yet: the only period (too few instances) is not below the least "
-        "ICC wanted, 0.40"
-    )
-    _, of_more = monitoring_verdict.verdict(judged("baseline", periods=2, too_few=False))
-    assert of_more.startswith("Nothing to compare with yet: the period judged, 2026-02 is not")
-
-
-def test_only_watched_periods_can_be_well() -> None:
-    assert monitoring_verdict.verdict(judged("baseline", "watched")) == (
-        "mj-well",
-        "Agreement has not fallen",
-    )
-    assert monitoring_verdict.verdict(judged(fallen=True))[1] == "Agreement has fallen"
-    assert monitoring_verdict.verdict(judged(judged=False))[0] == "mj-warned"
 
 
 def report(icc: float = 0.98657, **options: Any) -> FrozenReport:
@@ -64,8 +37,9 @@ def report(icc: float = 0.98657, **options: Any) -> FrozenReport:
 def test_a_changed_icc_is_changed_however_few_digits_are_shown(
     one: float, other: float, shown: tuple[str, str]
 ) -> None:
-    _, a, b, differs = next(pairs(report(one), report(other)))
-    assert differs
+    line = next(compared(report(one), report(other)))
+    a, b = line.first, line.second
+    assert line.differs == "changed"
     assert a != b
     if one == 0.5:
         assert (a[:7], b[:7]) == shown
@@ -74,11 +48,11 @@ def test_a_changed_icc_is_changed_however_few_digits_are_shown(
 
 
 def test_the_same_icc_is_unchanged_and_the_whole_composite_has_the_word_of_its_control() -> None:
-    lines = {what: (a, b, differs) for what, a, b, differs in pairs(report(), report())}
-    assert lines["ICC(C,2) with the clinicians"][2] is False
+    lines = {one.what: (one.first, one.second, one.differs) for one in compared(report(), report())}
+    assert lines["ICC(C,2) with the clinicians"][2] == ""
     assert lines["ICC(C,2) with the clinicians"][0].startswith("0.987 (0.95 to 0.99)")
-    assert lines["Criterion"] == ("composite", "composite", False)
-    assert lines["Benchmark"] == ("all combined", "all combined", False)
+    assert lines["Criterion"] == ("composite", "composite", "")
+    assert lines["Benchmark"] == ("all combined", "all combined", "")
 
 
 def test_a_workbook_is_called_one_whatever_its_ending(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from data.queries import opened_response, person_by_code
 from data.queries.lab_workbench import Chosen, compared
 from data.schema import Role
 from data.store import add_people
-from jury.lane import Patience
+from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import run_panel
 

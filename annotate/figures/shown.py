@@ -112,3 +112,23 @@ class CostFigures:
 
     prices: Mapping[str, float]
     jury: Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringAnswer:
+    """What monitoring knows first: the decision, the charts, and the periods."""
+
+    decision: Decision
+    charts: Sequence[Chart]
+    periods: Table
+    jury: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringBehind:
+    """What a change may come from: in sentences, and in tables; and when jurors' models end."""
+
+    said: tuple[str, ...]
+    tables: Sequence[Table]
+    jurors: Table
+    anchored: bool

@@ -6,10 +6,8 @@ from importlib.resources import files
 from typing import TypeVar
 
 import streamlit as st
-from sqlalchemy import Engine
 
-from annotate import appearance, commands
-from annotate.commands import Figures
+from annotate import appearance
 from data.errors import MedjuryError
 from data.person import Person
 
@@ -38,12 +36,6 @@ def computed(coming: "Future[Result]", doing: str) -> Result | None:
     except MedjuryError as error:
         empty(str(error))
         return None
-
-
-def figures(person: Person, engine: Engine, *arguments: str) -> Figures | None:
-    """Return what a command says of the study, waiting for it; None where it refused, and why."""
-    coming = commands.ask(person, engine, *arguments)
-    return computed(coming, f"medjury {arguments[0]} is at work")
 
 
 def empty(text: str, todo: str = "") -> None:

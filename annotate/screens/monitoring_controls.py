@@ -1,90 +1,68 @@
 """What is watched, and how: chosen from what the study has, and kept in the URL."""
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import date
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate.screens.agreement_controls import METHODS, benchmark_and_criterion, chosen
+from annotate.screens.models_controls import jury_of
+from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
+from medjury.services.monitoring import FLOOR, MonitoringQuestion
 
-ALL, WHOLE, EVERY_JUROR = "all combined", "composite", "all heard"
-PERIODS = ("month", "quarter", "week")
-METHODS = ("paper", "published")
-FIRST = {f"first {n} periods": ("--baseline", f"{n}") for n in (3, 6, 12)}
-LEAST_ICC = 0.4
+if TYPE_CHECKING:
+    from calibration.monitoring.calendar import Every
+
+PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
+FIRST_PERIODS = (3, 6, 12)
+TITLE = "What is watched, and compared with what"
 
 
-def watched(engine: Engine, person: Person) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Ask for it; return the arguments of `medjury monitor`, and those of them for `calibrate`."""
-    frozen = [one.id for one in queries.frozen_reports(person, engine)]
-    targets = FIRST | {f"report {one}": ("--baseline-report", f"{one}") for one in frozen}
-    with st.container(key="controls"):
+def watched(engine: Engine, person: Person) -> MonitoringQuestion:
+    """Ask for period, floor, target and start, and for benchmark, jury, criterion and method."""
+    targets = _targets(person, engine)
+    with st.expander(TITLE), st.container(key="controls"):
         every, least, target, since = st.columns(4)
-        period = every.selectbox("Period", PERIODS, key="every", bind="query-params")
-        icc = least.number_input(
-            "Least ICC wanted", -1.0, 1.0, LEAST_ICC, 0.05, key="least_icc", bind="query-params"
+        period = chosen(every, "Period", [*PERIODS], "every")
+        floor = least.number_input(
+            "Floor: least ICC wanted", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
         )
-        against = target.selectbox("Compared with", [*targets], key="target", bind="query-params")
+        against = chosen(target, "Compared with", [*targets], "target")
         day = since.date_input(
             "Only from", None, max_value="today", key="since", bind="query-params"
         )
-        asked = scope(engine, person)
-    told = ("--every", period, "--min-icc", f"{icc:.2f}", *targets[against])
-    start = ("--since", day.isoformat()) if isinstance(day, date) else ()
-    return (*told, *start, *asked), asked
-
-
-def scope(engine: Engine, person: Person, *, whole: bool = False) -> tuple[str, ...]:
-    """Ask for benchmark, jury, criterion and method; return the arguments that say so.
-
-    With `whole` all benchmarks are meant, by no method: as `medjury models` has it.
-    """
-    found = queries.materials(person, engine)
-    names = [one.view.name for one in found]
-    criteria = list(dict.fromkeys(name for one in found for name in one.view.rubric.criteria))
-    juries = juries_of(
-        queries.jurors_heard(person, engine), panel_places(queries.own_panels(person, engine))
+        options, panel = _scope(engine, person)
+    return MonitoringQuestion(
+        today=datetime.now(UTC).date(),
+        options=options,
+        panel=panel,
+        every=PERIODS[period],
+        since=day if isinstance(day, date) else None,
+        floor=round(floor, 2),
+        **targets[against],
     )
-    first, second, third, fourth = st.columns(4)
-    jury = _chosen(second if not whole else first, "Jury", [EVERY_JUROR, *juries], "jury")
-    criterion = _chosen(
-        third if not whole else second, "Criterion", [WHOLE, *criteria], "criterion"
+
+
+def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
+    """Return what can be normal: the first periods, or a frozen report."""
+    first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
+    reports = [one.id for one in queries.frozen_reports(person, engine)]
+    return first | {f"report {one}": {"baseline_report": one} for one in reports}
+
+
+def _scope(engine: Engine, person: Person) -> tuple[AnalysisOptions, str | None]:
+    places = st.columns(4)
+    jury = jury_of(places[1], engine, person)
+    benchmark, criterion = benchmark_and_criterion(engine, person, places)
+    method = chosen(places[3], "Method", METHODS, "method")
+    options = AnalysisOptions(
+        jurors=jury.jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        method="published" if method == "published" else "paper",
     )
-    told = juries.get(jury, ()) + (() if criterion == WHOLE else ("--criterion", criterion))
-    if whole:
-        return told
-    benchmark = _chosen(first, "Benchmark", [ALL, *names], "benchmark")
-    method = _chosen(fourth, "Method", METHODS, "method")
-    return (*told, "--method", method, *(() if benchmark == ALL else ("--benchmark", benchmark)))
-
-
-def juries_of(heard: Sequence[str], panels: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
-    """Return what can sit as a jury: panels of which all were heard, and single jurors."""
-    from jury.panel import read_panel
-
-    seats = {name: {one.name for one in read_panel(place).juror} for name, place in panels.items()}
-    whole = {
-        f"panel {name}": ("--panel", panels[name]) for name, who in seats.items() if who <= {*heard}
-    }
-    return whole | {f"only {name}": ("--jurors", name) for name in heard}
-
-
-def panel_places(own: Mapping[str, str]) -> dict[str, str]:
-    """Return where each panel is read, by name: those that ship, and the study's own texts."""
-    from annotate import jury_panels
-    from jury.panel import shipped
-
-    return {name: str(jury_panels.on_disk(name, text)) for name, text in own.items()} | {
-        name: name for name in shipped()
-    }
-
-
-def _chosen(
-    place: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
-) -> str:
-    """Ask for one of what there is; what the URL says besides is not taken."""
-    ask: Callable[..., str | None] = place.selectbox
-    found = ask(label, options, key=key, bind="query-params")
-    return options[0] if found is None else found
+    return options, jury.panel

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import worker
-from annotate.screens.monitoring_controls import panel_places
+from annotate import jury_panels, worker
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -50,7 +49,7 @@ class Archive:
 def show(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Ask for whom and with which panel; make the files and say what they say."""
     st.html(f'<p class="mj-said">{html.escape(ABOUT)}</p>')
-    places = panel_places(queries.own_panels(person, engine))
+    places = jury_panels.places(queries.own_panels(person, engine))
     panels = _heard(places, queries.jurors_heard(person, engine))
     if not panels:
         st.html(f'<p class="mj-said"><b>{html.escape(NO_PANEL)}</b> {html.escape(PANELS_TODO)}</p>')

@@ -27,8 +27,8 @@ from calibration.scores import Scores
 from calibration.table import agreement_table, to_json
 from jury.panel import Panel
 from jury.run import run_panel
-from medjury.cli.elsewhere import computing
-from medjury.cli.elsewhere_calls import calling
+from medjury.cli.dask_connect import computing
+from medjury.cli.dask_executor import calling
 
 LATENCY = 0.2
 AT_ONCE = 64

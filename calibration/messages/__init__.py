@@ -13,6 +13,7 @@ from calibration.messages import (
     juries,
     jurors,
     models,
+    monitoring,
     planning,
     predicting,
     sections,
@@ -21,7 +22,7 @@ from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors, decisions, juries, models, planning, predicting)
+PARTS = (agreement, sections, jurors, decisions, juries, models, monitoring, planning, predicting)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }

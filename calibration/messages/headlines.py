@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import filled
+from calibration.values import Note
+
 # subject -> kind of decision -> headline; `{0}` is the first name that it is about.
 HEADLINES: Mapping[str, Mapping[str, str]] = {
     "agreement": {
@@ -13,6 +17,15 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         ),
         "non_inferior": "The jury agrees with the clinicians as well as a clinician does.",
         "inferior": "The jury agrees with the clinicians less well than a clinician does.",
+    },
+    "monitoring": {
+        "simulated": "Simulated: nothing here is evidence.",
+        "undefined": "Not known whether agreement has fallen: it has no figure to judge.",
+        "too_few": "Too few data to say whether agreement has fallen.",
+        "no_baseline": "Not known whether agreement has fallen: nothing to compare with yet.",
+        "inconclusive": "Not shown that agreement has fallen.",
+        "steady": "No fall of agreement is seen.",
+        "fallen": "Agreement has fallen.",
     },
     "juries": {
         "simulated": "Simulated: nothing here is evidence.",
@@ -51,8 +64,23 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         ),
     },
 }
+# Where the first reason says it closer: subject, kind and that reason's code -> headline, with the
+# figures of the reason.
+CLOSER: Mapping[tuple[str, str, Code], str] = {
+    ("monitoring", "no_baseline", Code.BELOW_FLOOR): (
+        "Agreement is below the floor of {floor:z.2f}; there is nothing that it could have fallen "
+        "from."
+    ),
+    ("monitoring", "inconclusive", Code.LOWER_THAN_BASELINE): (
+        "Agreement is lower than in {baseline}, but no alarm is raised."
+    ),
+    ("monitoring", "fallen", Code.BELOW_FLOOR): "Agreement is below the floor of {floor:z.2f}.",
+}
 
 
-def headline(subject: str, kind: str, names: Sequence[str] = ()) -> str:
+def headline(subject: str, kind: str, names: Sequence[str] = (), reason: Note | None = None) -> str:
     """Return the headline of a decision; KeyError where its subject has no such kind."""
+    closer = CLOSER.get((subject, kind, reason.code)) if reason else None
+    if reason and closer:
+        return filled(closer, dict(reason.figures))
     return HEADLINES[subject][kind].format(*names)

@@ -1,62 +1,28 @@
 """An anchor: the same responses scored by the same juror again later, to see if it has changed."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import Resampling, percentile_interval, replicates
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
 from calibration.monitoring.case_mix import z_icc
-from calibration.scope import NAN, Scope
+from calibration.monitoring.rows import AnchorRow
+from calibration.monitoring.scored_again import APART
+from calibration.scope import Scope
 from calibration.scores import Array, Integers
 from calibration.test_retest import icc_one
+from calibration.values import NAN, Note, note, noted
 
 LEAST_INSTANCES = 2
 CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True)
-class AnchorRow:
-    """A scorer's first and latest composites of the same responses.
-
-    Attributes
-    ----------
-    scorer : "juror:NAME", or "jury" for the mean of jurors that all have both
-    shift, low, high : latest minus first in points, with a 95 % interval over instances
-    p, p_holm : two-sided, of shift 0; corrected for the jurors of the jury
-    icc_one : ICC(A,1) of first and latest
-    icc_first, icc_latest : ICC(C,2) with the clinicians on the same n_clinical responses
-    change, change_low, change_high : latest minus first of these two, over instances
-    """
-
-    benchmark: str
-    scorer: str
-    n_responses: int
-    n_instances: int
-    first_day: date | None
-    latest_day: date | None
-    mean_first: float
-    mean_latest: float
-    shift: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
-    icc_one: float
-    n_clinical: int
-    icc_first: float
-    icc_latest: float
-    change: float
-    change_low: float
-    change_high: float
-    note: str
 
 
 def anchor_rows(scope: Scope, jurors: Sequence[str], found: pd.DataFrame) -> list[AnchorRow]:
@@ -107,8 +73,8 @@ def mean_shift(differences: Array, clusters: Integers) -> tuple[float, Interval,
     error = float(np.sqrt(m / (m - 1) * np.square(sums).sum()) / len(differences))
     if error <= 1e-12:
         return mean, Interval(mean, mean), 1.0 if abs(mean) <= 1e-12 else NAN
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, m - 1)) * error
-    p = 2 * float(stats.t.sf(abs(mean) / error, m - 1))
+    reach = float(special.stdtrit(m - 1, (1 + CONFIDENCE) / 2)) * error
+    p = 2 * float(special.stdtr(m - 1, -abs(mean) / error))
     return mean, Interval(mean - reach, mean + reach), p
 
 
@@ -152,7 +118,7 @@ def _row(scope: Scope, scorer: str, members: Sequence[str], own: pd.DataFrame) -
         change=float(iccs[1] - iccs[0]),
         change_low=change.low,
         change_high=change.high,
-        note=notes.joined(_notes(scope, members, pair, clinical)),
+        notes=noted(*_notes(scope, members, pair, clinical)),
     )
 
 
@@ -179,12 +145,14 @@ def _with_clinicians(scope: Scope, own: pd.DataFrame) -> tuple[int, Array, Inter
     return len(clusters), both(np.ones((1, m)))[0], percentile_interval(drawn[:, 1] - drawn[:, 0])
 
 
-def _notes(scope: Scope, members: Sequence[str], pair: Array, clinical: int) -> Iterator[str]:
+def _notes(
+    scope: Scope, members: Sequence[str], pair: Array, clinical: int
+) -> Iterator[Note | None]:
     if not len(pair):
-        yield "no anchor: no response scored again at least 7 days later"
+        yield note(Code.NO_ANCHOR, days=APART.days)
         return
     if np.ptp(pair[:, 1] - pair[:, 0]) == 0 and pair[0, 0] != pair[0, 1]:
-        yield "every score moved by the same: there is no spread to test it by"
+        yield note(Code.SAME_MOVE)
     if clinical < LEAST_RESPONSES:
-        yield f"{clinical} of these responses rated by clinicians: no ICC"
-    yield notes.simulated(scope.simulated & set(members))
+        yield note(Code.FEW_ANCHORS_RATED, responses=clinical)
+    yield remarks.simulated(scope.simulated & set(members))

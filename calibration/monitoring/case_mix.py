@@ -1,76 +1,22 @@
 """Case mix: whether other responses were rated, so that an ICC differs though no rater changed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
-from calibration import notes
 from calibration.agreement import columns
 from calibration.bootstrap import LEAST_CLUSTERS, draw_counts, percentile_interval
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
+from calibration.monitoring.rows import CaseMix, Share
 from calibration.resample import icc_of_moments, moments
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, note, noted
 from calibration.zscore import mean_of_given
 
 LEAST_EFFECTIVE = 10
-
-
-@dataclass(frozen=True)
-class Share:
-    """How much of the responses of a period a benchmark has, 0 to 1."""
-
-    benchmark: str
-    n_baseline: int
-    n_now: int
-    baseline: float
-    now: float
-
-
-@dataclass(frozen=True)
-class CaseMix:
-    """What was rated in the baseline and now, and how far that alone would move the ICC.
-
-    Attributes
-    ----------
-    baseline, now : labels of the periods
-    shares : of the benchmarks, in alphabetical order
-    moved : float
-        Half the sum of absolute differences of the shares: 0 the same, 1 nothing in common.
-    mean_*, sd_* : of the clinicians' mean composites, in points
-    mean_change, sd_ratio : now minus baseline; now by baseline; 95 % intervals over instances
-    icc_baseline, icc_now, change : ICC(C,2), and its change with a 95 % interval
-    icc_reweighted : float
-        Of now, its benchmarks weighted to the baseline's shares. NaN where that rests on
-        fewer than 10 effective responses, (sum of weights)^2 / sum of squares (Kish 1965).
-    icc_spread : float
-        Of the baseline, if the clinicians' column had now's spread and the jury's line and
-        errors were the baseline's (Thorndike 1949, case 2: selection on the clinicians).
-    """
-
-    baseline: str
-    now: str
-    shares: tuple[Share, ...]
-    moved: float
-    mean_baseline: float
-    mean_now: float
-    mean_change: float
-    mean_low: float
-    mean_high: float
-    sd_baseline: float
-    sd_now: float
-    sd_ratio: float
-    sd_low: float
-    sd_high: float
-    icc_baseline: float
-    icc_now: float
-    change: float
-    change_low: float
-    change_high: float
-    icc_reweighted: float
-    icc_spread: float
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +73,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
     again = scope.asked.method == "published"
     old, new = _part(scope, baseline[1]), _part(scope, now[1])
     if min(len(old.x), len(new.x)) < 2:
-        return _nothing(baseline[0], now[0])
+        return CaseMix(baseline[0], now[0], notes=(note(Code.MIX_UNDEFINED),))
     shares = _shares(old, new)
     was, present = (part.figures(np.ones((1, part.n_clusters)), again)[0] for part in (old, new))
     icc, mean, sd = _intervals(scope, old, new, again)
@@ -158,7 +104,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
         if effective < LEAST_EFFECTIVE
         else float(weighted_icc(weights, new.x, new.y, restandardise=again)[0]),
         icc_spread=_with_spread(old, float(np.var(new.x)), again),
-        note=notes.joined(_notes(lost, effective)),
+        notes=noted(*_notes(lost, effective)),
     )
 
 
@@ -222,17 +168,8 @@ def _intervals(scope: Scope, old: _Part, new: _Part, again: bool) -> list[Interv
     return [percentile_interval(one) for one in (change[:, 0], change[:, 1], ratio)]
 
 
-def _notes(lost: list[str], effective: float) -> Iterator[str]:
+def _notes(lost: list[str], effective: float) -> Iterator[Note]:
     if effective < LEAST_EFFECTIVE:
-        yield (
-            f"weighted to the baseline's shares now rests on {effective:.1f} effective responses: "
-            f"{LEAST_EFFECTIVE} are needed"
-        )
+        yield note(Code.FEW_EFFECTIVE, responses=effective, least=LEAST_EFFECTIVE)
     if lost:
-        yield f"not rated now, so no weight can bring them back: {', '.join(lost)}"
-
-
-def _nothing(baseline: str, now: str) -> CaseMix:
-    why = "undefined: too few responses in the baseline or now to compare"
-    names = [one.name for one in fields(CaseMix) if one.type in (float, "float")]
-    return CaseMix(baseline=baseline, now=now, shares=(), note=why, **dict.fromkeys(names, NAN))
+        yield note(Code.NOT_RATED_NOW, benchmarks=lost)

@@ -5,96 +5,87 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.monitoring.anchor import AnchorRow
-from calibration.monitoring.case_mix import CaseMix
+from calibration.codes import NoteCode as Code
+from calibration.messages import words
 from calibration.monitoring.fisher import fisher_z
+from calibration.monitoring.rows import AnchorRow, CaseMix
+from calibration.values import Note, Noted, note
 
 LEVEL = 0.05
 MOVED = 0.1  # shares that differ by less are what any two months differ by
 HALF = 0.5  # of the fall must be explained before anything is named as its reason
 MODEL, MIX = "model", "case_mix"
-NOT_FALLEN = "agreement has not measurably fallen since the baseline"
-NOT_COMPARED = "no earlier period to compare the newest one with"
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Which drift the data speak for.
+class Drift(Noted):
+    """Which drift the data speak for; its notes say so, in the order to be read.
 
     Attributes
     ----------
     drift : str
-        "none" (agreement has not fallen), "not_compared" (with what?), "model", "case_mix", "model_and_case_mix",
-        "neither", or "unknown" (fallen, no anchor, and the case mix does not explain it).
+        "none" (agreement has not fallen), "not_compared" (with what?), "model", "case_mix",
+        "model_and_case_mix", "neither", or "unknown" (fallen, no anchor, and the case mix does
+        not explain it).
     anchored : whether any juror has an anchor
-    said : sentences, in the order to be read
     """
 
     drift: str
     anchored: bool
-    said: tuple[str, ...]
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Return its notes in words."""
+        return tuple(words(one) for one in self.notes)
 
 
-def verdict(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> Verdict:
-    """Say what the data speak for where agreement has fallen.
+def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> Drift:
+    """Say what the data speak for where agreement is lower than it was.
 
-    It has fallen where the CUSUM has raised an alarm, or the interval of the change from the
-    baseline is all below 0. The model has changed where, on the anchor, the shift of a juror has
-    p_holm below 0.05 or the jury's change in ICC has an interval all below 0. The case mix
-    explains a fall where the shares of benchmarks moved by 0.1 or more and weighting them back,
-    or a spread whose interval is all below that of the baseline, accounts for half of it, on
-    Fisher's z.
+    It is where the CUSUM has raised an alarm, or the interval of the change from the baseline is
+    all below 0. The model has changed where, on the anchor, the shift of a juror has p_holm below
+    0.05 or the jury's change in ICC has an interval all below 0. The case mix explains a fall
+    where the shares of benchmarks moved by 0.1 or more and weighting them back, or a spread whose
+    interval is all below that of the baseline, accounts for half of it, on Fisher's z.
     """
     moved, explained = _model(anchor), _mix(mix)
     anchored = any(row.n_responses for row in anchor)
     if not (alarm or (mix is not None and mix.change_high < 0)):
-        compared = mix is not None and np.isfinite(mix.change_high)
-        said = NOT_FALLEN if compared else NOT_COMPARED
-        return Verdict("none" if compared else "not_compared", anchored, (said, *moved))
+        compared = mix is not None and bool(np.isfinite(mix.change_high))
+        first = note(Code.NOT_LOWER if compared else Code.NOTHING_EARLIER)
+        return Drift("none" if compared else "not_compared", anchored, notes=(first, *moved))
     drift = "_and_".join(([MODEL] if moved else []) + ([MIX] if explained else []))
     if not drift:
         drift = "neither" if anchored else "unknown"
-    return Verdict(drift, anchored, (_summary(drift, anchored), *moved, *explained))
+    summary = note(Code.DRIFT, drift=drift, alarm=alarm, anchored=anchored)
+    return Drift(drift, anchored, notes=(summary, *moved, *explained))
 
 
-def _summary(drift: str, anchored: bool) -> str:
-    known = {
-        "model": "agreement has fallen, and the data speak for the model: on the same responses "
-        "it has changed",
-        "case_mix": "agreement has fallen, and the data speak for the case mix: other responses "
-        "were rated",
-        "model_and_case_mix": "agreement has fallen, and both have changed: the model and the "
-        "case mix",
-        "neither": "agreement has fallen, and neither the model nor the case mix shows why: the "
-        "clinicians may have changed, or it is chance",
-        "unknown": "agreement has fallen, and the case mix does not show why",
-    }
-    return known[drift] if anchored else f"{known[drift]}; {NO_ANCHOR}"
-
-
-NO_ANCHOR = (
-    "no anchor: whether the model has changed cannot be told; a jury run with more verdicts of "
-    "each juror scores the same responses again"
-)
-
-
-def _model(anchor: Sequence[AnchorRow]) -> list[str]:
-    """Return a sentence for each way in which the jurors have changed on their anchor."""
-    said = [
-        f"{row.scorer.removeprefix('juror:')} moved by {row.shift:+.2f} points "
-        f"({row.low:+.2f} to {row.high:+.2f}) on {row.n_responses} responses scored again"
-        for row in anchor
-        if row.scorer != "jury" and row.p_holm < LEVEL
+def _model(anchor: Sequence[AnchorRow]) -> list[Note]:
+    """Return a note for each way in which the jurors have changed on their anchor."""
+    moved = [_moved(row) for row in anchor if row.scorer != "jury" and row.p_holm < LEVEL]
+    fell = [
+        note(
+            Code.ANCHOR_ICC_FELL,
+            responses=row.n_clinical,
+            first=row.icc_first,
+            latest=row.icc_latest,
+        )
+        for row in _whole(anchor)
+        if row.change_high < 0
     ]
-    return [
-        *said,
-        *(
-            f"its ICC on {row.n_clinical} responses scored again went from {row.icc_first:z.2f} to "
-            f"{row.icc_latest:z.2f}"
-            for row in _whole(anchor)
-            if row.change_high < 0
-        ),
-    ]
+    return [*moved, *fell]
+
+
+def _moved(row: AnchorRow) -> Note:
+    return note(
+        Code.JUROR_MOVED,
+        juror=row.scorer,
+        shift=row.shift,
+        low=row.low,
+        high=row.high,
+        responses=row.n_responses,
+    )
 
 
 def _whole(anchor: Sequence[AnchorRow]) -> list[AnchorRow]:
@@ -102,28 +93,32 @@ def _whole(anchor: Sequence[AnchorRow]) -> list[AnchorRow]:
     return [row for row in anchor if row.scorer == "jury" or len(anchor) == 1]
 
 
-def _mix(mix: CaseMix | None) -> list[str]:
-    """Return a sentence for each way in which the case mix accounts for half of a fall."""
+def _mix(mix: CaseMix | None) -> list[Note]:
+    """Return a note for each way in which the case mix accounts for half of a fall."""
     if mix is None or not np.isfinite(mix.change):
         return []
     return [*_by_shares(mix), *_by_spread(mix)]
 
 
-def _by_shares(mix: CaseMix) -> list[str]:
+def _by_shares(mix: CaseMix) -> list[Note]:
     if mix.moved < MOVED or not explains(mix, mix.icc_reweighted, mix.icc_now):
         return []
     return [
-        f"{mix.moved:.0%} of the responses are of other benchmarks than in the baseline; weighted "
-        f"to its shares the ICC would be {mix.icc_reweighted:z.2f} instead of {mix.icc_now:z.2f}"
+        note(Code.SHARES_EXPLAIN, moved=mix.moved, weighted=mix.icc_reweighted, icc=mix.icc_now)
     ]
 
 
-def _by_spread(mix: CaseMix) -> list[str]:
+def _by_spread(mix: CaseMix) -> list[Note]:
     if not mix.sd_high < 1 or not explains(mix, mix.icc_baseline, mix.icc_spread):
         return []
     return [
-        f"the clinicians' scores lie closer together: SD {mix.sd_now:.2f}, {mix.sd_baseline:.2f} in "
-        f"the baseline; that alone takes its ICC of {mix.icc_baseline:z.2f} to {mix.icc_spread:z.2f}"
+        note(
+            Code.SPREAD_EXPLAINS,
+            sd_now=mix.sd_now,
+            sd_baseline=mix.sd_baseline,
+            icc=mix.icc_baseline,
+            icc_spread=mix.icc_spread,
+        )
     ]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration import notes
+from calibration import remarks
 from calibration.agreement import Columns, Panel, column_icc, columns, unscaled, why_undefined
 from calibration.bootstrap import (
     LEAST_CLUSTERS,
@@ -16,12 +16,15 @@ from calibration.bootstrap import (
     percentile_interval,
     replicates,
 )
+from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED
 from calibration.monitoring.calendar import Every, Period, periods
 from calibration.monitoring.fisher import fisher_z, jackknife_se
+from calibration.monitoring.rows import PeriodRow
 from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
-from calibration.scope import NAN, Scope
+from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
+from calibration.values import NAN, Note, note, noted
 
 LEAST_INSTANCES = 20  # with fewer, an ICC says next to nothing and its interval is too narrow
 
@@ -52,46 +55,6 @@ class Asking:
     least: int = LEAST_INSTANCES
     since: date | None = None
     scored: Mapping[str, Days] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class PeriodRow:
-    """A jury's agreement with the clinicians in one period.
-
-    Attributes
-    ----------
-    period, start, end : label, first and last day
-    joined : calendar periods it is made of
-    over : False while ratings may still be added to it
-    too_few : fewer instances with both columns than are needed: no part of a CUSUM
-    unfilled : clinicians have not yet rated as many instances; only the last can be that
-    icc, boot_low, boot_high : ICC(C,2) with its percentile 95 % interval over instances
-    fisher_z, se : Fisher's z of the ICC, and its standard error over instances
-    n_responses, n_instances, n_clinicians : on whom the ICC rests
-    n_missing : responses of the period that the jury has no score for
-    jury_first, jury_last : days on which the jury scored these responses, where known
-    """
-
-    benchmark: str
-    period: str
-    start: date
-    end: date
-    joined: int
-    over: bool
-    too_few: bool
-    unfilled: bool
-    icc: float
-    boot_low: float
-    boot_high: float
-    fisher_z: float
-    se: float
-    n_responses: int
-    n_instances: int
-    n_clinicians: int
-    n_missing: int
-    jury_first: date | None
-    jury_last: date | None
-    note: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,14 +169,12 @@ def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Perio
         n_missing=int((period.rows & ~jury.present(grid)).sum()),
         jury_first=min((one.first for one in scored), default=None),
         jury_last=max((one.last for one in scored), default=None),
-        note=notes.joined(
-            [
-                *_notes(period, asking, instances, int(period.rows.sum()), len(x)),
-                reason,
-                _flat(scope, (*clinicians, *jury.members)),
-                notes.undefined_resamples(drawn),
-                notes.simulated(scope.simulated & {*jury.members, *clinicians}),
-            ]
+        notes=noted(
+            *_notes(period, asking, instances, int(period.rows.sum()), len(x)),
+            reason,
+            _flat(scope, (*clinicians, *jury.members)),
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & {*jury.members, *clinicians}),
         ),
     )
 
@@ -230,8 +191,10 @@ def _drawn(scope: Scope, statistic: PeriodIcc) -> Array:
     return replicates(statistic, how, scope.tick)
 
 
-def _flat(scope: Scope, raters: Sequence[str]) -> str:
-    return notes.no_variance(unscaled(scope.grid, raters)) if scope.asked.method == "paper" else ""
+def _flat(scope: Scope, raters: Sequence[str]) -> Note | None:
+    if scope.asked.method != "paper":
+        return None
+    return remarks.no_variance(unscaled(scope.grid, raters))
 
 
 def _names(scope: Scope, rows: Flags) -> list[str]:
@@ -240,11 +203,11 @@ def _names(scope: Scope, rows: Flags) -> list[str]:
 
 def _notes(
     period: Period, asking: Asking, instances: int, analysed: int, scored: int
-) -> Iterator[str]:
-    yield f"scored {scored} of {analysed}"
+) -> Iterator[Note]:
+    yield note(Code.SCORED_OF, scored=scored, analysed=analysed)
     if period.joined > 1:
-        yield f"{period.joined} {asking.every}s joined: fewer than {asking.least} instances apart"
+        yield note(Code.JOINED, periods=period.joined, every=asking.every, least=asking.least)
     if instances < asking.least:
-        yield f"too few: {notes.counted(instances, 'instance')}, and {asking.least} are needed"
+        yield note(Code.FEW_OF_PERIOD, instances=instances, least=asking.least)
     if period.end > asking.today:
-        yield "not over: ratings may still be added"
+        yield note(Code.NOT_OVER)

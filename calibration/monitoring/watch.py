@@ -1,4 +1,4 @@
-"""Watching the periods: what is normal, the CUSUM of falls, and whether agreement has fallen."""
+"""Watching the periods: what is normal, and the CUSUM of falls below it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from datetime import date
 
 import numpy as np
 
-from calibration import notes
+from calibration.codes import NoteCode as Code
 from calibration.monitoring.cusum import LIMIT, Cusum, falling_cusum
 from calibration.monitoring.fisher import fisher_z, icc_of_fisher, independent_se
-from calibration.monitoring.periods import PeriodRow
-from calibration.scope import NAN
+from calibration.monitoring.rows import CusumRow, PeriodRow
 from calibration.scores import Array
+from calibration.values import NAN, Note, note, noted
 
 BASELINE = 3  # periods; with fewer the target is so uncertain that most alarms are false
 WIDE = 1.959964
@@ -36,25 +36,6 @@ class Normal:
 
 
 @dataclass(frozen=True)
-class CusumRow:
-    """One period in the CUSUM. `step` and `cusum` are in standard errors.
-
-    `role` is "baseline", "watched", or "left out", with the reason in the note. `step` is
-    (target z - z) / SE, above 0 where agreement is lower than the target; None if not watched.
-    """
-
-    benchmark: str
-    period: str
-    role: str
-    fisher_z: float
-    se: float
-    step: float | None
-    cusum: float
-    alarm: bool
-    note: str
-
-
-@dataclass(frozen=True)
 class Watched:
     """What the periods say.
 
@@ -64,11 +45,12 @@ class Watched:
         ICC of the target; the interval is of a target from periods, else NaN.
     source : where the target comes from
     baseline : rows of the periods it comes from; of those before the report, if from one
-    rows : a row a period
-    alarm : label of the first period with an alarm, or ""
+    rows : a row a period; none where there is no CUSUM
+    alarm : the first period with an alarm
     fell : periods since the sum last left 0 before the alarm; without one, the judged period
     judged : the newest period with enough rated instances; the newest of all where none has
-    reason : why there is no CUSUM, or ""
+    earlier : periods before the judged one whose ICC can be compared with its
+    reason : why there is no CUSUM
     """
 
     target_icc: float
@@ -77,10 +59,11 @@ class Watched:
     source: str
     baseline: tuple[PeriodRow, ...]
     rows: tuple[CusumRow, ...]
-    alarm: str
+    alarm: PeriodRow | None
     fell: tuple[PeriodRow, ...]
     judged: PeriodRow
-    reason: str = ""
+    earlier: tuple[PeriodRow, ...]
+    reason: Note | None = None
 
 
 def spread(row: PeriodRow) -> float:
@@ -107,7 +90,7 @@ def watch(rows: Sequence[PeriodRow], normal: Normal) -> Watched:
         The target of a baseline is the mean of its periods' z, each weighted by 1 / SE^2. Where
         there are no more periods than the baseline needs there is no CUSUM, with the reason.
     """
-    usable = [row for row in rows if why_left_out(row) == ""]
+    usable = [row for row in rows if why_left_out(row) is None]
     baseline, watched = _split(usable, normal)
     z, error = _target(baseline, normal)
     reason = _why_none(usable, watched, normal)
@@ -122,65 +105,26 @@ def watch(rows: Sequence[PeriodRow], normal: Normal) -> Watched:
         target_high=float(ends[2]),
         source=normal.source,
         baseline=tuple(baseline),
-        rows=tuple(_rows(rows, baseline, steps, found.sums)) if not reason else (),
-        alarm="" if found.alarm is None else rows[found.alarm].period,
+        rows=() if reason else tuple(_rows(rows, baseline, steps, found.sums)),
+        alarm=None if found.alarm is None else rows[found.alarm],
         fell=tuple(_since(rows, found, judged)),
         judged=judged,
+        earlier=tuple(row for row in rows if row.end < judged.start and _comparable(row)),
         reason=reason,
     )
 
 
-def why_left_out(row: PeriodRow) -> str:
-    """Return why a period cannot take part in a CUSUM, or ""."""
+def why_left_out(row: PeriodRow) -> Note | None:
+    """Return why a period cannot take part in a CUSUM, or None where it can."""
     if row.too_few:
-        return "too few instances"
+        return note(Code.LEFT_OUT_FEW)
     if not np.isfinite(row.fisher_z):
-        return "its ICC has no z"
-    return "" if np.isfinite(spread(row)) else "its z has no standard error"
+        return note(Code.LEFT_OUT_NO_Z)
+    return None if np.isfinite(spread(row)) else note(Code.LEFT_OUT_NO_ERROR)
 
 
-def fallen(watched: Watched, least: float) -> tuple[bool, bool, str]:
-    """Tell whether agreement has fallen, whether that can be said at all, and why, in a sentence.
-
-    It has where the ICC of the judged period is below `least`, or the CUSUM has raised an
-    alarm. The alarm stands until watching begins anew: one good month does not take it back.
-    An undefined ICC cannot be judged, and is no all-clear.
-    """
-    row = watched.judged
-    if watched.alarm:
-        return (
-            True,
-            True,
-            (
-                f"the CUSUM reached its limit in {watched.alarm}: agreement has fallen below the target "
-                f"{watched.target_icc:z.2f}; the ICC of {row.period} is {row.icc:z.2f}"
-            ),
-        )
-    if not np.isfinite(row.icc):
-        return False, False, f"the ICC of {row.period} cannot be judged: {_reason(row)}"
-    said = f"the ICC of {row.period} is {row.icc:z.2f}"
-    few = f" ({_few(row)})" if row.too_few else ""
-    if row.icc >= least:
-        return False, True, f"{said}, not below {least:z.2f}{few}"
-    return True, True, f"{said}, below {least:z.2f}{few}; {_certainty(row, least)}"
-
-
-def _certainty(row: PeriodRow, least: float) -> str:
-    if not np.isfinite(row.boot_high):
-        return "it has no interval"
-    ends = f"its interval {row.boot_low:z.2f} to {row.boot_high:z.2f}"
-    if row.boot_high < least:
-        return f"{ends} is all below it"
-    return f"{ends} reaches above it, so chance alone may do this"
-
-
-def _few(row: PeriodRow) -> str:
-    return f"from {notes.counted(row.n_instances, 'instance')} only"
-
-
-def _reason(row: PeriodRow) -> str:
-    found = [part for part in row.note.split("; ") if part.startswith("undefined")]
-    return found[0] if found else "it is undefined"
+def _comparable(row: PeriodRow) -> bool:
+    return not row.too_few and bool(np.isfinite(row.icc))
 
 
 def _split(usable: Sequence[PeriodRow], normal: Normal) -> tuple[list[PeriodRow], list[PeriodRow]]:
@@ -198,7 +142,7 @@ def _since(rows: Sequence[PeriodRow], found: Cusum, judged: PeriodRow) -> list[P
         return [judged]
     zero = np.flatnonzero(found.sums[: found.alarm] == 0)
     fell = rows[int(zero[-1]) + 1 if len(zero) else 0 :]
-    return [row for row in fell if why_left_out(row) == ""]
+    return [row for row in fell if why_left_out(row) is None]
 
 
 def _target(baseline: Sequence[PeriodRow], normal: Normal) -> tuple[float, float]:
@@ -212,16 +156,14 @@ def _target(baseline: Sequence[PeriodRow], normal: Normal) -> tuple[float, float
     return float(weights @ z / weights.sum()), float(weights.sum() ** -0.5)
 
 
-def _why_none(usable: Sequence[PeriodRow], watched: Sequence[PeriodRow], normal: Normal) -> str:
+def _why_none(
+    usable: Sequence[PeriodRow], watched: Sequence[PeriodRow], normal: Normal
+) -> Note | None:
     if watched and (normal.periods is None or len(usable) > normal.periods):
-        return ""
+        return None
     if normal.periods is None:
-        return "no CUSUM: no period since then has enough instances"
-    have = notes.counted(len(usable), "period")
-    return (
-        f"no CUSUM: {have} with enough instances, and {normal.periods} make the baseline; "
-        "compared with a frozen report it needs none"
-    )
+        return note(Code.NO_CUSUM_SINCE)
+    return note(Code.NO_CUSUM_YET, periods=len(usable), baseline=normal.periods)
 
 
 def _rows(
@@ -240,7 +182,7 @@ def _rows(
                 step=step if role == "watched" else None,
                 cusum=total,
                 alarm=total >= LIMIT,
-                note=why_left_out(row) if role == "left out" else "",
+                notes=noted(why_left_out(row)) if role == "left out" else (),
             )
         )
     return out

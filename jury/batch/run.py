@@ -5,20 +5,20 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Engine
 
-from data.errors import BadInput, BadPanel
+from data.errors import BadPanel
 from data.queries.batches import BatchView, open_batches
 from data.schema import now
 from data.schema.jury import BatchState
 from data.store.attempts import add_jurors
-from jury.alone import alone
+from jury.batch.client import NO_SUCH, BatchClient, Trouble, open_client
 from jury.batch.collect import follow
-from jury.batch.post import NO_SUCH, Post, Trouble, no_batches
-from jury.batch.room import BatchProgress, Clerk, Pace, Room
+from jury.batch.context import BatchContext, BatchProgress, BatchSession, Pace
 from jury.batch.submit import submit
-from jury.cost import refuse_unpriced
-from jury.order import Order, record_of, refuse_changed, tasks_of
+from jury.loop import refuse_numbers
 from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.run_lock import run_lock
 from jury.tally import RunResult
+from jury.worklist import Worklist, record_of, refuse_changed, tasks_of
 
 AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
 
@@ -51,88 +51,82 @@ def run_batches(
     """
     _refuse(panel, replicates, max_usd)
     secrets = keys(panel)
-    order = Order(tuple(tasks_of(engine, panel, benchmarks)), replicates)
-    clerks: list[Clerk] = []
-    room = Room(engine, order, clerks, max_usd, pace, tell, progress)
-    with alone(engine, waiting):
+    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    sessions: list[BatchSession] = []
+    context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
+    with run_lock(engine, waiting):
         try:
-            asyncio.run(_run(room, panel, secrets))
+            asyncio.run(_run(context, panel, secrets))
         except KeyboardInterrupt:
-            if not clerks:  # nothing was handed in, and nothing is known to count
+            if not sessions:  # nothing was handed in, and nothing is known to count
                 raise
             tell("stopped; what is in flight stays with the providers")
-        return room.result(panel.name)
+        return context.result(panel.name)
 
 
-def open_post(juror: Juror, key: str) -> Post:
-    """Return a juror's counter for batches; each SDK is imported only when it is needed."""
-    if juror.provider == "anthropic":
-        from jury.batch.anthropic_messages import AnthropicBatches
-
-        return AnthropicBatches(juror, key)
-    from jury.batch.openai_files import OpenAIBatches
-
-    return OpenAIBatches(juror, key)
-
-
-async def _run(room: Room, panel: Panel, secrets: dict[str, str]) -> None:
-    """Open the counters, and let go of them whatever happens."""
-    posts = {one.name: open_post(one, secrets[one.name]) for one in panel.juror}
+async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
+    """Open the jurors' batches, and let go of connections whatever happens."""
+    clients = {one.name: open_client(one, secrets[one.name]) for one in panel.juror}
     try:
-        troubles = {one.name: await _checked(panel, one, posts[one.name]) for one in panel.juror}
-        refuse_changed(room.engine, panel)
-        raters = add_jurors(room.engine, [record_of(one) for one in panel.juror])
+        troubles = {one.name: await _checked(panel, one, clients[one.name]) for one in panel.juror}
+        refuse_changed(context.engine, panel)
+        raters = add_jurors(context.engine, [record_of(one) for one in panel.juror])
         for one in panel.juror:
-            clerk = Clerk(one, raters[one.name], posts[one.name])
+            session = BatchSession(one, raters[one.name], clients[one.name])
             trouble = troubles[one.name]
-            clerk.stopped = (trouble.answer.status, str(trouble)) if trouble else None
-            room.clerks.append(clerk)
-        await _rounds(room)
+            session.stopped = (trouble.answer.status, str(trouble)) if trouble else None
+            context.sessions.append(session)
+        await _rounds(context)
     finally:
-        for post in posts.values():
-            await post.close()
+        for client in clients.values():
+            await client.endpoint.close()
 
 
-async def _rounds(room: Room) -> None:
+async def _rounds(context: BatchContext) -> None:
     """Follow what is in flight and hand in what is free, until nothing is in flight."""
     free, wait = True, 0.0
     while True:
-        for clerk in room.clerks:
-            for batch in _of(room, clerk):
-                free = await _step(room, clerk, batch) or free
-        for clerk in room.clerks if free else ():
-            await submit(room, clerk)
+        for session in context.sessions:
+            for batch in _of(context, session):
+                free = await _step(context, session, batch) or free
+        for session in context.sessions if free else ():
+            await submit(context, session)
         free = False
-        room.tick()
-        if not any(one.state in AWAITED for clerk in room.clerks for one in _of(room, clerk)):
+        context.tick()
+        if not any(
+            one.state in AWAITED for session in context.sessions for one in _of(context, session)
+        ):
             return
-        wait = room.pace.after(wait)
+        wait = context.pace.after(wait)
         await asyncio.sleep(wait)
 
 
-async def _step(room: Room, clerk: Clerk, batch: BatchView) -> bool:
+async def _step(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
     """Take one batch a step on; what fails in passing is tried again at the next look."""
-    if clerk.stopped:
+    if session.stopped:
         return False
     try:
-        return await follow(room, clerk, batch)
+        return await follow(context, session, batch)
     except Trouble as trouble:
-        clerk.troubled(trouble)
+        session.troubled(trouble)
         return False
 
 
-def _of(room: Room, clerk: Clerk) -> list[BatchView]:
+def _of(context: BatchContext, session: BatchSession) -> list[BatchView]:
     """Return the batches of a juror that can still be followed in this run."""
-    return [] if clerk.stopped else open_batches(room.engine, clerk.rater)
+    return [] if session.stopped else open_batches(context.engine, session.rater)
 
 
-async def _checked(panel: Panel, juror: Juror, post: Post) -> Trouble | None:
-    """Return why a counter cannot be used; raise BadPanel where there is none at all."""
+async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> Trouble | None:
+    """Return why batches cannot be had; raise BadPanel where there are none at all."""
     try:
-        await post.check()
+        await client.check()
     except Trouble as trouble:
         if trouble.answer.http in NO_SUCH:
-            raise no_batches(panel.name, juror.name, juror.host) from trouble
+            raise BadPanel(
+                f"panel {panel.name}, juror {juror.name}: this endpoint ({juror.host}) has no "
+                "batches; run without --batch"
+            ) from trouble
         return trouble
     return None
 
@@ -145,10 +139,5 @@ def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
             f"panel {panel.name}, juror {simulated[0]}: a simulated juror has no batches and "
             "costs nothing; run without --batch"
         )
-    if replicates < 1:
-        raise BadInput(f"replicates = {replicates}: must be at least 1")
-    if max_usd is not None:
-        if not max_usd >= 0:
-            raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
-        refuse_unpriced(panel, now())
+    refuse_numbers(panel, max_usd, replicates=replicates)
     refuse_ended(panel, now().date())

@@ -1,6 +1,5 @@
 """Handing in what is missing: stored first, then sent, so that a kill never sends it twice."""
 
-import hashlib
 import json
 import secrets
 from collections.abc import Iterator
@@ -9,16 +8,16 @@ from math import inf
 from typing import Any
 
 from data.queries.batches import in_flight
-from data.schema import Status, now
+from data.schema import Status
 from data.schema.jury import BatchState
-from data.store.attempts import AttemptRecord, record_attempts
+from data.store.attempts import record_attempts
 from data.store.batches import BatchRecord, RequestRecord, finish, move, prepare
-from jury.ask import Job, request_sha256
-from jury.batch.post import Limits, Request, Trouble
-from jury.batch.room import Clerk, Room
+from jury.ask import NO_TEXT, Job, not_asked_record, request_sha256
+from jury.batch.client import Limits, Request, Trouble
+from jury.batch.context import BatchContext, BatchSession
 from jury.call import Call
-from jury.cost import batch_price, worst_case
-from jury.panel import Juror
+from jury.conversation import worst_of
+from jury.cost import batch_price
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
@@ -48,121 +47,107 @@ class _Parcel:
         full = len(self.records) >= limits.requests or self.bytes + size > limits.bytes
         return not self.records or not full
 
-    def add(self, clerk: Clerk, one: _Asking, request: Request, size: int) -> None:
+    def add(self, session: BatchSession, one: _Asking, request: Request, size: int) -> None:
         """Put in one request more, under an id that holds the marker and no text."""
         job = one.job
-        name = f"{self.marker}-{clerk.rater}-{job.response}-{job.replicate}"
-        digest = request_sha256(clerk.juror, one.call)
+        name = f"{self.marker}-{session.rater}-{job.response}-{job.replicate}"
+        digest = request_sha256(session.juror, one.call)
         self.requests.append(request | {"custom_id": name})
         self.records.append(
             RequestRecord(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
         )
-        self.sent = clerk.post.sent(one.call)
+        self.sent = session.client.endpoint.sent(one.call)
         self.bytes += size
 
 
-async def submit(room: Room, clerk: Clerk) -> None:
+async def submit(context: BatchContext, session: BatchSession) -> None:
     """Hand in all that a juror has not rated, is not being asked, and may be paid for."""
-    if clerk.stopped or clerk.full:
+    if session.stopped or session.full:
         return
-    for parcel in _parcels(room, clerk):
-        if not await _hand_in(room, clerk, parcel):
+    for parcel in _parcels(context, session):
+        if not await _hand_in(context, session, parcel):
             return
 
 
-async def _hand_in(room: Room, clerk: Clerk, parcel: _Parcel) -> bool:
+async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel) -> bool:
     """Store a batch, then ask the provider to take it; return whether it did.
 
     Where no clear no came back the provider may have taken it: the batch stays as it is, and is
     looked for.
     """
-    record = BatchRecord(parcel.marker, clerk.rater, clerk.juror.host, parcel.sent)
-    key = prepare(room.engine, record, parcel.records)
+    record = BatchRecord(parcel.marker, session.rater, session.juror.host, parcel.sent)
+    key = prepare(context.engine, record, parcel.records)
     asked = False
 
     def asking(input_file: str) -> None:
         nonlocal asked
-        move(room.engine, key, BatchState.SUBMITTING, input_file=input_file)
+        move(context.engine, key, BatchState.SUBMITTING, input_file=input_file)
         asked = True
 
     for one in parcel.records:
-        room.handed_in.add(clerk.key(one.response, one.replicate, one.rubric))
+        context.handed_in.add(session.key(one.response, one.replicate, one.rubric))
     try:
-        name = await clerk.post.hand_in(parcel.marker, parcel.requests, asking)
+        name = await session.client.hand_in(parcel.marker, parcel.requests, asking)
     except Trouble as trouble:
         if asked and not trouble.sure:
-            room.tell(f"juror {clerk.juror.name}: {trouble} on handing a batch in")
-            clerk.troubled(trouble)
+            context.tell(f"juror {session.juror.name}: {trouble} on handing a batch in")
+            session.troubled(trouble)
         else:
-            _refused(room, clerk, key, trouble)
+            _refused(context, session, key, trouble)
         return False
-    move(room.engine, key, BatchState.SUBMITTED, provider_id=name)
-    room.calls += len(parcel.records)
+    move(context.engine, key, BatchState.SUBMITTED, provider_id=name)
+    context.calls += len(parcel.records)
     size = "1 request" if len(parcel.records) == 1 else f"{len(parcel.records)} requests"
-    room.tell(f"juror {clerk.juror.name}: batch {name} of {size} handed in")
+    context.tell(f"juror {session.juror.name}: batch {name} of {size} handed in")
     return True
 
 
-def _refused(room: Room, clerk: Clerk, key: int, trouble: Trouble) -> None:
+def _refused(context: BatchContext, session: BatchSession, key: int, trouble: Trouble) -> None:
     """Give the requests of a batch that was not taken free again."""
     reason = f"the batch was not taken: {trouble}"
-    finish(room.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
-    clerk.full = (trouble.answer.status, f"{reason}; run the same command again later")
+    finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
+    session.full = (trouble.answer.status, f"{reason}; run the same command again later")
 
 
-def _parcels(room: Room, clerk: Clerk) -> Iterator[_Parcel]:
+def _parcels(context: BatchContext, session: BatchSession) -> Iterator[_Parcel]:
     """Yield what is to be asked, cut into batches within the provider's limits."""
     parcel = _Parcel()
-    for one in _askings(room, clerk):
-        request = clerk.post.request("-" * LONGEST_ID, one.call)
+    for one in _askings(context, session):
+        request = session.client.request("-" * LONGEST_ID, one.call)
         size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
-        if not parcel.takes(size, clerk.post.limits):
+        if not parcel.takes(size, session.client.limits):
             yield parcel
             parcel = _Parcel()
-        parcel.add(clerk, one, request, size)
+        parcel.add(session, one, request, size)
     if parcel.records:
         yield parcel
 
 
-def _askings(room: Room, clerk: Clerk) -> Iterator[_Asking]:
+def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
     """Yield what is missing and not in flight, as far as the cap goes."""
-    waiting = in_flight(room.engine, clerk.rater)
-    money = inf if room.max_usd is None else room.max_usd - room.held()
-    for job in room.missing(clerk):
-        key = clerk.key(job.response, job.replicate, job.rubric)
-        if key[1:] in waiting or key in room.ended or key in room.handed_in:
+    waiting = in_flight(context.engine, session.rater)
+    money = inf if context.max_usd is None else context.max_usd - context.held()
+    for job in context.missing(session):
+        key = session.key(job.response, job.replicate, job.rubric)
+        if key[1:] in waiting or key in context.ended or key in context.handed_in:
             continue
-        if not job.card.response.strip():
-            _not_asked(room, clerk, job, Status.EMPTY_RESPONSE, "the response has no text")
+        if not job.has_text:
+            _not_asked(context, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
             continue
-        call = clerk.call(job)
-        most = _most(clerk.juror, call)
+        call = session.call(job)
+        most = worst_of(session.juror, call, batch_price)
         if most is not None and most > money:
             reason = "the request could pass the cap"
-            _not_asked(room, clerk, job, Status.BUDGET_STOPPED, reason)
+            _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
             continue
         money -= most or 0.0  # a cap is refused beforehand where a price is not known
         yield _Asking(job, call, most)
 
 
-def _most(juror: Juror, call: Call) -> float | None:
-    """Return what a request can cost at most in a batch."""
-    text = "".join([*(turn.text for turn in call.messages), json.dumps(call.schema)])
-    return worst_case(juror, text, now(), batch_price)
-
-
-def _not_asked(room: Room, clerk: Clerk, job: Job, status: Status, reason: str) -> None:
-    """Store why a response was not put to a juror at all: a row with number 0 and no cost."""
-    room.ended[clerk.key(job.response, job.replicate, job.rubric)] = str(status)
-    record = AttemptRecord(
-        rater=clerk.rater,
-        response=job.response,
-        status=status,
-        request_sha256=hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest(),
-        replicate=job.replicate,
-        number=0,
-        reason=f"not asked: {reason}",
-        usd=0.0,
-        price_source="not asked",
-    )
-    record_attempts(room.engine, [(record, job.rubric, None)])
+def _not_asked(
+    context: BatchContext, session: BatchSession, job: Job, status: Status, reason: str
+) -> None:
+    """Store why a response was not put to a juror at all."""
+    context.ended[session.key(job.response, job.replicate, job.rubric)] = str(status)
+    record = not_asked_record(session.rater, job, status, reason)
+    record_attempts(context.engine, [(record, job.rubric, None)])

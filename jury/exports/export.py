@@ -4,6 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,12 @@ class Export:
     record: Mapping[str, Any]
 
 
-def write_folder(out: Path, files: Mapping[str, str]) -> None:
+def program(name: str) -> str:
+    """Return a program that is exported as it is: `name`.txt beside this file."""
+    return (files("jury.exports") / f"{name}.txt").read_text("utf-8")
+
+
+def write_folder(out: Path, texts: Mapping[str, str]) -> None:
     """Write all files into a new or empty folder, or none.
 
     Raises
@@ -68,7 +74,7 @@ def write_folder(out: Path, files: Mapping[str, str]) -> None:
         refuse_full(out)
         out.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
-        for name, text in files.items():
+        for name, text in texts.items():
             (made / name).parent.mkdir(parents=True, exist_ok=True)
             (made / name).write_text(text, encoding="utf-8", newline="\n")
         made.chmod(0o755)

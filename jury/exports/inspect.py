@@ -5,17 +5,16 @@ reading of answers are those of the grader that promptfoo and MLflow use too.
 """
 
 import json
-from importlib.resources import files
 from typing import Any
 
 from data.rubrics.files import rubric_toml
-from jury.exports.export import Export, ExportRow
+from jury.exports.export import Export, ExportRow, program
 from jury.exports.promptfoo import grader
 from jury.panel import Juror
+from jury.providers import VENDORS
 
 SCORER_FILE, TASK_FILE = "medjury_scorer.py", "medjury_task.py"
 SAMPLES_FILE, MODELS_FILE = "samples.json", "medjury_models.json"
-OWN_HOSTS = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 SERVICE = "medjury"
 
 
@@ -30,8 +29,8 @@ def write(export: Export) -> dict[str, str]:
     told = grader(export)
     models = {one.name: inspect_model(one) for one in export.panel.juror}
     return told | {
-        SCORER_FILE: _template(SCORER_FILE),
-        TASK_FILE: _template(TASK_FILE),
+        SCORER_FILE: program("inspect_scorer"),
+        TASK_FILE: program("inspect_task"),
         MODELS_FILE: json.dumps(models, indent=2) + "\n",
         SAMPLES_FILE: json.dumps(_samples(export.rows), indent=1) + "\n",
         "rubric/rubric.toml": rubric_toml(export.rubric),
@@ -41,7 +40,7 @@ def write(export: Export) -> dict[str, str]:
 
 def inspect_model(juror: Juror) -> dict[str, Any]:
     """Return a juror as `get_model` of Inspect takes it: name, address, and its client's options."""
-    own = OWN_HOSTS[juror.provider] == juror.host
+    own = VENDORS[juror.provider].own_host == juror.host
     if juror.provider == "anthropic":
         return {"model": f"anthropic/{juror.model}", "base_url": juror.base_url, "args": {}}
     name = f"openai/{juror.model}" if own else f"openai-api/{SERVICE}/{juror.model}"
@@ -65,8 +64,3 @@ def _samples(rows: tuple[ExportRow, ...]) -> list[dict[str, Any]]:
             }
         )
     return samples
-
-
-def _template(name: str) -> str:
-    stem = name.removeprefix("medjury_").removesuffix(".py")
-    return (files("jury.exports") / f"inspect_{stem}.txt").read_text("utf-8")

@@ -14,8 +14,9 @@ from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Criterion, Rubr
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, ExportRow
 from jury.panel import Juror
+from jury.providers import VENDORS
 
-HOST = "api.openai.com"
+HOST = VENDORS["openai"].own_host
 WITHIN = {
     "context": "{{item.context}}",
     "prompt": "{{item.prompt}}",

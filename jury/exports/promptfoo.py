@@ -12,16 +12,15 @@ from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE
 from data.rubrics.tags import BREAK, forgery
 from jury.ask import AGAIN
-from jury.exports import GRADER
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, ExportRow
+from jury.exports.export import Export, ExportRow, program
 from jury.panel import Juror
+from jury.providers import VENDORS
 
 GRADER_FILE, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
 INSTANCES_FILE = "instances.json"
 RAW, UNRAW = "{% raw %}", "{% endraw %}"
 RAW_INSIDE = re.compile(r"\{%(?=\s*(?:end)?raw)|\{(?=\{)")  # what would be read all the same
-OWN_HOST = "api.openai.com"
 
 
 def write(export: Export) -> dict[str, str]:
@@ -39,7 +38,7 @@ def write(export: Export) -> dict[str, str]:
         "tests.json": json.dumps(cases, indent=1) + "\n",
         "prompt.txt": "{{context}}\n\n{{prompt}}\n",
         INSTANCES_FILE: json.dumps(texts, indent=1) + "\n",
-        "medjury_assert.py": ASSERTION,
+        "medjury_assert.py": program("promptfoo_assert"),
         **grader(export),
     }
 
@@ -58,7 +57,11 @@ def grader(export: Export) -> dict[str, str]:
             "them; give --panel with jurors that are models"
         )
     settings = json.dumps(_settings(export), indent=2, ensure_ascii=False) + "\n"
-    return {GRADER_FILE: GRADER, SETTINGS_FILE: settings, PAGE: derived(bundle(export))[PAGE]}
+    return {
+        GRADER_FILE: program("jury_grader"),
+        SETTINGS_FILE: settings,
+        PAGE: derived(bundle(export))[PAGE],
+    }
 
 
 def _settings(export: Export) -> dict[str, Any]:
@@ -85,7 +88,7 @@ def _juror(one: Juror) -> dict[str, Any]:
     """Return how a juror is asked; the name of its key's variable, never the key."""
     names = ("name", "provider", "model", "base_url", "api_key_env", "temperature", "max_tokens")
     told = {name: getattr(one, name) for name in (*names, "effort")}
-    return told | {"schema": one.form, "own": one.host == OWN_HOST}
+    return told | {"schema": one.form, "own": one.host == VENDORS["openai"].own_host}
 
 
 def _texts(row: ExportRow) -> dict[str, str]:
@@ -120,36 +123,3 @@ defaultTest:
         pass_at: null  # points of the composite from which an output passes; null: whatever was rated
 tests: {"file://tests.json" if tests else "[]"}
 """
-
-
-ASSERTION = '''\
-"""promptfoo's assertion: the jury's points on every criterion. Written by medjury."""
-
-import json
-import sys
-from pathlib import Path
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from medjury_jury import SETTINGS, NotRated, rate
-
-INSTANCES = json.loads((HERE / "instances.json").read_text("utf-8"))
-
-
-def get_assert(output, context):
-    given = context.get("vars") or {}
-    given = INSTANCES.get(given.get("instance_id"), given)  # the texts as they are, no templates
-    texts = {name: given.get(name) for name in ("context", "prompt", "reference")}
-    try:
-        found = rate({**texts, "response": output if isinstance(output, str) else str(output)})
-    except NotRated as error:  # no score, and no named score: a failure is no zero
-        return {"pass": False, "score": 0, "reason": f"NOT RATED: {error}"}
-    low, high = SETTINGS["min"], SETTINGS["max"]
-    pass_at = (context.get("config") or {}).get("pass_at")
-    return {
-        "pass": pass_at is None or found["composite"] >= pass_at,
-        "score": (found["composite"] - low) / (high - low),
-        "reason": found["reason"],
-        "namedScores": {**found["scores"], "composite": found["composite"]},
-    }
-'''

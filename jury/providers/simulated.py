@@ -50,7 +50,7 @@ CHARACTERS = {
 class Simulated:
     """A simulated juror."""
 
-    def __init__(self, juror: Juror) -> None:
+    def __init__(self, juror: Juror, key: str = "", timeout: float = 0.0) -> None:
         if juror.model not in CHARACTERS:
             raise BadPanel(
                 f"juror {juror.name}, model {juror.model!r}: the simulated models are "

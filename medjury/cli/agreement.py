@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from calibration.values import AnalysisOptions
-from medjury.cli.elsewhere import SCORES, On, computing
+from medjury.cli.dask_connect import SCORES, On, computing
 from medjury.cli.freezing import Freeze, Name, freeze_calibration, named
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import progress, say
@@ -124,7 +124,7 @@ class Output:
 def print_agreement(engine: "Engine", question: "Question", output: Output) -> None:
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
     from medjury.cli.agreement_show import show_calibration, show_details
-    from medjury.services.calibrate import as_json, calibrate
+    from medjury.services.calibrate import calibrate
 
     to = output.json_to
     with computing(output.on, SCORES, to) as executor, progress("resampling", 1.0) as at:
@@ -139,6 +139,8 @@ def print_agreement(engine: "Engine", question: "Question", output: Output) -> N
     write_reports(engine, output.places, found, to)
     if to is None and output.frozen is None:
         return
+    from medjury.services.reports import as_json
+
     body = as_json(engine, found, pairs=output.pairs)
     write_json(body, to)
     for line in freeze_calibration(engine, found, output.frozen, body):

@@ -48,7 +48,7 @@ COMMANDS = {
         "reading:serve",
         "Serve the pages on which clinicians rate and those who steer a study work.",
     ),
-    "jury": Entry("jury_group:jury", "Juries: run a panel, probe its jurors."),
+    "jury": Entry("jury:jury", "Juries: run a panel, probe its jurors."),
     "measure": Entry(
         "metrics:measure", "Score every response against its reference with ROUGE-L and BERTScore."
     ),

@@ -11,25 +11,15 @@ from data.errors import BadInput
 from data.importers.finished import summed
 from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable, with_task
 from data.importers.helm.figures import Taken, run_figures
+from data.importers.helm.rating import Difference
 from data.queries import benchmarks, juror_cards
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
-from data.store.finished_runs import FinishedAdded, import_finished
-from medjury.cli.import_finished import (
-    NEXT,
-    added_figures,
-    added_lines,
-    mask_imported,
-    missing_lines,
-    models_of,
-    other_rubric_lines,
-    show_runs,
-    with_families,
-)
+from medjury.cli.import_finished import Told, models_of, store_finished
 from medjury.cli.options import rubric_named
-from medjury.cli.output import counted, say
-from medjury.cli.places import check_json, write_json
+from medjury.cli.output import counted
+from medjury.cli.places import check_json
 
 COLUMNS = ("run", "benchmark", "responses", "ratings", "missing", "HELM's mean", "mean of verdicts")
 CAUSES = {
@@ -93,13 +83,9 @@ def store(
             left[run.name] = why
         else:
             own = usable(run, chosen) if chosen else run.prompt.rubric()
-            taken.append(_taken(run, _kept(engine, run, own)))
-    added = import_finished(engine, [one.values for one in taken])
-    show_runs("HELM runs", COLUMNS, [_cells(one) for one in taken], json_to)
-    for line in _lines(taken, left, added):
-        say(line, json_to)
-    mask_imported(engine, json_to)
-    write_json(_body(taken, left, added), json_to)
+            kept = _kept(engine, run, own)
+            taken.append(Taken(run, kept, *finished(run, kept)))
+    store_finished(engine, [one.values for one in taken], _told(taken, left), json_to)
 
 
 def _task(engine: Engine, benchmark: str) -> str | None:
@@ -130,22 +116,27 @@ def _of(rubric: Rubric, name: str) -> Any:
     return getattr(rubric, name)
 
 
-def _taken(run: HelmRun, rubric: Rubric) -> Taken:
-    values, differences = finished(run, rubric)
-    return Taken(run, rubric, with_families(values), differences)
-
-
-def _body(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded) -> dict[str, Any]:
-    """Return the figures; a difference names no run, since that would name the author."""
-    return {
-        "format": "helm",
-        "runs": [run_figures(one) for one in taken],
-        "skipped": [{"run": run, "reason": why} for run, why in left.items()],
-        **added_figures(added, [one.values for one in taken]),
-        "differences": [
-            asdict(one) | {"causes": list(one.causes)} for run in taken for one in run.differences
-        ],
-    }
+def _told(taken: Sequence[Taken], left: Mapping[str, str]) -> Told:
+    """Return what is told of runs; a difference names none, since that would name the author."""
+    differences = [one for run in taken for one in run.differences]
+    left_out = summed(one.run.left_out for one in taken)
+    return Told(
+        "HELM runs",
+        COLUMNS,
+        [_cells(one) for one in taken],
+        rubrics={one.run.benchmark: _rubric(one, taken) for one in taken},
+        jurors=_juror_lines(taken),
+        last=_difference_lines(differences),
+        left_out={what: f"{number}" for what, number in left_out.items()},
+        notes=summed(one.run.notes for one in taken),
+        skipped=[f"skipped {run}: {why}" for run, why in left.items()],
+        body={
+            "format": "helm",
+            "runs": [run_figures(one) for one in taken],
+            "skipped": [{"run": run, "reason": why} for run, why in left.items()],
+        },
+        end={"differences": [asdict(one) | {"causes": list(one.causes)} for one in differences]},
+    )
 
 
 def _cells(one: Taken) -> list[str]:
@@ -162,29 +153,14 @@ def _cells(one: Taken) -> list[str]:
     ]
 
 
-def _lines(taken: Sequence[Taken], left: Mapping[str, str], added: FinishedAdded) -> Iterator[str]:
-    yield from added_lines(added)
-    yield from _rubric_lines(taken, added)
-    yield from _juror_lines(taken)
-    yield from _difference_lines(taken)
-    for what, number in summed(one.run.left_out for one in taken).items():
-        yield f"left out, as nobody can rate it: {number} {what}"
-    for what, number in summed(one.run.notes for one in taken).items():
-        yield f"not in the study: {number} {what}"
-    for run, why in left.items():
-        yield f"skipped {run}: {why}"
-    yield NEXT
-
-
-def _rubric_lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
-    for name, rubric in {one.run.benchmark: one.rubric for one in taken}.items():
-        runs = [one.run for one in taken if one.run.benchmark == name]
-        prompts = sum(run.prompt.checked for run in runs)
-        known = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
-        if any(run.prompt.template is None for run in runs):
-            known = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
-        yield f"benchmark {name} is rated on {rubric.name} ({rubric.scale}): {known}"
-        yield from other_rubric_lines(added, name)
+def _rubric(of: Taken, taken: Sequence[Taken]) -> str:
+    """Return on what a benchmark is rated, and what is known of the prompt."""
+    runs = [one.run for one in taken if one.run.benchmark == of.run.benchmark]
+    prompts = sum(run.prompt.checked for run in runs)
+    known = f"its jurors' own prompt, held against {counted(prompts, 'prompt')} as sent"
+    if any(run.prompt.template is None for run in runs):
+        known = "WARNING: the prompt is not in the run; ask no further jurors on this rubric"
+    return f"{of.rubric.name} ({of.rubric.scale}): {known}"
 
 
 def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
@@ -195,11 +171,9 @@ def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
             "WARNING: a run does not name its jurors' models, as HELM up to 0.5.7: the three of "
             "the MedHELM paper are assumed"
         )
-    yield from missing_lines(one.values for one in taken)
 
 
-def _difference_lines(taken: Sequence[Taken]) -> Iterator[str]:
-    found = [one for run in taken for one in run.differences]
+def _difference_lines(found: Sequence[Difference]) -> Iterator[str]:
     if found:
         yield f"HELM's score is another than its jurors' verdicts give in {counted(len(found), 'response')}:"
     for cause, words in CAUSES.items():

@@ -1,7 +1,6 @@
 """`medjury import LOG`: finished runs of Inspect into the study, with what their scorers said."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,10 @@ from data.importers.inspect_logs_scores import Taken, finished
 from data.queries import benchmarks
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped
-from data.store.finished_runs import FinishedAdded, import_finished
-from medjury.cli.import_finished import (
-    NEXT,
-    added_figures,
-    added_lines,
-    mask_imported,
-    missing_lines,
-    models_of,
-    other_rubric_lines,
-    show_runs,
-    with_families,
-)
+from medjury.cli.import_finished import Told, models_of, store_finished
 from medjury.cli.options import rubric_named
-from medjury.cli.output import counted, say
-from medjury.cli.places import check_json, write_json
+from medjury.cli.output import counted
+from medjury.cli.places import check_json
 
 COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
 RubricFor = Callable[[str], Rubric]
@@ -55,13 +43,8 @@ def bring(
         raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
     engine = study()
     chosen = rubric_named(engine, rubric)
-    taken = [_taken(log, _rubric(engine, log, chosen, rubric_for)) for log in logs]
-    added = import_finished(engine, [one.values for one in taken])
-    show_runs("Inspect logs", COLUMNS, [_cells(one) for one in taken], json_to)
-    for line in _lines(taken, added):
-        say(line, json_to)
-    mask_imported(engine, json_to)
-    write_json(_body(taken, added), json_to)
+    taken = [finished(log, _rubric(engine, log, chosen, rubric_for)) for log in logs]
+    store_finished(engine, [one.values for one in taken], _told(taken), json_to)
 
 
 def _rubric(
@@ -90,9 +73,27 @@ def _rubric(
     )
 
 
-def _taken(log: InspectLog, rubric: Rubric) -> Taken:
-    one = finished(log, rubric)
-    return replace(one, values=with_families(one.values))
+def _told(taken: Sequence[Taken]) -> Told:
+    """Return what is told of logs."""
+    figures = [_figures(one) for one in taken]
+    rubrics = {one.log.benchmark: one.values.rubric for one in taken}
+    left_out = summed(one.log.left_out for one in taken)
+    return Told(
+        "Inspect logs",
+        COLUMNS,
+        [[str(one[name]) for name in COLUMNS] for one in figures],
+        first=[
+            f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
+            "the samples that ended are in the study"
+            for one in taken
+            if one.log.status != "success"
+        ],
+        rubrics={name: f"{rubric.name} ({rubric.scale})" for name, rubric in rubrics.items()},
+        jurors=_juror_lines(taken),
+        left_out={what: counted(number, "sample") for what, number in left_out.items()},
+        notes=summed(one.log.notes for one in taken),
+        body={"format": "inspect", "logs": figures},
+    )
 
 
 def _figures(one: Taken) -> dict[str, Any]:
@@ -114,42 +115,6 @@ def _figures(one: Taken) -> dict[str, Any]:
     }
 
 
-def _body(taken: Sequence[Taken], added: FinishedAdded) -> dict[str, Any]:
-    return {
-        "format": "inspect",
-        "logs": [_figures(one) for one in taken],
-        **added_figures(added, [one.values for one in taken]),
-    }
-
-
-def _cells(one: Taken) -> list[str]:
-    figures = _figures(one)
-    return [str(figures[name]) for name in COLUMNS]
-
-
-def _lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
-    yield from added_lines(added)
-    for one in taken:
-        if one.log.status != "success":
-            yield (
-                f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
-                "the samples that ended are in the study"
-            )
-    yield from _rubric_lines(taken, added)
-    yield from _juror_lines(taken)
-    for what, number in summed(one.log.left_out for one in taken).items():
-        yield f"left out, as nobody can rate it: {counted(number, 'sample')} {what}"
-    for what, number in summed(one.log.notes for one in taken).items():
-        yield f"not in the study: {number} {what}"
-    yield NEXT
-
-
-def _rubric_lines(taken: Sequence[Taken], added: FinishedAdded) -> Iterator[str]:
-    for name, rubric in {one.log.benchmark: one.values.rubric for one in taken}.items():
-        yield f"benchmark {name} is rated on {rubric.name} ({rubric.scale})"
-        yield from other_rubric_lines(added, name)
-
-
 def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
     models = models_of(one.values for one in taken)
     if models:
@@ -159,4 +124,3 @@ def _juror_lines(taken: Sequence[Taken]) -> Iterator[str]:
         yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
     if names := dict.fromkeys(name for one in taken for name in one.not_taken):
         yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"
-    yield from missing_lines(one.values for one in taken)

@@ -9,7 +9,7 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
-from medjury.cli.elsewhere import SCORES, On, computing
+from medjury.cli.dask_connect import SCORES, On, computing
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import progress, say, say_unnoted, show_decision, show_fitted, show_table
 from medjury.cli.places import check_json, write_json

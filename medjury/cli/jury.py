@@ -1,33 +1,50 @@
-"""`medjury jury`: let a panel of jurors rate, ask what it would cost, and try its jurors."""
+"""`medjury jury`: let a panel of jurors rate, ask what it would cost, and list what is missing."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.attempts import by_juror as missing_by_juror
+from data.queries.attempts import missing_verdicts, spending
+from jury.batch.context import IN_FLIGHT
+from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import run_panel
-from jury.tally import Progress, RunResult
-from medjury.cli.elsewhere import On
-from medjury.cli.jury_advice import advice, by_juror
-from medjury.cli.jury_batch import FULL_PRICES, in_batches, still_in_batches
-from medjury.cli.jury_figures import to_json, told_after, told_before, told_bound
-from medjury.cli.jury_missing import missing
+from jury.tally import RunResult
+from medjury.cli.dask_connect import On
 from medjury.cli.jury_probe import Named, probe
+from medjury.cli.jury_references import check
+from medjury.cli.jury_words import (
+    FULL_PRICES,
+    MISSING,
+    advice,
+    before,
+    by_juror,
+    cost_of,
+    how,
+    how_in_batches,
+    own_prices,
+    still_in_batches,
+    to_json,
+    told_after,
+    told_before,
+    told_bound,
+)
 from medjury.cli.options import Db, Json, finite, study_of
-from medjury.cli.output import counted, progress, say, show
+from medjury.cli.output import counted, progress, room, say, show, width
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, run_estimate
 
-MISSING = 1
+COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 jury = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -69,8 +86,48 @@ def run(
         raise typer.Exit(MISSING)
 
 
+def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
+    """List the verdicts that do not stand, with the last reason, and what all calls have cost."""
+    engine = study_of(context, db)
+    check_json(json_to)
+    rows, spent = missing_verdicts(engine), spending(engine)
+    if rows:
+        cells = [
+            [
+                one.juror,
+                one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
+                one.status,
+                f"{one.calls}",
+                one.reason,
+            ]
+            for one in rows
+        ]
+        _table(cells, json_to)
+    totals = missing_by_juror(rows)
+    for juror, counts in totals.items():
+        each = ", ".join(f"{number} {status}" for status, number in counts.items())
+        say(f"missing: {juror}: {each}", json_to)
+    if not rows:
+        say("no verdict is missing of what jurors were asked for", json_to)
+    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
+    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
+    say(f"{said}; probes are not stored", json_to)
+    body = {
+        "missing": [one.to_json() for one in rows],
+        "jurors": [
+            {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
+            for juror, counts in totals.items()
+        ],
+        "calls": spent.calls,
+        "usd": round(spent.usd, 9),
+        "usd_unknown": spent.unknown,
+    }
+    write_json(body, json_to)
+
+
 jury.command()(probe)
 jury.command()(missing)
+jury.command("references")(check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,27 +164,43 @@ def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -
 
 def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> RunResult:
     """Run a panel in batches, or request by request, its calls made here or by workers."""
-    if asked.batch:
-        wanted = asked.max_usd, asked.replicates, asked.benchmarks
-        return in_batches(engine, panel, *wanted, json_to)
-    for line in still_in_batches(engine, panel):
+    told = own_prices(panel) if asked.batch else still_in_batches(engine, panel)
+    for line in told:
         say(line, json_to)
+    options: dict[str, Any] = {
+        "max_usd": asked.max_usd,
+        "replicates": asked.replicates,
+        "benchmarks": asked.benchmarks,
+        "waiting": lambda: say("waiting: another run holds this study", json_to),
+    }
+    if asked.batch:
+        return _in_batches(engine, panel, options, json_to)
     with (
         _lines(asked.on, panel, asked.concurrency, json_to) as lines,
         progress(f"panel {panel.name}", None) as at,
     ):
+        options |= {"concurrency": asked.concurrency, "providers": lines}
         result = run_panel(
-            engine,
-            panel,
-            concurrency=asked.concurrency,
-            max_usd=asked.max_usd,
-            replicates=asked.replicates,
-            benchmarks=asked.benchmarks,
-            progress=lambda now: at(now.done, now.total, how(now)),
-            providers=lines,
-            waiting=lambda: say("waiting: another run holds this study", json_to),
+            engine, panel, progress=lambda now: at(now.done, now.total, how(now)), **options
         )
         return left_alone(result, lines or {})
+
+
+def _in_batches(
+    engine: Engine, panel: Panel, options: Mapping[str, Any], json_to: Path | None
+) -> RunResult:
+    """Run a panel in batches and say how to come by what is still with the providers."""
+    with progress(f"panel {panel.name}", None) as at:
+        result = run_batches(
+            engine,
+            panel,
+            progress=lambda now: at(now.rated + now.failed, now.total, how_in_batches(now)),
+            tell=lambda line: say(line, json_to),
+            **options,
+        )
+    if open_ := result.by_status.get(IN_FLIGHT, 0):
+        say(f"{counted(open_, 'verdict')} in flight: the same command collects them", json_to)
+    return result
 
 
 def _lines(
@@ -136,7 +209,7 @@ def _lines(
     """Return the jurors' lines through workers where they are asked for."""
     if on is None:
         return nullcontext()
-    from medjury.cli.elsewhere_calls import calling
+    from medjury.cli.dask_executor import calling
 
     return calling(on, panel, concurrency, json_to)
 
@@ -153,28 +226,6 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
     stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
     for line in (*by_juror(result), *stopped, *advice(result)):
         say(line, json_to)
-
-
-def cost_of(result: RunResult) -> str:
-    """Return what a run has cost, as far as it is known."""
-    unknown = counted(result.usd_unknown, "call")
-    return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
-
-
-def before(panel: Panel) -> list[str]:
-    """Return what is said before anything is sent."""
-    hosts = panel.hosts()
-    where = "texts will be sent to: " + ", ".join(hosts) if hosts else "no text leaves this machine"
-    simulated = [one.name for one in panel.juror if one.simulated]
-    lines = [f"panel {panel.name}: {where}", *panel.notices(datetime.now(UTC).date())]
-    return lines + ([f"simulated jurors: {', '.join(simulated)}"] if simulated else [])
-
-
-def how(now: Progress) -> str:
-    """Return the bar's words: what is rated, what failed and why, what was spent."""
-    failed = [f"{count} {name}" for name, count in now.by_status.items() if name != "ok"]
-    words = [f"{now.by_status.get('ok', 0)} rated", *failed, f"${now.usd:.2f}"]
-    return ", ".join(words)
 
 
 def _print_estimate(
@@ -199,3 +250,12 @@ def _print_estimate(
 
 def _usd(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.4f}"
+
+
+def _table(cells: list[list[str]], json_to: Path | None) -> None:
+    """Show the verdicts as a table or, where the screen is too narrow for it, a line each."""
+    if width(COLUMNS, cells) <= room(json_to):
+        show("Missing verdicts", COLUMNS, cells, json_to)
+        return
+    for juror, response, status, calls, reason in cells:
+        say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)

@@ -10,9 +10,8 @@ from data.queries.references import References, references
 from jury.panel import keys, read_panel, refuse_ended
 from jury.references import check_references
 from jury.tally import RunResult
-from medjury.cli.jury import MISSING, before, cost_of, how
-from medjury.cli.jury_advice import advice
 from medjury.cli.jury_probe import Named
+from medjury.cli.jury_words import MISSING, advice, before, cost_of, how
 from medjury.cli.options import Db, Json, finite, study_of
 from medjury.cli.output import counted, progress, say
 from medjury.cli.places import check_json, write_json

@@ -14,7 +14,7 @@ from data.importers.rows import Origin, RatingRow
 from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import import_ratings
-from medjury.cli.elsewhere import On, computing
+from medjury.cli.dask_connect import On, computing
 from medjury.cli.options import Db, study_of
 from medjury.cli.output import counted, progress, say
 

@@ -3,18 +3,31 @@
 import math
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from medjury.cli.monitor_metrics import openmetrics, write_openmetrics
-from medjury.cli.monitor_parts import Wanted
-from medjury.cli.monitor_study import monitored
-from medjury.cli.monitor_words import print_monitored
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
+from medjury.cli.output import (
+    progress,
+    room,
+    say,
+    say_unnoted,
+    show_decision,
+    show_fitted,
+    show_table,
+    table_width,
+)
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
+from medjury.services.monitoring import FLOOR, LEAST_INSTANCES, Monitored, MonitoringQuestion
+
+if TYPE_CHECKING:
+    from calibration.monitoring.rows import CaseMix
+    from medjury.services.monitoring import Judged
 
 FALLEN = 1
+NO_REPORT = "no report frozen yet: `medjury calibrate --freeze` keeps one to compare with"
 Method = Literal["paper", "published"]
 Every = Literal["week", "month", "quarter"]
 Metrics = Annotated[
@@ -31,13 +44,18 @@ Metrics = Annotated[
 def monitor(
     context: typer.Context,
     min_icc: Annotated[
-        float, typer.Option(help="Below this agreement has fallen.", callback=finite)
-    ] = 0.4,
+        float, typer.Option(help="The floor: the least ICC that is wanted.", callback=finite)
+    ] = FLOOR,
     every: Annotated[Every, typer.Option(help="Calendar period.")] = "month",
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Show and watch only from this day on.")
     ] = None,
-    least: Annotated[int, typer.Option(min=3, help="Instances a period needs.")] = 20,
+    least: Annotated[
+        int,
+        typer.Option(
+            "--min-instances", "--least", min=3, help="Smallest number of instances in a period."
+        ),
+    ] = LEAST_INSTANCES,
     baseline: Annotated[
         int | None, typer.Option(min=1, help="First periods that make the target; 3.")
     ] = None,
@@ -62,32 +80,89 @@ def monitor(
     db: Db = None,
 ) -> None:
     """Follow how far the jury agrees with clinicians; exit 1 when it has fallen."""
+    from calibration.values import AnalysisOptions
+    from medjury.services.monitoring import monitor as monitored
+
     _check(min_icc, target, (baseline, baseline_report, target))
-    wanted = Wanted(
-        jurors=named_jurors(panel, jurors),
-        panel=panel,
+    names = named_jurors(panel, jurors)
+    options = AnalysisOptions(
+        jurors=tuple(names) if names else None,
+        min_jurors=min_jurors,
         benchmark=benchmark,
         criterion=criterion,
         method=method,
-        min_jurors=min_jurors,
-        every=every,
-        since=_day(since),
-        least=least,
-        min_icc=min_icc,
         reps=reps,
         seed=seed,
+    )
+    question = MonitoringQuestion(
+        today=datetime.now(UTC).date(),
+        options=options,
+        panel=panel,
+        every=every,
+        least=least,
+        since=_day(since),
+        floor=min_icc,
         baseline=baseline,
         baseline_report=baseline_report,
         target=target,
     )
-    found = monitored(study_of(context, db), wanted, datetime.now(UTC).date())
-    taken = STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to
-    print_monitored(found, taken)
+    engine = study_of(context, db)
+    with progress("resampling", 1.0) as at:
+        found = monitored(engine, question, at)
+    say_unnoted(found.judged.unnoted)
+    show_monitored(found, STANDARD_OUTPUT if metrics_to == STANDARD_OUTPUT else json_to)
     if metrics_to is not None:
         write_openmetrics(openmetrics(found), metrics_to)
     write_json(found.to_json(), json_to)
-    if found.fallen or not found.judged:
+    if found.judged.has_fallen:
         raise typer.Exit(FALLEN)
+
+
+def show_monitored(found: Monitored, to: Path | None = None) -> None:
+    """Print the decision, then the periods, what speaks for a change, and the frozen reports."""
+    from calibration.messages import sentence
+    from calibration.tables.monitoring import ANCHOR, REPORTS
+
+    judged, causes = found.judged, found.causes
+    show_decision(judged.decision, to)
+    say(f"jury: {', '.join(judged.study.jury)}", to)
+    _periods(judged, to)
+    if causes.anchor:
+        show_fitted(ANCHOR, causes.anchor, ANCHOR.caption, to)
+    if causes.mix:
+        _mix(causes.mix, to)
+    for one in causes.drift.notes if causes.mix or causes.anchor else ():
+        say(sentence(one), to)
+    for row in causes.jurors:
+        for one in row.notes:
+            say(sentence(one), to)
+    if found.reports:
+        show_fitted(REPORTS, found.reports, REPORTS.caption, to)
+    else:
+        say(NO_REPORT, to)
+
+
+def _periods(judged: "Judged", to: Path | None) -> None:
+    """Print the table of periods, without its wide columns where they have no room."""
+    from calibration.tables.monitoring import periods_table
+    from calibration.tables.numbers import TERMINAL
+
+    rows = judged.periods, judged.watched.rows, judged.remarks
+    table = periods_table(*rows, title=judged.title, face=TERMINAL)
+    if table_width(table) > room(to):
+        table = periods_table(*rows, title=judged.title, face=TERMINAL, narrow=True)
+    show_table(table, to)
+
+
+def _mix(mix: "CaseMix", to: Path | None) -> None:
+    from calibration.messages import told
+    from calibration.tables.monitoring import mix_table
+    from calibration.tables.numbers import TERMINAL
+
+    if mix.is_defined:
+        show_table(mix_table(mix, TERMINAL), to)
+    else:
+        say(f"case mix: {told(mix.notes)}", to)
 
 
 def _check(min_icc: float, target: float | None, targets: tuple[float | None, ...]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from medjury.cli.places import STANDARD_OUTPUT, write_files
 
 if TYPE_CHECKING:
-    from medjury.cli.monitor_study import Monitored
+    from medjury.services.monitoring import Monitored
 
 ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
 
@@ -55,30 +55,36 @@ def write_openmetrics(text: str, to: Path) -> None:
 
 
 def _families(found: "Monitored") -> Iterable[Gauge]:
-    newest = found.watched.judged
+    judged, watched = found.judged, found.judged.watched
+    newest = watched.judged
     who = {
-        "benchmark": found.scope.name,
+        "benchmark": judged.benchmark,
         "scorer": "jury",
-        "simulated": "true" if found.simulated else "false",
+        "simulated": "true" if judged.study.simulated else "false",
     }
-    sums = [row.cusum for row in found.watched.rows if row.period == newest.period]
+    sums = [row.cusum for row in watched.rows if row.period == newest.period]
     yield from (
         Gauge(f"medjury_{name}", what, [(who, float(value))])
         for name, what, value in (
             ("icc", "ICC(C,2) of the jury with the clinicians, newest period.", newest.icc),
             ("icc_low", "Lower end of its 95 % interval.", newest.boot_low),
             ("icc_high", "Upper end of its 95 % interval.", newest.boot_high),
-            ("icc_threshold", "ICC below which agreement has fallen.", found.wanted.min_icc),
-            ("icc_target", "ICC the CUSUM compares with.", found.watched.target_icc),
+            ("icc_threshold", "Floor: the least ICC that is wanted.", judged.question.floor),
+            ("icc_target", "ICC the CUSUM compares with.", watched.target_icc),
             ("period_responses", "Responses the ICC rests on.", newest.n_responses),
             ("period_instances", "Instances of these responses.", newest.n_instances),
             ("period_missing", "Responses the jury has no score for.", newest.n_missing),
-            ("cusum_alarm", "1 if the CUSUM has reached its limit.", bool(found.watched.alarm)),
-            ("fallen", "1 if agreement has fallen.", found.fallen),
-            ("judged", "0 if the ICC is undefined and nothing can be said.", found.judged),
+            ("cusum_alarm", "1 if the CUSUM has reached its limit.", watched.alarm is not None),
+            ("fallen", "1 if agreement has fallen.", judged.has_fallen),
+            ("judged", "0 if the ICC is undefined and nothing can be said.", judged.is_judged),
         )
     )
     yield Gauge("medjury_cusum", "Falls added up, in SE.", [(who, one) for one in sums])
+    yield from _times(found, who)
+
+
+def _times(found: "Monitored", who: Mapping[str, str]) -> Iterator[Gauge]:
+    newest = found.judged.watched.judged
     yield Gauge(
         "medjury_period_end_timestamp_seconds",
         "End of the newest period that is judged.",
@@ -88,20 +94,13 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
     yield Gauge(
         "medjury_report_timestamp_seconds",
         "When the newest report was frozen.",
-        [
-            ({"report": str(one["report"])}, datetime.fromisoformat(one["at"]).timestamp())
-            for one in found.reports[-1:]
-        ],
+        [({"report": f"{one.report}"}, one.at.timestamp()) for one in found.reports[-1:]],
         "seconds",
     )
     yield Gauge(
         "medjury_juror_end_timestamp_seconds",
         "Day from which the model of a juror cannot be asked.",
-        [
-            ({"juror": one["juror"]}, _midnight(date.fromisoformat(one["ends"])))
-            for one in found.jurors
-            if one["ends"]
-        ],
+        [({"juror": one.juror}, _midnight(one.ends)) for one in found.causes.jurors if one.ends],
         "seconds",
     )
 

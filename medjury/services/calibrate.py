@@ -3,14 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
-from calibration.decision import Decision, to_json
-from calibration.plain import plain
+from calibration.decision import Decision
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
@@ -208,31 +207,3 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
         rows = details(found.scores, ready.sitting, ready.asked, known)
         found = replace(found, details=rows)
     return found
-
-
-def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[str, Any]:
-    """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
-    options = found.question.options
-    how = {"method": options.method, "k": 2, "reps": options.reps, "seed": options.seed}
-    body = how | {"decision": to_json(found.decision), "rows": plain(found.rows)}
-    if found.question.details:
-        body |= {"details": plain(found.details)}
-    body |= found.kept.to_json()
-    if pairs:
-        from medjury.services.reports import facts_of
-
-        body |= {
-            "criteria": plain(found.criteria),
-            "pairs": [_pair(one) for one in found.paired.values()],
-            "study": plain(facts_of(engine, found)),
-        }
-    return body
-
-
-def _pair(one: "Paired") -> dict[str, Any]:
-    return {
-        "benchmark": one.benchmark,
-        "responses": list(one.responses),
-        "clinicians": [round(float(value), 6) for value in one.clinicians],
-        "jury": [round(float(value), 6) for value in one.jury],
-    }

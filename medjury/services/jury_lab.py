@@ -7,10 +7,9 @@ from sqlalchemy import Engine
 
 from data.queries.families import OwnFamily, own_family
 from data.schema import now
-from jury.cost import JurorEstimate
+from jury.cost import JurorEstimate, PaperBound, bound_of
 from jury.injection import INJECTIONS
 from jury.panel import Panel
-from jury.paper_cost import PaperBound, bound_of
 from jury.probe import ProbeRow, probe
 from jury.run import estimate
 

@@ -14,8 +14,8 @@ from data.queries.models import Recorded
 from data.said import short
 from data.schema import now
 from data.toml_file import NotToml, read_toml
+from jury.cost import Share, rates, upper_bound
 from jury.panel import Panel
-from jury.paper_cost import Share, rates, upper_bound
 
 if TYPE_CHECKING:
     from calibration.models.rows import ModelRow

@@ -12,7 +12,10 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from calibration.decision import to_json
+from calibration.plain import plain
 from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
+from calibration.report.evidence import Paired
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks
@@ -79,6 +82,32 @@ def facts_of(engine: Engine, found: Calibration) -> Study:
         told=found.told,
         versions={"Python": platform.python_version()} | {one: version(one) for one in SOFTWARE},
     )
+
+
+def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[str, Any]:
+    """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
+    options = found.question.options
+    how = {"method": options.method, "k": 2, "reps": options.reps, "seed": options.seed}
+    body = how | {"decision": to_json(found.decision), "rows": plain(found.rows)}
+    if found.question.details:
+        body |= {"details": plain(found.details)}
+    body |= found.kept.to_json()
+    if pairs:
+        body |= {
+            "criteria": plain(found.criteria),
+            "pairs": [_pair(one) for one in found.paired.values()],
+            "study": plain(facts_of(engine, found)),
+        }
+    return body
+
+
+def _pair(one: Paired) -> dict[str, Any]:
+    return {
+        "benchmark": one.benchmark,
+        "responses": list(one.responses),
+        "clinicians": [round(float(value), 6) for value in one.clinicians],
+        "jury": [round(float(value), 6) for value in one.jury],
+    }
 
 
 def _juror(name: str, profile: Mapping[str, Any]) -> Juror:

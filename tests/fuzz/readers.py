@@ -138,7 +138,7 @@ def wheel(folder: Path, body: bytes) -> object:
 
 def panel(folder: Path, body: bytes) -> object:
     found = read_panel(put(folder, "panel.toml", body))
-    return found.hosts(), [(one.address, one.profile_sha256()) for one in found.juror]
+    return found.hosts(), [(one.address, one.profile()) for one in found.juror]
 
 
 def answer(folder: Path, body: bytes) -> None:

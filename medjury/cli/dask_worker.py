@@ -1,6 +1,6 @@
-"""What runs at a worker: one piece of work handed over sealed, its outcome handed back sealed.
+"""What runs at a worker: one piece of work handed over opaque, its outcome handed back opaque.
 
-Dask logs what fails with its arguments. So what may hold a text travels in a `Sealed`, which
+Dask logs what fails with its arguments. So what may hold a text travels in a `Opaque`, which
 shows nothing of it, and no piece of work ever fails: a failure is an outcome too.
 """
 
@@ -19,11 +19,11 @@ COMPUTED_WITH = ("numpy", "scipy", "rapidfuzz", "tokenizers", "onnxruntime")
 PACKAGES = ("medjury", *COMPUTED_WITH, "distributed")
 COMPUTING = ("calibration", "data", "jury", "medjury")  # whose code runs at workers
 CALLS_AT_ONCE = 512
-Kind = dict[str, str]
+Fingerprint = dict[str, str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sealed:
+class Opaque:
     """Something that is sent and must not be shown."""
 
     value: Any
@@ -37,9 +37,9 @@ class Failed:
     host: str
 
 
-def kind() -> Kind:
+def environment_fingerprint() -> Fingerprint:
     """Return all that must be the same on both sides for the figures to be the same."""
-    return dict(_kind())
+    return dict(_fingerprint())
 
 
 def kernels() -> str:
@@ -53,27 +53,27 @@ def kernels() -> str:
     return f"{' '.join(blas)} {simd[-1] if simd else ''}".strip()
 
 
-def done(expected: Kind, work: Sealed, item: Sealed) -> Sealed:
+def done(expected: Fingerprint, work: Opaque, item: Opaque) -> Opaque:
     """Return the outcome of a function of some arguments, on one thread of the matrix library."""
-    found = kind()
+    found = environment_fingerprint()
     if found != expected:  # a worker that joined after the others were looked at
-        return Sealed(Failed(OtherKind(difference(expected, found)), platform.node()))
+        return Opaque(Failed(OtherEnvironment(difference(expected, found)), platform.node()))
     _one_thread()
-    return Sealed(_outcome(work.value, item.value))
+    return Opaque(_outcome(work.value, item.value))
 
 
-async def called(work: Sealed) -> Sealed:
+async def called(work: Opaque) -> Opaque:
     """Return the outcome of a call that mostly waits, beside others and off the worker's loop."""
     function, *arguments = work.value
     loop = asyncio.get_running_loop()
-    return Sealed(await loop.run_in_executor(_threads(), _outcome, function, arguments))
+    return Opaque(await loop.run_in_executor(_threads(), _outcome, function, arguments))
 
 
-class OtherKind(Exception):
+class OtherEnvironment(Exception):
     """A worker whose versions or code are not those of whoever sends it work."""
 
 
-def difference(expected: Kind, found: Kind) -> str:
+def difference(expected: Fingerprint, found: Fingerprint) -> str:
     """Return what differs, "" if nothing does: "numpy 1.0, here 2.0"."""
     return ", ".join(
         f"{name} {found.get(name, 'missing')}, here {value}"
@@ -90,7 +90,7 @@ def _outcome(function: Callable[..., Any], arguments: Any) -> Any:
 
 
 @cache
-def _kind() -> tuple[tuple[str, str], ...]:
+def _fingerprint() -> tuple[tuple[str, str], ...]:
     python = ".".join(platform.python_version_tuple()[:2])
     packages = [(name, installed(name)) for name in PACKAGES]
     return (("python", python), *packages, ("code of medjury", _code()))

@@ -26,7 +26,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Worklist:
     """All that is to be rated, and how many verdicts of each juror are wanted."""
 
     tasks: tuple[Task, ...]
@@ -39,13 +39,13 @@ class Order:
 
 
 def jobs(
-    engine: Engine, order: Order, rater: int, rated: Callable[[Status], None]
+    engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
 ) -> Iterator[Job]:
     """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
-    for task in order.tasks:
+    for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
         for shown in queries.juror_cards(engine, task.benchmark, task.rubric):
-            for replicate in range(order.replicates):
+            for replicate in range(worklist.replicates):
                 if (shown.response, replicate) in done:
                     rated(Status.OK)
                 else:
@@ -54,11 +54,7 @@ def jobs(
 
 def tasks_of(engine: Engine, panel: Panel, names: Sequence[str] | None) -> list[Task]:
     """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
-    known = {one.name: one for one in queries.benchmarks(engine)}
-    for name in names or ():
-        if name not in known:
-            raise Unknown(f"benchmark {name!r}: the study has {', '.join(known) or 'none'}")
-    chosen = [one for one in known.values() if names is None or one.name in names]
+    chosen = [one for one in known_benchmarks(engine, names) if names is None or one.name in names]
     for one in chosen:
         if panel.rubric not in (None, one.rubric.name):
             raise BadPanel(
@@ -66,6 +62,16 @@ def tasks_of(engine: Engine, panel: Panel, names: Sequence[str] | None) -> list[
                 f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
     return [Task(one.name, one.rubric, one.responses) for one in chosen]
+
+
+def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[queries.BenchmarkView]:
+    """Return all benchmarks of the study; raise Unknown if one that is named is not there."""
+    found = queries.benchmarks(engine)
+    for name in names or ():
+        if name not in [one.name for one in found]:
+            known = ", ".join(one.name for one in found) or "none"
+            raise Unknown(f"benchmark {name!r}: the study has {known}")
+    return found
 
 
 def record_of(juror: Juror) -> JurorRecord:

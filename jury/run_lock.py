@@ -21,7 +21,7 @@ NEWEST = text(  # of what only jury runs write
 
 
 @contextmanager
-def alone(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+def run_lock(engine: Engine, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
     """Hold the study's jury lock; `waiting` is called once if another run holds it.
 
     The lock is the operating system's or the server's and ends with its process, however that

@@ -1,4 +1,4 @@
-"""What the steps of a run in batches share: the order, the jurors, the money and the count."""
+"""What the steps of a run in batches share: the worklist, the jurors, the money and the count."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,12 +11,12 @@ from data.queries.batches import in_flight
 from data.rubric import Rubric
 from data.schema import Status
 from jury.ask import Job
-from jury.batch.post import Post, Trouble
+from jury.batch.client import BatchClient, Trouble
 from jury.call import Call, Message
-from jury.lane import RUNGS
-from jury.order import Order, jobs
 from jury.panel import Juror
+from jury.providers import FORMS
 from jury.tally import INTERRUPTED, RunResult
+from jury.worklist import Worklist, jobs
 
 IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
@@ -61,8 +61,8 @@ class BatchProgress:
 
 
 @dataclass
-class Clerk:
-    """One juror with its provider's counter.
+class BatchSession:
+    """One juror with its batches at the provider.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Clerk:
 
     juror: Juror
     rater: int
-    post: Post
+    client: BatchClient
     stopped: tuple[Status, str] | None = None
     full: tuple[Status, str] | None = None
     rated: int = 0
@@ -83,7 +83,7 @@ class Clerk:
 
     def call(self, job: Job) -> Call:
         """Return the request for a job, in the strictest form the juror may be asked in."""
-        form = RUNGS[0] if self.juror.form == "auto" else self.juror.form
+        form = FORMS[0] if self.juror.form == "auto" else self.juror.form
         prompt = Message("user", job.rubric.render(job.card))
         return Call((prompt,), job.rubric.json_schema(), form, job.replicate)
 
@@ -100,12 +100,12 @@ class Clerk:
 
 
 @dataclass
-class Room:
+class BatchContext:
     """One run in batches."""
 
     engine: Engine
-    order: Order
-    clerks: list[Clerk]
+    worklist: Worklist
+    sessions: list[BatchSession]
     max_usd: float | None
     pace: Pace
     tell: Callable[[str], None]
@@ -135,29 +135,29 @@ class Room:
 
         Infinite where something is in flight that had no price when it was handed in.
         """
-        open_ = (most for c in self.clerks for most in in_flight(self.engine, c.rater).values())
+        open_ = (most for c in self.sessions for most in in_flight(self.engine, c.rater).values())
         return self.usd + self.usd_at_worst + sum(inf if most is None else most for most in open_)
 
     def tick(self) -> None:
         """Tell how far the run is."""
-        rated = sum(one.rated for one in self.clerks)
-        open_ = sum(len(in_flight(self.engine, one.rater)) for one in self.clerks)
-        answered = sum(sum(one.answered.values()) for one in self.clerks)
+        rated = sum(one.rated for one in self.sessions)
+        open_ = sum(len(in_flight(self.engine, one.rater)) for one in self.sessions)
+        answered = sum(sum(one.answered.values()) for one in self.sessions)
         failed = sum(status != Status.OK for status in self.ended.values())
-        total = self.order.responses * len(self.clerks) * self.order.replicates
+        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
         self.watch(BatchProgress(total, rated, open_, min(answered, open_), failed, self.usd))
 
     def result(self, panel: str) -> RunResult:
         """Return what the run has come to."""
-        by_juror = {one.juror.name: self._counted(one) for one in self.clerks}
+        by_juror = {one.juror.name: self._counted(one) for one in self.sessions}
         by_status = sum(by_juror.values(), Counter[str]())
-        total = self.order.responses * len(self.clerks) * self.order.replicates
+        total = self.worklist.responses * len(self.sessions) * self.worklist.replicates
         rated = by_status[str(Status.OK)]
-        ends = {one.juror.name: one.stopped or one.full for one in self.clerks}
+        ends = {one.juror.name: one.stopped or one.full for one in self.sessions}
         return RunResult(
             panel=panel,
-            responses=self.order.responses,
-            jurors=len(self.clerks),
+            responses=self.worklist.responses,
+            jurors=len(self.sessions),
             rated=rated,
             missing=total - rated,
             by_status={name: by_status[name] for name in sorted(by_status) if by_status[name]},
@@ -168,23 +168,23 @@ class Room:
             stopped={name: end[1] for name, end in ends.items() if end},
         )
 
-    def missing(self, clerk: Clerk) -> Iterator[Job]:
+    def missing(self, session: BatchSession) -> Iterator[Job]:
         """Yield what a juror has still to rate, and count anew what it has rated."""
-        clerk.rated = 0
+        session.rated = 0
 
         def rated(_: Status) -> None:
-            clerk.rated += 1
+            session.rated += 1
 
-        yield from jobs(self.engine, self.order, clerk.rater, rated)
+        yield from jobs(self.engine, self.worklist, session.rater, rated)
 
-    def _counted(self, clerk: Clerk) -> Counter[str]:
-        """Return how each verdict of a juror that the order asks for has ended."""
+    def _counted(self, session: BatchSession) -> Counter[str]:
+        """Return how each verdict of a juror that the worklist asks for has ended."""
         counts: Counter[str] = Counter()
-        open_ = in_flight(self.engine, clerk.rater)
-        stop = clerk.stopped or clerk.full
+        open_ = in_flight(self.engine, session.rater)
+        stop = session.stopped or session.full
         otherwise = str(stop[0]) if stop else INTERRUPTED
-        for job in self.missing(clerk):
-            key = clerk.key(job.response, job.replicate, job.rubric)
+        for job in self.missing(session):
+            key = session.key(job.response, job.replicate, job.rubric)
             counts[IN_FLIGHT if key[1:] in open_ else self.ended.get(key, otherwise)] += 1
-        counts[str(Status.OK)] = clerk.rated
+        counts[str(Status.OK)] = session.rated
         return counts

@@ -1,0 +1,209 @@
+"""What may be said of agreement over time: whether it has fallen, and from what."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind
+from calibration.messages import REASONS
+from calibration.monitoring.rows import CaseMix, PeriodRow
+from calibration.monitoring.watch import Watched
+from calibration.values import Note, note, noted
+
+
+def decide(
+    watched: Watched,
+    mix: CaseMix | None,
+    floor: float,
+    *,
+    anchored: bool = False,
+    simulated: Sequence[str] = (),
+) -> Decision:
+    """Return what the periods allow to be said of the jury's agreement.
+
+    Parameters
+    ----------
+    watched : Watched
+    mix : the judged period against the baseline or the first period; None where it is that
+    floor : the least ICC that is wanted
+    anchored : whether any juror has scored responses again, which tells of a changed model
+    simulated : raters behind the figures that are not real
+
+    Returns
+    -------
+    Decision
+        Of subject "monitoring". Its figure is the ICC of the period with the alarm, else of the
+        judged one. The first that holds is its kind:
+
+        "simulated" : any rater behind the figures is; the reasons say what else would hold
+        "fallen" : the CUSUM has raised an alarm, which stands until watching begins anew
+        "undefined" : the judged period has no ICC: no all-clear
+        "too_few" : the judged period has too few instances
+        "no_baseline" : there is neither an earlier period nor a target; one period alone is
+            never a fall, however far below the floor
+        "fallen" : the judged period is below the floor, with its whole interval, or with the
+            whole interval of its change since the baseline below 0
+        "inconclusive" : it is below the floor within chance, or not below it but lower than the
+            baseline with the whole interval of the change, without an alarm
+        "steady" : it is watched by the CUSUM, without an alarm
+        "no_baseline" : there are too few periods for a CUSUM
+    """
+    kind = _kind(watched, mix, floor)
+    row = watched.alarm or watched.judged
+    decision = Decision(
+        "monitoring",
+        kind,
+        estimate=row.icc,
+        low=row.boot_low,
+        high=row.boot_high,
+        reasons=noted(*_reasons(kind, watched, mix, floor)),
+        basis=noted(_rests_on(row), _target(watched)),
+        next=_next(kind, watched, floor, anchored=anchored),
+    )
+    if not simulated:
+        return decision
+    made_up = note(Code.SIMULATED, raters=simulated)
+    reasons = (made_up, *decision.reasons)
+    return replace(decision, kind=Kind.SIMULATED, reasons=reasons, next=note(Code.DO_REAL_STUDY))
+
+
+def _kind(watched: Watched, mix: CaseMix | None, floor: float) -> Kind:
+    row = watched.judged
+    if watched.alarm:
+        return Kind.FALLEN
+    if not np.isfinite(row.icc):
+        return Kind.UNDEFINED
+    if row.too_few:
+        return Kind.TOO_FEW
+    if not (watched.earlier or _has_cusum(watched)):
+        return Kind.NO_BASELINE
+    is_lower = mix is not None and mix.change_high < 0
+    if row.icc < floor:
+        return Kind.FALLEN if row.boot_high < floor or is_lower else Kind.INCONCLUSIVE
+    if is_lower:
+        return Kind.INCONCLUSIVE
+    return Kind.STEADY if _has_cusum(watched) else Kind.NO_BASELINE
+
+
+def _has_cusum(watched: Watched) -> bool:
+    return any(row.role == "watched" for row in watched.rows)
+
+
+def _reasons(
+    kind: Kind, watched: Watched, mix: CaseMix | None, floor: float
+) -> Iterator[Note | None]:
+    row = watched.judged
+    if watched.alarm:
+        yield _alarm(watched, watched.alarm)
+        yield _newest(watched) if row is not watched.alarm else None
+        return
+    if kind is Kind.UNDEFINED:
+        yield _undefined(row)
+    else:
+        to_floor = _to_floor(row, floor)
+        lower = _lower(mix) if kind in (Kind.FALLEN, Kind.INCONCLUSIVE) else None
+        yield from (to_floor, lower) if to_floor.code is Code.BELOW_FLOOR else (lower, to_floor)
+        yield row.told(Code.FEW_OF_PERIOD)
+    yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
+
+
+def _alarm(watched: Watched, row: PeriodRow) -> Note:
+    return note(Code.ALARM, period=row.period, icc=row.icc, target=watched.target_icc)
+
+
+def _no_alarm(watched: Watched) -> Note:
+    return note(Code.NO_ALARM, target=watched.target_icc)
+
+
+def _newest(watched: Watched) -> Note:
+    """Return how the newest period stands to the target, after an alarm in an earlier one."""
+    row = watched.judged
+    if not np.isfinite(row.icc):
+        return _undefined(row)
+    figures = {"period": row.period, **_figures(row)}
+    return note(Code.NEWEST_PERIOD, **figures, is_below=row.icc < watched.target_icc)
+
+
+def _undefined(row: PeriodRow) -> Note:
+    why = next((one for one in row.notes if one.code in REASONS), None)
+    return note(Code.NEWEST_UNDEFINED, period=row.period, why=why)
+
+
+def _to_floor(row: PeriodRow, floor: float) -> Note:
+    if row.icc >= floor:
+        code = Code.NOT_BELOW_FLOOR
+    else:
+        code = Code.BELOW_FLOOR if row.boot_high < floor else Code.BELOW_FLOOR_MAYBE
+    return note(code, period=row.period, **_figures(row), floor=floor)
+
+
+def _figures(row: PeriodRow) -> dict[str, float | None]:
+    known = bool(np.isfinite(row.boot_low))
+    low, high = (row.boot_low, row.boot_high) if known else (None, None)
+    return {"icc": row.icc, "low": low, "high": high}
+
+
+def _lower(mix: CaseMix | None) -> Note | None:
+    if mix is None or not mix.change_high < 0:
+        return None
+    return note(
+        Code.LOWER_THAN_BASELINE,
+        now=mix.now,
+        icc=mix.icc_now,
+        baseline=mix.baseline,
+        icc_baseline=mix.icc_baseline,
+        change=mix.change,
+        low=mix.change_low,
+        high=mix.change_high,
+    )
+
+
+def _rests_on(row: PeriodRow) -> Note:
+    return note(
+        Code.PERIOD_RESTS_ON,
+        period=row.period,
+        responses=row.n_responses,
+        instances=row.n_instances,
+        clinicians=row.n_clinicians,
+        missing=row.n_missing,
+    )
+
+
+def _target(watched: Watched) -> Note | None:
+    if not _has_cusum(watched):
+        return None
+    known = bool(np.isfinite(watched.target_low))
+    return note(
+        Code.TARGET,
+        icc=watched.target_icc,
+        low=watched.target_low if known else None,
+        high=watched.target_high if known else None,
+        source=watched.source,
+    )
+
+
+def _next(kind: Kind, watched: Watched, floor: float, *, anchored: bool) -> Note | None:
+    """Return the next useful action."""
+    row = watched.judged
+    if kind is Kind.FALLEN:
+        return note(Code.DO_VALIDATE_AGAIN if anchored else Code.DO_SCORE_AGAIN)
+    if kind is Kind.NO_BASELINE and row.icc < floor:
+        return note(Code.DO_COMPARE_JURIES)
+    if kind is Kind.NO_BASELINE and watched.source == "baseline":
+        return note(Code.DO_FREEZE)
+    if kind in (Kind.NO_BASELINE, Kind.INCONCLUSIVE):
+        return note(Code.DO_LOOK_AGAIN, period=row.period, over=row.over)
+    return _more(row) if kind in (Kind.UNDEFINED, Kind.TOO_FEW) else None
+
+
+def _more(row: PeriodRow) -> Note | None:
+    """Return what gives a period an ICC that counts."""
+    few = row.told(Code.FEW_OF_PERIOD)
+    if row.n_missing and not row.unfilled:
+        return note(Code.DO_SCORE_REST_OF, period=row.period, responses=row.n_missing)
+    if few is None:
+        return None
+    lacking = few["least"] - few["instances"]
+    return note(Code.DO_RATE_MORE_OF, period=row.period, instances=lacking)

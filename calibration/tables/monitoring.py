@@ -1,0 +1,209 @@
+"""The tables of agreement over time: periods, anchor, case mix, reports, and when models end."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+
+from calibration.codes import NoteCode as Code
+from calibration.messages import words
+from calibration.monitoring.rows import CaseMix, CusumRow, PeriodRow
+from calibration.tables.notes import TableNote
+from calibration.tables.numbers import PAGE, Typeface, fixed, known
+from calibration.tables.spec import (
+    Column,
+    Table,
+    TableSpec,
+    between,
+    count,
+    icc_between,
+    laid_out,
+    number,
+    probability,
+    text,
+)
+from calibration.values import Note, Noted, note
+
+STATES = {"baseline": "baseline", "watched": "", "left out": "left out"}
+SHARE = ("benchmark", "baseline", "now", "n_now")
+
+
+@dataclass(frozen=True)
+class PeriodLine(Noted):
+    """A period with what the CUSUM has of it: a line of the table of periods."""
+
+    period: str
+    n_responses: int
+    n_missing: int
+    n_instances: int
+    n_clinicians: int
+    icc: float
+    boot_low: float
+    boot_high: float
+    cusum: float | None
+    state: str
+
+
+@dataclass(frozen=True)
+class MixLine(Noted):
+    """A figure in the baseline and now: a line of the table of the case mix. None: has none."""
+
+    figure: str
+    then: float | None
+    now: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class ComparedLine(Noted):
+    """What two reports have of one thing, in words."""
+
+    what: str
+    first: str
+    second: str
+    differs: str
+
+
+def signed(heading: str, name: str) -> Column:
+    """Return a column of differences with two decimals and a sign."""
+    return Column(heading, lambda row, face: _signed(getattr(row, name), face), (name,))
+
+
+PERIODS = TableSpec(
+    "Agreement by period",
+    "period",
+    "Period",
+    (
+        Column(
+            "Scored",
+            lambda row, _: f"{row.n_responses} of {row.n_responses + row.n_missing}",
+            ("n_responses", "n_missing"),
+        ),
+        count("Instances", "n_instances"),
+        count("Clinicians", "n_clinicians", wide=True),
+        number("ICC(C,2)", "icc"),
+        icc_between("95 %", "boot_low", "boot_high"),
+        number("CUSUM", "cusum"),
+        text("State", "state"),
+    ),
+    in_columns=frozenset({Code.SCORED_OF, Code.FEW_OF_PERIOD, Code.LEFT_OUT_FEW}),
+    named=str,
+)
+ANCHOR = TableSpec(
+    "Anchor: the same responses scored again, in points",
+    "scorer",
+    "Scorer",
+    (
+        count("Scored again", "n_responses"),
+        signed("Shift", "shift"),
+        between("95 %", "low", "high"),
+        probability("p (Holm)", "p_holm", wide=True),
+        number("ICC(A,1)", "icc_one", wide=True),
+        number("ICC first", "icc_first"),
+        number("ICC latest", "icc_latest"),
+        icc_between("95 % of change", "change_low", "change_high", wide=True),
+    ),
+)
+REPORTS = TableSpec(
+    "Frozen reports",
+    "title",
+    "Report",
+    (
+        Column("Frozen (UTC)", lambda row, _: f"{row.at:%Y-%m-%d %H:%M}", ("at",), is_words=True),
+        text("On", "benchmark", wide=True),
+        number("ICC(C,2)", "icc", 3),
+        icc_between("95 %", "boot_low", "boot_high"),
+        count("Responses", "n_responses"),
+        count("Instances", "n_instances", wide=True),
+        Column("Jury", lambda row, _: ", ".join(row.jury), ("jury",), is_words=True, wide=True),
+    ),
+    named=str,
+)
+JURORS = TableSpec(
+    "When the jurors' models end",
+    "juror",
+    "Juror",
+    (text("Model", "model"), text("Ends", "ends"), count("Days left", "days_left")),
+    named=str,
+)
+
+
+def periods_table(
+    periods: Sequence[PeriodRow],
+    cusum: Sequence[CusumRow],
+    remarks: Iterable[Note] = (),
+    *,
+    title: str = "Agreement by period",
+    face: Typeface = PAGE,
+    narrow: bool = False,
+) -> Table:
+    """Return the agreement of each period with its place in the CUSUM; `remarks` are on all."""
+    watched = {row.period: row for row in cusum}
+    lines = [_line(row, watched.get(row.period)) for row in periods]
+    return _also(laid_out(PERIODS, lines, face, caption=title, narrow=narrow), remarks)
+
+
+def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
+    """Return what was rated in the baseline and now; of several benchmarks their shares below it."""
+    columns = (
+        number(mix.baseline, "then"),
+        number(mix.now, "now"),
+        icc_between("95 % of change", "low", "high"),
+    )
+    spec = TableSpec(
+        "Case mix: were other responses rated?", "figure", "Figure", columns, named=str
+    )
+    shares = (
+        note(Code.SHARE_OF_BENCHMARK, **{name: getattr(one, name) for name in SHARE})
+        for one in (mix.shares if len(mix.shares) > 1 else ())
+    )
+    return _also(laid_out(spec, _mix_lines(mix), face), (*shares, *mix.notes))
+
+
+def comparison_table(lines: Sequence[ComparedLine], first: str, second: str) -> Table:
+    """Return two reports side by side, under their names."""
+    columns = (text(first, "first"), text(second, "second"), text("Difference", "differs"))
+    changed = sum(bool(line.differs) for line in lines)
+    title = f"{first} and {second}: {changed} of {len(lines)} lines differ"
+    return laid_out(TableSpec(title, "what", "Of", columns, named=str), lines)
+
+
+def _also(table: Table, notes: Iterable[Note]) -> Table:
+    """Return a table with notes below it that are of no single row."""
+    more = tuple(TableNote(words(one), code=one.code) for one in notes)
+    return replace(table, notes=(*table.notes, *more))
+
+
+def _line(row: PeriodRow, cusum: CusumRow | None) -> PeriodLine:
+    figures = {
+        one.name: getattr(row, one.name) for one in fields(PeriodLine) if hasattr(row, one.name)
+    }
+    figures |= {"notes": (*row.notes, *(cusum.notes if cusum else ()))}
+    is_watched = cusum is not None and cusum.role == "watched"
+    total = cusum.cusum if cusum and is_watched else None
+    return PeriodLine(**figures, cusum=total, state=_state(row, cusum))
+
+
+def _state(row: PeriodRow, cusum: CusumRow | None) -> str:
+    if row.too_few:
+        return "too few"
+    if cusum is None:
+        return ""
+    return "ALARM" if cusum.alarm else STATES[cusum.role]
+
+
+def _mix_lines(mix: CaseMix) -> tuple[MixLine, ...]:
+    change = mix.change_low, mix.change_high
+    return (
+        MixLine(
+            "Clinicians' mean, points", mix.mean_baseline, mix.mean_now, mix.mean_low, mix.mean_high
+        ),
+        MixLine("Clinicians' SD, points", mix.sd_baseline, mix.sd_now),
+        MixLine("ICC(C,2)", mix.icc_baseline, mix.icc_now, *change),
+        MixLine("ICC with the baseline's shares", None, mix.icc_reweighted),
+        MixLine("ICC of the baseline with the spread of now", None, mix.icc_spread),
+    )
+
+
+def _signed(value: float | None, face: Typeface) -> str:
+    sign = "+" if known(value) and value is not None and value > 0 else ""
+    return f"{sign}{fixed(value, 2, face)}"

@@ -1,0 +1,188 @@
+"""What is said around a jury run: where texts go, what it costs, and what to do next."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import Engine
+
+from data.queries.batches import waiting_in_batches
+from data.schema import Status
+from jury.batch.context import IN_FLIGHT, BatchProgress
+from jury.call import NO_CONNECTION
+from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
+from jury.elsewhere import LOST, NO_WORKER
+from jury.panel import Panel
+from jury.tally import Progress, RunResult
+from medjury.cli.output import counted
+from medjury.services.jury_lab import RunEstimate
+
+MISSING = 1
+FULL_PRICES = "these are the full prices; with --batch a listed price is about half of it"
+AGAIN = "run the same command again: only what is missing is asked for"
+BY_STATUS: dict[str, str] = {
+    Status.AUTH: "the key was refused: put a valid one in the variable that the panel's "
+    "api_key_env names, then run again",
+    Status.QUOTA: "the account has no credit: add some with the provider, then run again",
+    Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
+    "it counts anew in each run",
+    Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
+    Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
+    Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
+    "ask the provider to loosen it, or take another model",
+    Status.RATE_LIMITED: "the rate was limited: set requests_per_minute or tokens_per_minute in "
+    "the panel, or run again later",
+}
+WORKERS = (
+    "the workers of --on were lost: start some with `dask worker ADDRESS`, and the scheduler if it "
+    "is gone (local:N starts its own); then run the same command again: it goes on with what is "
+    "missing"
+)
+BY_REASON = {
+    NO_SUCH_MODEL: "mend model or base_url in the panel; `medjury jury probe PANEL` tries it",
+    REFUSES_TEMPERATURE: "delete the temperature in the panel and give the juror another name",
+    NO_CONNECTION: "nobody answers there: start the server or mend base_url, then run again",
+    NO_WORKER: WORKERS,
+    LOST: WORKERS,
+}
+ANSWERED = (
+    Status.INVALID_JSON,
+    Status.MISSING_CRITERION,
+    Status.OUT_OF_RANGE,
+    Status.TRUNCATED,
+)
+FORM = (
+    "the jurors answered, but not in the form asked for: asking again costs as much and is "
+    "unlikely to help. Try a larger max_tokens, another schema, or another model"
+)
+
+
+def before(panel: Panel) -> list[str]:
+    """Return what is said before anything is sent."""
+    hosts = panel.hosts()
+    where = "texts will be sent to: " + ", ".join(hosts) if hosts else "no text leaves this machine"
+    simulated = [one.name for one in panel.juror if one.simulated]
+    lines = [f"panel {panel.name}: {where}", *panel.notices(datetime.now(UTC).date())]
+    return lines + ([f"simulated jurors: {', '.join(simulated)}"] if simulated else [])
+
+
+def still_in_batches(engine: Engine, panel: Panel) -> list[str]:
+    """Return a warning for every juror that a live run would ask again and pay again."""
+    waiting = waiting_in_batches(engine, [one.name for one in panel.juror])
+    return [
+        f"juror {name}: {counted(number, 'request')} in a batch already, which this run asks and "
+        "pays for again; run with --batch to collect them instead"
+        for name, number in waiting.items()
+    ]
+
+
+def own_prices(panel: Panel) -> list[str]:
+    """Return a sentence for every juror whose price is the panel's own."""
+    return [
+        f"juror {one.name}: the panel's own price counts in full; put the price for batches there "
+        "if it differs"
+        for one in panel.juror
+        if one.usd_per_million_in or one.usd_per_million_out  # nothing to say where both are 0
+    ]
+
+
+def told_before(estimate: RunEstimate) -> Iterator[str]:
+    """Yield a warning for every juror that will meet its own family."""
+    own = estimate.own
+    for juror, number in _met(estimate):
+        yield f"{juror} will rate {number} written by its own family"
+    if own.unknown and estimate.families:
+        of = f"{own.unknown} of {counted(own.responses, 'response')}"
+        has = "has an author" if own.unknown == 1 else "have authors"
+        yield f"{of} {has} whose family is unknown"
+
+
+def told_after(estimate: RunEstimate, *, whole: bool) -> Iterator[str]:
+    """Yield what is told below a result that took calls: the bound, and own families again.
+
+    Under a cap nobody knows how many of those were rated, and they are not told twice.
+    """
+    yield from told_bound(estimate)
+    for juror, number in _met(estimate) if whole else ():
+        yield f"{juror} has {number} of its own family in this; they count as all do"
+
+
+def told_bound(estimate: RunEstimate) -> Iterator[str]:
+    """Yield the paper's bound, if the run has anything to ask."""
+    if estimate.bound.tokens_out:
+        yield f"the paper's upper bound for the same: {_usd(estimate.bound.usd)}"
+
+
+def how(now: Progress) -> str:
+    """Return the bar's words: what is rated, what failed and why, what was spent."""
+    failed = [f"{count} {name}" for name, count in now.by_status.items() if name != "ok"]
+    words = [f"{now.by_status.get('ok', 0)} rated", *failed, f"${now.usd:.2f}"]
+    return ", ".join(words)
+
+
+def how_in_batches(now: BatchProgress) -> str:
+    """Return the bar's words: what is rated, in flight, failed and spent."""
+    ended = f" ({now.answered} ended there)" if now.answered else ""
+    return (
+        f"{now.rated} rated, {now.in_flight} in flight{ended}, {now.failed} failed, ${now.usd:.2f}"
+    )
+
+
+def cost_of(result: RunResult) -> str:
+    """Return what a run has cost, as far as it is known."""
+    unknown = counted(result.usd_unknown, "call")
+    return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
+
+
+def advice(result: RunResult) -> list[str]:
+    """Return what to do about what is missing, a sentence for each kind of reason."""
+    return list(dict.fromkeys(_advice(result))) if result.missing else []
+
+
+def _advice(result: RunResult) -> Iterator[str]:
+    for juror, counts in result.by_juror.items():
+        why = result.stopped.get(juror, "")
+        mended = [said for words, said in BY_REASON.items() if words in why]
+        for name, count in counts.items():
+            if not count or name in (Status.OK, IN_FLIGHT):
+                continue
+            if name in (Status.REQUEST_FAILED, Status.TIMEOUT) and mended:
+                yield from mended
+            elif name in ANSWERED:
+                yield FORM
+            else:
+                yield BY_STATUS.get(Status(name), AGAIN) if name in list(Status) else AGAIN
+
+
+def by_juror(result: RunResult) -> list[str]:
+    """Return a line for each juror that has verdicts missing, with how they ended."""
+    lines = []
+    for juror, counts in result.by_juror.items():
+        each = [f"{count} {name}" for name, count in counts.items() if count and name != Status.OK]
+        if each:
+            lines.append(f"missing: {juror}: {', '.join(each)}")
+    return lines
+
+
+def to_json(estimate: RunEstimate) -> dict[str, Any]:
+    """Return the keys that `jury run --json` has beside the contract's."""
+    own, bound = estimate.own, estimate.bound
+    return {
+        "own_family": {one.juror: own.own.get(one.juror, 0) for one in estimate.jurors},
+        "author_family_unknown": own.unknown,
+        "paper_tokens_in": bound.tokens_in,
+        "paper_tokens_out": bound.tokens_out,
+        "paper_usd": bound.usd,
+    }
+
+
+def _met(estimate: RunEstimate) -> Iterator[tuple[str, str]]:
+    """Yield the jurors that meet their own family, and how often of how many."""
+    for juror, number in estimate.own.own.items():
+        if number:
+            of = f"{number} of {counted(estimate.own.responses, 'response')}"
+            yield f"juror {juror} (family {estimate.families[juror]})", of
+
+
+def _usd(amount: float | None) -> str:
+    return "unknown, as the price of a juror is" if amount is None else f"${amount:.4f}"

@@ -1,0 +1,251 @@
+"""Frozen reports: keeping a calibration as it is, and what each found and changed over time."""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from calibration.codes import NoteCode as Code
+from calibration.messages import words
+from calibration.plain import plain
+from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from data.person import OPERATOR
+from data.queries import benchmarks, simulated_raters
+from data.queries.attempts import juror_profiles
+from data.queries.ledger import fingerprint
+from data.queries.reports import FrozenReport
+from data.queries.rubric_evidence import jurors_heard
+from data.store.reports import freeze
+
+if TYPE_CHECKING:
+    from medjury.services.calibrate import Calibration
+
+JURY = "jury"
+FIGURES = ("method", "k", "reps", "seed", "rows", "references")
+OPTIONS = ("benchmark", "criterion", "min_shared", "min_jurors", "references")
+NO_ROW: Mapping[str, Any] = {
+    **dict.fromkeys(("benchmark", "icc", "boot_low", "boot_high")),
+    **dict.fromkeys(("n_responses", "n_instances"), 0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeQuestion:
+    """Which calibration is to be frozen, and what to call it; "" is no name."""
+
+    options: AnalysisOptions
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class ReportRow(Noted):
+    """What a frozen report found of its jury. None: it has no such figure.
+
+    Its notes say which raters are not real, and what is different from the report before it.
+    """
+
+    report: int
+    at: datetime
+    name: str
+    benchmark: str | None
+    icc: float | None
+    boot_low: float | None
+    boot_high: float | None
+    n_responses: int
+    n_instances: int
+    jury: tuple[str, ...]
+    method: str | None
+    version: str | None
+    fingerprint: str
+
+    @property
+    def title(self) -> str:
+        """Return its number, and its name where it has one."""
+        return f"{self.report} {self.name}" if self.name else f"{self.report}"
+
+    @property
+    def changes(self) -> tuple[Note, ...]:
+        """Return what is different from the report before it."""
+        since = self.told(Code.CHANGED_SINCE)
+        return since["changes"] if since else ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `monitor --json` has it."""
+        figures: dict[str, Any] = plain(self)
+        changed = [words(one) for one in self.changes]
+        return figures | {"changed": changed, "simulated": bool(self.simulated)}
+
+
+def report_rows(
+    engine: Engine, reports: Sequence[FrozenReport], benchmark: str | None = None
+) -> list[ReportRow]:
+    """Return a row a report, the oldest first, with what has changed since the one before.
+
+    Parameters
+    ----------
+    engine
+        Of the study; it knows who of a report frozen by an earlier medjury was not real.
+    reports
+        The oldest first.
+    benchmark
+        Or "combined"; None takes of each report all its benchmarks combined, or its only one.
+    """
+    made_up = simulated_raters(engine)
+    not_jurors = made_up - {*jurors_heard(OPERATOR, engine)}
+    return [
+        _row(one, last, benchmark, made_up & {*one.body.get("jury", ()), *not_jurors})
+        for last, one in zip([None, *reports], reports, strict=False)
+    ]
+
+
+def jury_row(body: Mapping[str, Any], benchmark: str | None) -> Mapping[str, Any]:
+    """Return the jury's row of a report on a benchmark; one without figures if it has none.
+
+    Without a benchmark, that of all combined, or its only one.
+    """
+    rows = [row for row in body.get("rows", ()) if row["scorer"] == JURY]
+    combined = [row for row in rows if row["benchmark"] == COMBINED] or rows[:1]
+    wanted = [row for row in rows if row["benchmark"] == benchmark] if benchmark else combined
+    return wanted[0] if wanted else {**NO_ROW, "benchmark": benchmark}
+
+
+def freeze_report(engine: Engine, question: FreezeQuestion) -> int:
+    """Compute a calibration, which notes the jury in the ledger, and freeze it; return its number.
+
+    Raises
+    ------
+    BadInput, Unknown, TooFew
+        As `medjury.services.calibrate`.
+    """
+    from medjury.services.calibrate import Question, calibrate
+    from medjury.services.reports import as_json
+
+    found = calibrate(engine, Question(question.options))
+    return keep_report(engine, found, question.name, as_json(engine, found))
+
+
+def keep_report(engine: Engine, found: "Calibration", name: str, body: Mapping[str, Any]) -> int:
+    """Freeze a calibration as a report; return its number.
+
+    Parameters
+    ----------
+    found
+        The calibration; the report holds the fingerprint of every rating that counted.
+    name
+        What the user calls the report, or "".
+    body
+        As `calibrate --json` has it; its details are left out.
+    """
+    options = found.question.options
+    kept = {key: body[key] for key in FIGURES if key in body}
+    kept |= _made_with(engine, name, found.jury)
+    kept |= {"options": {one: getattr(options, one) for one in OPTIONS}}
+    return freeze(engine, fingerprint(found.ratings), kept)
+
+
+def _made_with(engine: Engine, name: str, jury: Sequence[str]) -> dict[str, Any]:
+    """Return what a report holds beside the figures: on what, by whom and with what."""
+    profiles = juror_profiles(engine, jury)
+    return {
+        "name": name,
+        "version": version("medjury"),
+        "jury": sorted(jury),
+        "jurors": {
+            one: {"profile": dict(profile), "sha256": _sha256(profile)}
+            for one, profile in sorted(profiles.items())
+        },
+        "rubrics": {
+            one.name: {
+                "name": one.rubric.name,
+                "version": one.rubric.version,
+                "sha256": one.rubric.sha256,
+            }
+            for one in benchmarks(engine)
+        },
+    }
+
+
+def _sha256(profile: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(dict(profile), sort_keys=True).encode()).hexdigest()
+
+
+def _row(
+    one: FrozenReport, last: FrozenReport | None, benchmark: str | None, made_up: Collection[str]
+) -> ReportRow:
+    row, body = jury_row(one.body, benchmark), one.body
+    changes = tuple(_changed(last, one, benchmark)) if last else ()
+    return ReportRow(
+        report=one.id,
+        at=one.at,
+        name=body.get("name", ""),
+        benchmark=row["benchmark"],
+        icc=row["icc"],
+        boot_low=row["boot_low"],
+        boot_high=row["boot_high"],
+        n_responses=row["n_responses"],
+        n_instances=row["n_instances"],
+        jury=tuple(body.get("jury", ())),
+        method=body.get("method"),
+        version=body.get("version"),
+        fingerprint=one.fingerprint,
+        notes=noted(
+            _simulated(row, made_up), note(Code.CHANGED_SINCE, changes=changes) if changes else None
+        ),
+    )
+
+
+def _simulated(row: Mapping[str, Any], made_up: Collection[str]) -> Note | None:
+    """Return who behind a report's figure is not real; `made_up` where it was frozen without codes."""
+    notes = row.get("notes")
+    if notes is None:
+        raters = made_up if row["icc"] is not None else ()
+    else:
+        own = (one["raters"] for one in notes if one["code"] == Code.SIMULATED)
+        raters = {name for names in own for name in names}
+    return note(Code.SIMULATED, raters=sorted(raters)) if raters else None
+
+
+def _changed(last: FrozenReport, one: FrozenReport, benchmark: str | None) -> Iterator[Note]:
+    """Yield what differs between a report and the one before it."""
+    was, now = last.body, one.body
+    yield from _rubrics(was.get("rubrics", {}), now.get("rubrics", {}))
+    yield from _jurors(was, now)
+    yield from _options(was, now, ("method", "version"))
+    old, new = was.get("options", {}), now.get("options", {})
+    yield from _options(old, new, sorted({*old, *new} - {"jurors"}))
+    if last.fingerprint != one.fingerprint:
+        n = [jury_row(body, benchmark)["n_responses"] for body in (was, now)]
+        yield note(Code.RATINGS_CHANGED, was=n[0], now=n[1])
+
+
+def _options(
+    was: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]
+) -> Iterator[Note]:
+    for name in names:
+        if was.get(name) != now.get(name):
+            yield note(Code.OPTION_CHANGED, option=name, was=was.get(name), now=now.get(name))
+
+
+def _rubrics(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
+    for name in sorted({*was, *now}):
+        if name not in was:
+            yield note(Code.BENCHMARK_NEW, benchmark=name)
+        elif name not in now:
+            yield note(Code.BENCHMARK_GONE, benchmark=name)
+        elif was[name]["sha256"] != now[name]["sha256"]:
+            yield note(Code.RUBRIC_CHANGED, benchmark=name)
+
+
+def _jurors(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
+    before, after = set(was.get("jury", ())), set(now.get("jury", ()))
+    yield from (note(Code.JUROR_JOINED, juror=name) for name in sorted(after - before))
+    yield from (note(Code.JUROR_LEFT, juror=name) for name in sorted(before - after))
+    for name in sorted(before & after):
+        old, new = (body.get("jurors", {}).get(name, {}).get("sha256") for body in (was, now))
+        if old != new:
+            yield note(Code.JUROR_SETTINGS, juror=name)

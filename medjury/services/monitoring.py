@@ -1,0 +1,420 @@
+"""A jury's agreement with clinicians over time: whether it has fallen, and what speaks for why."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import Engine
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind, to_json
+from calibration.messages import told, words
+from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
+from calibration.plain import plain
+from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from data.errors import BadInput
+from data.queries.attempts import juror_profiles
+from data.queries.periods import clinician_dates, juror_ratings
+from data.queries.reports import report, reports
+from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
+from medjury.services.juror_ends import JurorEnd, juror_ends
+from medjury.services.ledger import Looked
+from medjury.services.scores import all_jurors, scores_of, silent_jurors
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.monitoring.calendar import Every
+    from calibration.monitoring.drift import Drift
+    from calibration.monitoring.periods import Asking
+    from calibration.monitoring.watch import Normal, Watched
+    from calibration.scope import Scope
+    from calibration.scores import Flags, Scores
+
+FLOOR = 0.4
+LEAST_INSTANCES = 20
+WHOLE = "composite"  # where no criterion is named
+WEEK = timedelta(days=7)
+Tick = Callable[[float], None]
+"""Told the share of the work done, from above 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringQuestion:
+    """What is asked of agreement over time.
+
+    Attributes
+    ----------
+    today : whose period is not over
+    options : of the analysis; its min_shared and references are not used
+    panel : a panel of the user's, which may know when its jurors' models end
+    every, least : the calendar period, and the instances it needs
+    since : periods before this day are left out
+    floor : the least ICC that is wanted
+    baseline, baseline_report, target : what is normal: the first so many periods, a frozen
+        report, or a known ICC; at most one is given, and none is the first 3 periods
+    """
+
+    today: date
+    options: AnalysisOptions = field(default_factory=AnalysisOptions)
+    panel: str | None = None
+    every: "Every" = "month"
+    least: int = LEAST_INSTANCES
+    since: date | None = None
+    floor: float = FLOOR
+    baseline: int | None = None
+    baseline_report: int | None = None
+    target: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What the figures are computed from: scores, the jury's readings, and what is normal."""
+
+    jury: tuple[str, ...]
+    scores: "Scores"
+    ratings: "pd.DataFrame"
+    again: "pd.DataFrame"
+    scope: "Scope"
+    normal: "Normal"
+
+    @property
+    def simulated(self) -> tuple[str, ...]:
+        """Return who of the jury and the clinicians is no real rater."""
+        return tuple(sorted(self.scope.simulated & {*self.jury, *self.scope.clinicians}))
+
+    @cached_property
+    def anchors(self) -> "pd.DataFrame":
+        """Return what jurors scored again later, of the benchmarks that are looked at."""
+        from calibration.monitoring.scored_again import anchors
+
+        found = anchors(self.again, self.scores.rubrics)
+        return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Whether agreement has fallen, and the periods that say so.
+
+    Attributes
+    ----------
+    mix : the judged period against the baseline or the first; None where it is that one
+    remarks : on all periods together
+    unnoted : why the ledger was not told of the jury, or ""
+    """
+
+    question: MonitoringQuestion
+    study: Study
+    periods: tuple[PeriodRow, ...]
+    watched: "Watched"
+    mix: CaseMix | None
+    decision: Decision
+    remarks: tuple[Note, ...]
+    unnoted: str = ""
+
+    @property
+    def benchmark(self) -> str:
+        """Return the benchmark, or "combined"."""
+        return self.study.scope.name
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a figure to judge by: an alarm, or the ICC of the judged period."""
+        return self.watched.alarm is not None or math.isfinite(self.watched.judged.icc)
+
+    @property
+    def why(self) -> Note:
+        """Return the reason that decides, whoever is simulated."""
+        reasons = self.decision.reasons
+        return next(one for one in reasons if one.code is not Code.SIMULATED)
+
+    @property
+    def title(self) -> str:
+        """Return what its table of periods is called."""
+        asked = self.question
+        return f"{self.benchmark}: agreement by {asked.every}, method {asked.options.method}"
+
+    @property
+    def has_fallen(self) -> bool:
+        """Whether the decision says that agreement has fallen."""
+        return self.decision.kind is Kind.FALLEN
+
+
+@dataclass(frozen=True, eq=False)
+class Causes:
+    """What a change may come from, and when the jurors' models end."""
+
+    anchor: tuple[AnchorRow, ...]
+    mix: CaseMix | None
+    drift: "Drift"
+    jurors: tuple[JurorEnd, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Monitored:
+    """All that `medjury monitor` finds."""
+
+    judged: Judged
+    causes: Causes
+    reports: tuple[ReportRow, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `monitor --json` has it; what is undefined is None."""
+        judged, causes, watched = self.judged, self.causes, self.judged.watched
+        asked = judged.question
+        return {
+            "decision": to_json(judged.decision),
+            "benchmark": judged.benchmark,
+            "scorer": "jury",
+            "jury": list(judged.study.jury),
+            "simulated": list(judged.study.simulated),
+            "method": asked.options.method,
+            "every": asked.every,
+            "since": plain(asked.since),
+            "least": asked.least,
+            "threshold": asked.floor,
+            "fallen": judged.has_fallen,
+            "judged": judged.is_judged,
+            "reason": words(judged.why),
+            "newest": watched.judged.period,
+            "alarm": watched.alarm.period if watched.alarm else None,
+            "target": _target(watched),
+            "drift": _drift(causes.drift),
+            "reports": [one.to_json() for one in self.reports],
+            "periods": plain(judged.periods),
+            "cusum": plain(watched.rows),
+            "anchor": plain(causes.anchor),
+            "case_mix": plain(causes.mix or Noted(notes=(note(Code.MIX_OF_ONE),))),
+            "jurors": plain(causes.jurors),
+        }
+
+
+def _target(watched: "Watched") -> dict[str, Any]:
+    ends = {name: plain(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
+    none = noted(watched.reason)
+    return ends | {"source": watched.source, "note": told(none), "notes": plain(none)}
+
+
+def _drift(drift: "Drift") -> dict[str, Any]:
+    figures = {"drift": drift.drift, "anchored": drift.anchored}
+    return figures | {"said": list(drift.said), "notes": plain(drift.notes)}
+
+
+def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
+    """Compute everything; see `judge`."""
+    judged = judge(engine, question, tick)
+    found = report_rows(engine, reports(engine), judged.benchmark)
+    return Monitored(judged, causes(engine, judged), tuple(found))
+
+
+def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Judged:
+    """Judge agreement by its periods, and note in the ledger that the jury was looked at.
+
+    Raises
+    ------
+    BadInput
+        If there is no jury, no clinician has rated, nothing was rated since the day asked for,
+        benchmarks have different scales, or the report cannot be the baseline.
+    """
+    from threadpoolctl import threadpool_limits
+
+    from calibration.monitoring.decide import decide
+    from calibration.monitoring.watch import watch
+
+    study = _study(engine, question)
+    asking = _asking(engine, study, question)
+    with threadpool_limits(1):
+        rows = _periods(study, asking, tick)
+        watched = watch(rows, study.normal)
+        mix = _mix(study.scope, asking, rows, watched)
+    anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
+    decision = decide(watched, mix, question.floor, anchored=anchored, simulated=study.simulated)
+    return Judged(
+        question=question,
+        study=study,
+        periods=tuple(rows),
+        watched=watched,
+        mix=mix,
+        decision=decision,
+        remarks=tuple(_remarks(rows)),
+        unnoted=_remember(engine, study, question.options),
+    )
+
+
+def causes(engine: Engine, judged: Judged) -> Causes:
+    """Return what a change may come from, of agreement that has been judged."""
+    from threadpoolctl import threadpool_limits
+
+    from calibration.monitoring.anchor import anchor_rows
+    from calibration.monitoring.drift import drift_of
+
+    study, question = judged.study, judged.question
+    with threadpool_limits(1):
+        anchor = anchor_rows(study.scope, study.jury, study.anchors)
+    profiles = juror_profiles(engine, study.jury)
+    ends = juror_ends(study.jury, profiles, question.panel, question.today)
+    drift = drift_of(anchor, judged.mix, judged.watched.alarm is not None)
+    return Causes(tuple(anchor), judged.mix, drift, tuple(ends))
+
+
+def _study(engine: Engine, question: MonitoringQuestion) -> Study:
+    from calibration.monitoring.scored_again import without_later
+
+    options = question.options
+    everything = scores_of(engine)
+    scores = everything.of(options.benchmark) if options.benchmark else everything
+    jury = tuple(options.jurors or all_jurors(scores))
+    normal = _normal(engine, question, scores)
+    again = juror_ratings(engine)
+    scope = _scope(engine, without_later(scores, again), jury, options)
+    return Study(jury, scores, everything.ratings, again, scope, normal)
+
+
+def _scope(
+    engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
+) -> "Scope":
+    """Return the one benchmark, or all combined, with the jury that is watched."""
+    from calibration.scope import Asked
+    from calibration.scopes import Sitting, scopes, why_undefined_scope
+
+    if not jury:
+        raise BadInput(
+            "no juror has rated anything in this study: `medjury jury run PANEL` asks a jury, "
+            "`medjury ratings FILE` brings in scores made elsewhere"
+        )
+    seated = scores
+    if options.jurors:
+        seated = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
+    asked = Asked(options.method, options.criterion, options.reps, options.seed)
+    *_, scope = scopes(seated, Sitting(jury, options.min_jurors), asked)
+    if why := why_undefined_scope(scores, scope):
+        hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
+        raise BadInput(f"{scope.name} is {words(why)}{hint}")
+    return scope
+
+
+def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
+    """Return what the periods are compared with."""
+    from calibration.monitoring.watch import BASELINE, Normal
+
+    if question.target is not None:
+        return Normal(None, question.target, None, "given")
+    if question.baseline_report is None:
+        return Normal(question.baseline or BASELINE)
+    one, options = report(engine, question.baseline_report), question.options
+    name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
+    icc, method = jury_row(one.body, name)["icc"], one.body.get("method")
+    criterion = one.body.get("options", {}).get("criterion")
+    if icc is None:
+        raise BadInput(f"--baseline-report {one.id}: has no ICC of a jury on {name}")
+    if (method, criterion) != (options.method, options.criterion):
+        raise BadInput(
+            f"--baseline-report {one.id}: is of method {method}, criterion {criterion or WHOLE}; "
+            f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
+        )
+    return Normal(None, icc, one.at.date(), f"report {one.id}")
+
+
+def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRow]:
+    """Return the jury's agreement by period."""
+    from calibration.monitoring.periods import period_rows, periods_of
+
+    scope = study.scope
+    many = len(periods_of(scope, asking))
+    if not many or scope.jury is None:
+        raise BadInput(f"--since {asking.since}: clinicians have rated no response since then")
+    done = [0]
+
+    def ticked(resamples: int) -> None:
+        done[0] += resamples
+        if tick is not None:
+            tick(done[0] / (many * scope.asked.reps))
+
+    return period_rows(replace(scope, tick=ticked), scope.jury, asking)
+
+
+def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Asking":
+    """Return what is asked of the calendar."""
+    from calibration.monitoring.periods import Asking, Days
+
+    again = study.again[study.again["rater"].isin(study.scope.jurors)]
+    own = again.groupby("response_id")["at"].agg(["min", "max"])
+    rated = clinician_dates(engine).items()
+    days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
+    return Asking(
+        rated={name: Days(one.first.date(), one.last.date()) for name, one in rated},
+        today=question.today,
+        every=question.every,
+        least=question.least,
+        since=question.since,
+        scored={str(name): Days(first, last) for name, first, last in days},
+    )
+
+
+def _mix(
+    scope: "Scope",
+    asking: "Asking",
+    rows: Sequence[PeriodRow],
+    watched: "Watched",
+) -> CaseMix | None:
+    """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
+
+    While the judged period is itself one of the baseline, with those of it before that.
+    """
+    from calibration.monitoring.case_mix import case_mix
+    from calibration.monitoring.periods import periods_of
+
+    begun = watched.fell[0].start
+    before = [row for row in watched.baseline or rows[:1] if row.end < begun]
+    if not before:
+        return None
+    own = {one.label: one.rows for one in periods_of(scope, asking)}
+    then, now = (
+        (_spanned(part, asking.every), _together(part, own)) for part in (before, watched.fell)
+    )
+    return case_mix(scope, then, now)
+
+
+def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
+    """Return the first and the last calendar period of some rows as one label."""
+    from calibration.monitoring.calendar import label_of, start_of
+
+    ends = (rows[0].start, start_of(rows[-1].end, every))
+    first, last = (label_of(day, every) for day in ends)
+    return first if first == last else f"{first} to {last}"
+
+
+def _together(rows: Sequence[PeriodRow], own: Mapping[str, "Flags"]) -> "Flags":
+    found = own[rows[0].period].copy()
+    for one in rows[1:]:
+        found |= own[one.period]
+    return found
+
+
+def _remarks(rows: Sequence[PeriodRow]) -> Iterator[Note]:
+    """Yield what holds of all periods: scored at one time, the jury cannot have changed."""
+    days = [day for row in rows for day in (row.jury_first, row.jury_last) if day]
+    if len(rows) > 1 and days and max(days) - min(days) < WEEK:
+        yield note(Code.SCORED_AT_ONCE, day=max(days))
+    if len(rows) == 1:
+        yield note(Code.ONE_PERIOD, period=rows[0].period)
+
+
+def _remember(engine: Engine, study: Study, options: AnalysisOptions) -> str:
+    """Note the jury in the ledger, with its ICC over all periods; return why not, or ""."""
+    from calibration.agreement import column_icc, columns
+    from calibration.scope import AgreementRow
+
+    scope, jury = study.scope, study.jury
+    if scope.jury is None:
+        return ""
+    pair = columns(scope.grid, scope.jury, options.method)
+    x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
+    icc = column_icc(x, y, options.method)
+    row = AgreementRow(scope.name, "jury", icc=icc, n_responses=len(x))
+    needed = options.min_jurors or len(jury)
+    looked = Looked(jury, needed, options.criterion or "", options.method, "")
+    return looked.remember(engine, [row], [], study.ratings)

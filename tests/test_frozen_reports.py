@@ -1,0 +1,81 @@
+"""What is told of frozen reports: by codes, and of older ones by who the study says is simulated."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import test_monitor as months
+from small import Run
+from sqlalchemy import Engine, text
+
+from calibration.codes import NoteCode as Code
+from calibration.values import AnalysisOptions, note
+from data.queries.reports import FrozenReport, reports
+from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
+
+ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "boot_low": 0.4, "boot_high": 0.6}
+ROW |= {"n_responses": 40, "n_instances": 20, "note": "left out, no variance: simulated raters: x"}
+
+
+def report(number: int, row: dict[str, Any], **body: Any) -> FrozenReport:
+    body = {"rows": [ROW | row], "jury": ["gpt"], "method": "paper"} | body
+    return FrozenReport(number, datetime(2026, 1, 1, tzinfo=UTC), "f" * 64, body)
+
+
+@pytest.fixture
+def rated(run: Run, write: Callable[[str, str], Path], engine: Engine) -> Engine:
+    """Return a study of one month with 20 responses."""
+    assert run("import", str(write("responses.csv", months.responses(20))))[0] == 0
+    assert run("ratings", str(write("ratings.csv", months.ratings(1, 20, 1))))[0] == 0
+    return engine
+
+
+def simulate(engine: Engine, handle: str) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(
+            text("UPDATE rater SET simulated = true WHERE handle = :one"), {"one": handle}
+        )
+
+
+def test_a_report_says_by_a_code_who_is_simulated_and_its_words_say_nothing(rated: Engine) -> None:
+    coded = [{"code": "simulated", "raters": ["a, b"]}]
+    rows = report_rows(rated, [report(1, {"notes": []}), report(2, {"notes": coded})])
+    assert [one.simulated for one in rows] == [(), ("a, b",)]
+    assert [one.to_json()["simulated"] for one in rows] == [False, True]
+
+
+@pytest.mark.parametrize(("who", "counts"), [("gpt", True), ("claude", False), ("dr1", True)])
+def test_of_a_report_without_codes_the_study_knows_whose_raters_are_simulated(
+    rated: Engine, who: str, counts: bool
+) -> None:
+    assert report_rows(rated, [report(1, {})])[0].simulated == ()
+    simulate(rated, who)
+    assert report_rows(rated, [report(1, {})])[0].simulated == ((who,) if counts else ())
+
+
+def test_what_changed_between_two_reports_is_told_by_codes(rated: Engine) -> None:
+    rubric = {"name": "r", "version": "1"}
+    first = report(1, {"notes": []}, rubrics={"old": rubric, "kept": rubric | {"sha256": "a"}})
+    changed = {"new": rubric, "kept": rubric | {"sha256": "b"}}
+    second = report(
+        2, {"notes": []}, rubrics=changed, jury=["claude", "gpt"], options={"criterion": "clarity"}
+    )
+    _, row = report_rows(rated, [first, second])
+    assert row.changes == (
+        note(Code.RUBRIC_CHANGED, benchmark="kept"),
+        note(Code.BENCHMARK_NEW, benchmark="new"),
+        note(Code.BENCHMARK_GONE, benchmark="old"),
+        note(Code.JUROR_JOINED, juror="claude"),
+        note(Code.OPTION_CHANGED, option="criterion", was=None, now="clarity"),
+    )
+    assert row.to_json()["changed"][:2] == ["rubric of kept", "benchmark new is new"]
+
+
+def test_the_app_freezes_what_the_command_freezes(rated: Engine, run: Run) -> None:
+    assert run("calibrate", "--reps", "20", "--freeze", "--name", "one")[0] == 0
+    number = freeze_report(rated, FreezeQuestion(AnalysisOptions(reps=20), "one"))
+    first, second = reports(rated)
+    assert (number, second.body) == (2, first.body)
+    assert second.fingerprint == first.fingerprint

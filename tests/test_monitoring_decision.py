@@ -1,0 +1,215 @@
+"""What may be said of agreement over time: never more than the periods allow."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from periods_study import NAN, row
+
+from calibration.codes import NoteCode as Code
+from calibration.decision import Kind, to_json
+from calibration.messages import words
+from calibration.monitoring.decide import decide
+from calibration.monitoring.rows import CaseMix
+from calibration.monitoring.watch import Normal, watch
+from calibration.values import note
+
+LOW = {"boot": (0.0, 0.2)}
+WIDE = {"boot": (0.0, 0.5)}
+KNOWN = Normal(None, 0.6, None, "given")
+
+
+def decided(rows, normal=KNOWN, floor=0.4, mix=None, **other):
+    return decide(watch(rows, normal), mix, floor, **other)
+
+
+def changed(high):
+    """Return a case mix of which the change of the ICC reaches up to `high`; None for none."""
+    if high is None:
+        return None
+    figures = {"icc_baseline": 0.8, "icc_now": 0.7, "change": high - 0.1, "change_low": high - 0.2}
+    return CaseMix("then", "now", **figures, change_high=high)
+
+
+def codes(decision):
+    return [one.code for one in decision.reasons]
+
+
+def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
+    decision = decided([row(0, 0.3, **WIDE)], Normal())
+    assert decision.kind is Kind.NO_BASELINE
+    assert codes(decision) == [Code.BELOW_FLOOR_MAYBE, Code.NO_CUSUM_YET]
+    assert decision.sentences[0].endswith("with an interval that reaches above it.")
+    assert (
+        decision.headline == "Not known whether agreement has fallen: nothing to compare with yet."
+    )
+
+
+def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
+    decision = decided([row(0, 0.1, **LOW)], Normal())
+    assert decision.kind is Kind.NO_BASELINE
+    assert decision.headline.startswith("Agreement is below the floor of 0.40; there is nothing")
+    assert decision.next == note(Code.DO_COMPARE_JURIES)
+
+
+def test_a_period_all_below_the_floor_after_another_has_fallen_below_it():
+    decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], Normal())
+    assert decision.kind is Kind.FALLEN
+    assert decision.headline == "Agreement is below the floor of 0.40."
+    assert (decision.estimate, decision.low, decision.high) == (0.1, 0.0, 0.2)
+
+
+def test_below_the_floor_within_chance_is_inconclusive():
+    decision = decided([row(0, 0.6), row(1, 0.3, **WIDE)], Normal())
+    assert decision.kind is Kind.INCONCLUSIVE
+    assert decided([row(0, 0.6), row(1, 0.3)], Normal()).kind is Kind.INCONCLUSIVE  # no interval
+    assert decided([row(0, 0.6), row(1, 0.3, **WIDE)], floor=0.3).kind is Kind.STEADY
+
+
+def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
+    rows = [*(row(n, 0.8) for n in range(3)), row(3, 0.6, boot=(0.45, 0.7))]
+    decision = decided(rows, Normal(), mix=changed(-0.1))
+    assert decision.kind is Kind.INCONCLUSIVE
+    assert codes(decision) == [Code.LOWER_THAN_BASELINE, Code.NOT_BELOW_FLOOR, Code.NO_ALARM]
+    assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
+    assert decided(rows, Normal(), mix=changed(0.1)).kind is Kind.STEADY
+
+
+def test_below_the_floor_and_lower_than_before_beyond_chance_has_fallen():
+    decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], Normal(), mix=changed(-0.1))
+    assert (decision.kind, decision.headline) == (Kind.FALLEN, "Agreement has fallen.")
+    assert codes(decision)[:2] == [Code.LOWER_THAN_BASELINE, Code.BELOW_FLOOR_MAYBE]
+
+
+def test_a_period_the_jury_left_unscored_is_no_all_clear():
+    why = note(Code.TOO_FEW_RESPONSES, responses=0, least=3)
+    lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
+    decision = decided([row(0, 0.6), lost], Normal())
+    assert decision.kind is Kind.UNDEFINED
+    assert decision.reasons[0]["why"] == why
+    assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
+    assert decision.next == note(Code.DO_SCORE_REST_OF, period="p3", responses=30)
+
+
+def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
+    few = note(Code.FEW_OF_PERIOD, instances=5, least=20)
+    decision = decided(
+        [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))], Normal()
+    )
+    assert decision.kind is Kind.TOO_FEW
+    assert few in decision.reasons
+    assert decision.action == "Let clinicians rate responses to 15 more instances."
+
+
+def test_an_alarm_stands_though_the_newest_period_is_good():
+    rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4)), row(5, 0.9)]
+    decision = decided(rows, Normal(periods=3))
+    assert (decision.kind, decision.estimate) == (Kind.FALLEN, -0.5)
+    assert codes(decision) == [Code.ALARM, Code.NEWEST_PERIOD]
+    assert "an alarm stands until watching begins anew" in decision.sentences[1]
+    assert decision.next == note(Code.DO_SCORE_AGAIN)
+    assert decided(rows, anchored=True).next == note(Code.DO_VALIDATE_AGAIN)
+
+
+def test_simulated_raters_decide_nothing_whatever_they_would_show():
+    rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4))]
+    decision = decided(rows, Normal(periods=3), simulated=("dr; simulated raters: nobody",))
+    assert decision.kind is Kind.SIMULATED
+    assert codes(decision) == [Code.SIMULATED, Code.ALARM]
+    assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
+
+
+def test_a_target_from_a_report_without_a_period_since_is_not_told_to_freeze_one():
+    decision = decided([row(0, 0.6)], Normal(None, 0.6, row(3, 0.6).start, "report 1"))
+    assert decision.kind is Kind.NO_BASELINE
+    assert decision.next["period"] == "p0"
+    assert decision.next.code is Code.DO_LOOK_AGAIN
+
+
+ICCS = st.one_of(st.floats(-0.2, 0.99), st.floats(-3, 0.99), st.just(NAN))
+REACHES = st.sampled_from((0.02, 0.1, 0.4, NAN))
+INSTANCES = st.sampled_from((40, 25, 15, 5))
+PERIODS = st.lists(st.tuples(ICCS, REACHES, INSTANCES), min_size=1, max_size=7)
+FLOORS = st.sampled_from((0.4, 0.0, 0.7, 0.95))
+NORMALS = st.one_of(
+    st.builds(Normal, st.integers(1, 4)),
+    st.builds(lambda icc: Normal(None, icc, None, "given"), st.floats(0.1, 0.95)),
+    st.just(Normal(None, 0.5, row(3, 0.5).start, "report 1")),
+)
+CHANGES = st.sampled_from((None, -0.2, 0.2))
+UNHURRIED = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
+
+
+def periods(drawn):
+    """Return rows of what hypothesis drew: the ICC, how far its interval reaches, instances."""
+    rows = [
+        row(
+            place,
+            icc,
+            n,
+            boot=(icc - reach, icc + reach),
+            too_few=n < 20,
+            unfilled=n < 10,
+            notes=(note(Code.FEW_OF_PERIOD, instances=n, least=20),) if n < 20 else (),
+        )
+        for place, (icc, reach, n) in enumerate(drawn)
+    ]
+    return [replace(one, unfilled=one.unfilled and one is rows[-1]) for one in rows]
+
+
+@UNHURRIED
+@given(PERIODS, NORMALS, FLOORS, CHANGES, st.booleans())
+def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, made_up):
+    watched = watch(periods(drawn), normal)
+    mix = (
+        None if change is None else CaseMix("then", "now", change=change - 0.1, change_high=change)
+    )
+    decision = decide(watched, mix, floor, simulated=("sim",) if made_up else ())
+    judged, is_watched = watched.judged, any(one.role == "watched" for one in watched.rows)
+    assert (decision.kind is Kind.SIMULATED) == made_up
+    if decision.kind is Kind.FALLEN:
+        assert is_watched or watched.earlier
+        assert decision.estimate < (watched.target_icc if watched.alarm else floor)
+        is_lower = mix is not None and mix.change_high < 0
+        assert watched.alarm or decision.high < floor or is_lower
+    if decision.kind is Kind.STEADY:
+        assert is_watched
+        assert judged.icc >= floor
+        assert not (mix and mix.change_high < 0)
+    if decision.kind in (Kind.STEADY, Kind.NO_BASELINE, Kind.INCONCLUSIVE, Kind.TOO_FEW):
+        assert not watched.alarm
+        assert math.isfinite(judged.icc)
+    if decision.kind is Kind.INCONCLUSIVE:
+        is_lower = mix is not None and mix.change_high < 0
+        assert ("is lower than in" in decision.headline) == is_lower
+    says_fallen = decision.headline in ("Agreement has fallen.", f"{BELOW.format(floor)}.")
+    assert says_fallen == (decision.kind is Kind.FALLEN)
+
+
+BELOW = "Agreement is below the floor of {:z.2f}"
+
+
+@UNHURRIED
+@given(PERIODS, NORMALS, FLOORS, CHANGES)
+def test_what_notes_say_decides_nothing(drawn, normal, floor, change):
+    mix = changed(change)
+    rows = periods(drawn)
+    forged = [
+        replace(one, notes=(note(Code.SIMULATED, raters=["nobody; undefined"]),)) for one in rows
+    ]
+    first, second = (decide(watch(own, normal), mix, floor) for own in (rows, forged))
+    assert first.kind is second.kind
+    assert first.estimate == pytest.approx(second.estimate, nan_ok=True)
+
+
+@UNHURRIED
+@given(PERIODS, NORMALS, FLOORS, CHANGES, st.booleans())
+def test_every_decision_can_be_worded_and_written_as_json(drawn, normal, floor, change, over):
+    rows = [replace(one, over=over) for one in periods(drawn)]
+    decision = decided(rows, normal, floor, changed(change))
+    assert all(words(one) for one in (*decision.reasons, *decision.basis))
+    body = to_json(decision)
+    assert (body["kind"], body["headline"]) == (decision.kind, decision.headline)
+    assert "nan" not in f"{decision.headline} {decision.sentences} {decision.on} {decision.action}"
