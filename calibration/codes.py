@@ -15,7 +15,6 @@ class NoteCode(StrEnum):
     NO_VARIANCE = "no_variance"
     ONE_INSTANCE = "one_instance"
     FEW_INSTANCES = "few_instances"
-    TOO_FEW = "too_few"
     SHARED_INSTANCES = "shared_instances"
     UNDEFINED_RESAMPLES = "undefined_resamples"
     FEW_RESAMPLES = "few_resamples"

@@ -17,6 +17,7 @@ from calibration.values import Note, note
 LEAST_PAIRS = 6  # resamples of fewer pairs say little more than their least and greatest ICC
 LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 MANY = 0.05  # of the resamples
+LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
 
 
@@ -95,6 +96,11 @@ def undefined_resamples(values: Array) -> Note | None:
     """Count the resamples in which the statistic does not exist."""
     lost = int((~np.isfinite(values)).sum())
     return note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=len(values)) if lost else None
+
+
+def few_resamples(reps: int) -> Note | None:
+    """Warn of intervals read off a handful of resamples."""
+    return note(Code.FEW_RESAMPLES, resamples=reps) if reps < LEAST_RESAMPLES else None
 
 
 def bca(interval: Interval) -> Note | None:

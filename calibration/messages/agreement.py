@@ -139,7 +139,7 @@ MESSAGES: Mapping[Code, Message] = {
         "independent, the bootstrap does not"
     ),
     Code.UNDEFINED_RESAMPLES: "{lost} of {resamples} resamples undefined and left out",
-    Code.FEW_RESAMPLES: "too few resamples for an interval",
+    Code.FEW_RESAMPLES: "{resamples:resample}: too few for an interval",
     Code.RANKS_AGAINST: "below 0 with its whole interval: it ranks against the clinicians",
     Code.NO_AGREEMENT: "below 0: no agreement beyond chance",
     Code.CLINICIANS_AGAINST: (

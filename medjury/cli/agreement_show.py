@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from calibration.codes import NoteCode as Code
+from calibration.messages import words
 from calibration.messages.form import listed
+from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
@@ -17,7 +19,6 @@ from medjury.services.calibrate import Calibration
 
 FEW_NOTES = 3  # that change how the table is read; --notes has all
 ELSEWHERE = (Code.SHARED_INSTANCES, Code.INCLUDES_ZERO)  # of F alone; the decision says it
-LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 ABOUT = (
     "ICC(C,2) = ICC(3,2) is consistency: a rater who is always a point stricter still agrees. Like "
     "for like is a difference: the jury's ICC with the other clinicians minus a held-out clinician's."
@@ -101,8 +102,8 @@ def _show_benchmark(found: Calibration, name: str, shown: Shown, json_to: Path |
         telling = [one for one in table.notes if not one.is_quiet and one.code not in ELSEWHERE]
         for note in telling[:FEW_NOTES]:
             say(f"  {note.text}", json_to)
-    if few := _few_resamples(found.question.options.reps):
-        say(f"  {few}", json_to)
+    if few := few_resamples(found.question.options.reps):
+        say(f"  {words(few)}", json_to)
     if shown.by_benchmark or shown.notes or shown.details:
         say("", json_to)
 
@@ -122,13 +123,6 @@ def _undefined(spec: TableSpec, rows: Sequence[Any]) -> str:
     """Return in a line why no row of a section has a figure."""
     table = laid_out(spec, rows, TERMINAL)
     return "; ".join(one.text for one in table.notes) or "nothing to tell"
-
-
-def _few_resamples(reps: int) -> str:
-    """Warn of intervals read off a handful of resamples."""
-    if reps >= LEAST_RESAMPLES:
-        return ""
-    return f"{counted(reps, 'resample')}: too few for an interval"
 
 
 def _about(found: Calibration) -> str:
