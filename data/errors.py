@@ -7,7 +7,8 @@
     │   ├── OffScale          a score outside its rubric's scale
     │   ├── BadRubric         a rubric that contradicts itself
     │   ├── BadPanel          a panel that cannot be run
-    │   └── Unknown           a name that is not in the study
+    │   ├── Unknown           a name that is not in the study
+    │   └── Unrated           a study that no clinician has rated yet
     ├── Conflict              what is stored already says otherwise
     ├── NoStudy               the database is absent, locked or of another kind
     ├── NotAllowed            this person may not do this
@@ -56,6 +57,10 @@ class BadPanel(BadInput):
 
 class Unknown(BadInput):
     """A name that is not in the study; the message lists those that are."""
+
+
+class Unrated(BadInput):
+    """No clinician has rated anything yet, so that there is nothing to agree with."""
 
 
 class Conflict(MedjuryError):

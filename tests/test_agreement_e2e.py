@@ -187,9 +187,11 @@ def test_no_view_of_agreement_breaks_wcag_22_aa(
     assert "\n".join(f"{name} {one}" for name, broken in found.items() for one in broken) == ""
 
 
-def test_a_study_without_jurors_says_what_to_do_next(browser: Browser, engine: Engine) -> None:
+def test_a_study_that_no_clinician_rated_says_what_to_do_next(
+    browser: Browser, engine: Engine
+) -> None:
     code = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0].code
     with serving(str(engine.url)) as server:
         page = opened(browser, (server, code), "agreement")
-        expect(page.locator(".mj-empty")).to_contain_text("Run a jury in the lab")
+        expect(page.locator(".mj-empty")).to_contain_text("Let clinicians rate")
         page.context.close()

@@ -220,7 +220,7 @@ def test_a_refused_key_ends_the_wait_of_all_who_stand_at_the_gate(small_study: E
 
 def test_a_limit_is_no_part_of_what_a_juror_is() -> None:
     limited = juror(concurrency=1, requests_per_minute=2, tokens_per_minute=3)
-    assert limited.profile_sha256() == juror().profile_sha256()
+    assert limited.profile() == juror().profile()
 
 
 def _seconds(work: Callable[[], object]) -> float:

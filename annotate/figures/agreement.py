@@ -23,19 +23,26 @@ from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.spec import Table, laid_out
 from calibration.values import note, simulated_in
-from data.errors import BadInput, TooFew
+from data.errors import BadInput, TooFew, Unrated
 from data.queries.version import version
 from medjury.services.calibrate import Calibration, Question, calibrate, more
 from medjury.services.reports import FORMATS, content_of, report_text
 
 KEPT = 4
+UNRATED = (
+    "No clinician has rated a response of this study yet. Let clinicians rate, or import ratings made "
+    "elsewhere; then this page compares them."
+)
 
 _kept: OrderedDict[tuple[object, ...], Calibration] = OrderedDict()
 
 
 def answer(engine: Engine, question: AgreementQuestion) -> Answer:
     """Return the decision, the table of all scorers, and the chart of the last benchmark."""
-    found = _calibration(engine, question)
+    try:
+        found = _calibration(engine, question)
+    except Unrated as error:
+        raise BadInput(UNRATED) from error
     content = content_of(engine, found)
     last = content.benchmarks[-1]
     return Answer(

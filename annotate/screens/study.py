@@ -54,13 +54,14 @@ def show(engine: Engine, person: Person) -> None:
     if standing.locked:
         told = "nobody rates, imports or assigns until it is reopened; reading goes on."
         st.html(notice(f"Locked since {standing.locked}: {told}"))
-    if materials:
-        _decision(engine, person)
+    answer = st.container()
     chosen = _chosen(person)
     if not materials and chosen in ("Progress", "Material", "Design"):
         frame.empty(NONE_YET, FIRST[person.role])
         return
     PARTS[chosen](engine, person)
+    with answer:  # last: nothing of the page waits for it
+        _decision(engine, person)
 
 
 def _decision(engine: Engine, person: Person) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Engine
 
-from data.errors import BadInput
+from data.errors import Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.attempts import missing_verdicts
 from data.queries.frames import ratings_frame, responses_frame
@@ -23,7 +23,7 @@ def scores_of(engine: Engine) -> "Scores":
     }
     ratings, responses = ratings_frame(engine), responses_frame(engine)
     if not (ratings["kind"] == "clinician").any():
-        raise BadInput(
+        raise Unrated(
             "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
             "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
         )
