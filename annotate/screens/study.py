@@ -60,8 +60,9 @@ def show(engine: Engine, person: Person) -> None:
         frame.empty(NONE_YET, FIRST[person.role])
         return
     PARTS[chosen](engine, person)
-    with answer:  # last: nothing of the page waits for it
-        _decision(engine, person)
+    if materials:
+        with answer:  # last: nothing of the page waits for it
+            _decision(engine, person)
 
 
 def _decision(engine: Engine, person: Person) -> None:
