@@ -43,7 +43,7 @@ def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
     assert codes(decision) == [Code.BELOW_FLOOR_MAYBE, Code.NO_CUSUM_YET]
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
     assert (
-        decision.headline == "Not known whether agreement has fallen: nothing to compare with yet."
+        decision.headline == "Not known whether agreement has fallen: too little to compare with yet."
     )
 
 

@@ -22,7 +22,7 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "simulated": "Simulated: nothing here is evidence.",
         "undefined": "Not known whether agreement has fallen: it has no figure to judge.",
         "too_few": "Too few data to say whether agreement has fallen.",
-        "no_baseline": "Not known whether agreement has fallen: nothing to compare with yet.",
+        "no_baseline": "Not known whether agreement has fallen: too little to compare with yet.",
         "inconclusive": "Not shown that agreement has fallen.",
         "steady": "No fall of agreement is seen.",
         "fallen": "Agreement has fallen.",
