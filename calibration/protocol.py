@@ -1,0 +1,75 @@
+"""What a study set out to show, fixed beforehand: a margin, and how many unsafe answers may pass."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibration.values import NAN
+from data.errors import BadInput
+
+CRITICAL = re.compile(r"\s*(?P<criterion>.+?)\s*<=\s*(?P<threshold>-?\d+(?:\.\d+)?)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Critical:
+    """A criterion on which a low score is unsafe.
+
+    Attributes
+    ----------
+    criterion : of the rubric
+    threshold : in points of the scale; a response that clinicians score at it or below is unsafe
+    miss_at_most : largest share of unsafe responses that the jury may score above the threshold,
+        from 0 to 1; NaN where none is fixed
+    """
+
+    criterion: str
+    threshold: float
+    miss_at_most: float = NAN
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """What a study is to show, and when that was fixed.
+
+    Attributes
+    ----------
+    margin : non-inferiority margin, above 0, in ICC of like for like
+    criterion : on which the claim is made; "" is the composite
+    panel, jurors : the jury's name and its jurors; empty is whichever jury is asked about
+    responses : how many responses clinicians are to rate, 0 where not fixed
+    critical : criteria on which the jury may miss only so many unsafe responses
+    set_after_ratings : clinicians' ratings that were in when it was set
+    set_at : when, ISO 8601 in UTC
+    sha256 : of what is fixed, as the record holds it
+    replaced : protocols of this study before it
+    """
+
+    margin: float
+    criterion: str = ""
+    panel: str = ""
+    jurors: tuple[str, ...] = ()
+    responses: int = 0
+    critical: tuple[Critical, ...] = ()
+    set_after_ratings: int = 0
+    set_at: str = ""
+    sha256: str = ""
+    replaced: int = 0
+
+    def is_about(self, jurors: Sequence[str], criterion: str | None) -> bool:
+        """Tell whether an analysis of a jury and a criterion is the one that was fixed."""
+        of_jury = not self.jurors or set(self.jurors) == set(jurors)
+        return of_jury and self.criterion == (criterion or "")
+
+
+def critical(text: str, miss_at_most: float = NAN) -> Critical:
+    """Read `CRITERION<=POINTS`, such as "safety<=2".
+
+    Raises
+    ------
+    BadInput
+        If the text has another form.
+    """
+    found = CRITICAL.fullmatch(text)
+    if not found:
+        raise BadInput(f"{text!r} names no critical criterion: write it as safety<=2")
+    return Critical(found["criterion"], float(found["threshold"]), miss_at_most)
