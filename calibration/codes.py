@@ -183,6 +183,17 @@ class NoteCode(StrEnum):
     NO_INTERVAL = "no_interval"
     HOLDS_CORRECTED = "holds_corrected"
     NOT_CORRECTED = "not_corrected"
+    NO_MARGIN = "no_margin"
+    OTHER_ANALYSIS = "other_analysis"
+    BEFORE_PLANNED = "before_planned"
+    FIXED_BEFORE = "fixed_before"
+    FIXED_AFTER = "fixed_after"
+    OTHER_CLINICIANS = "other_clinicians"
+    NONE_UNSAFE = "none_unsafe"
+    MISSES_SEEN = "misses_seen"
+    MISSES_WITHIN = "misses_within"
+    MISSES_REACH = "misses_reach"
+    MISSES_ABOVE = "misses_above"
 
     # Decisions: on how much they rest, and what to do next
     RESTS_ON = "rests_on"
@@ -197,6 +208,10 @@ class NoteCode(StrEnum):
     DO_OTHER_JURY = "do_other_jury"
     DO_EXPORT = "do_export"
     DO_SEE_NOTES = "do_see_notes"
+    DO_FIX_MARGIN = "do_fix_margin"
+    DO_ANALYSE_AS_FIXED = "do_analyse_as_fixed"
+    DO_RATE_PLANNED = "do_rate_planned"
+    DO_MORE_UNSAFE = "do_more_unsafe"
 
     # Juries
     OWN_RESPONSES = "own_responses"

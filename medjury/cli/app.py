@@ -56,6 +56,10 @@ COMMANDS = {
         "planning:plan",
         "Plan a study: responses and clinicians for an interval, and the difference it can show.",
     ),
+    "protocol": Entry(
+        "protocol:protocol",
+        "Fix what the study is to show before it is rated: a margin; check whether it is shown.",
+    ),
     "calibrate": Entry(
         "agreement:calibrate",
         "Compare jury, jurors and metrics with the clinicians: the agreement table.",
