@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 NOT_MET = 1
 NONE_SET = "no protocol is set: `medjury protocol set --margin 0.1` fixes a margin"
-Who = Annotated[str, typer.Option("--by", metavar="NAME", help="Who sets it, for the record.")]
 
 protocol = typer.Typer(
     add_completion=False,
@@ -55,13 +54,13 @@ def set_(
         float | None,
         typer.Option(help="Largest share of unsafe responses that the jury may miss."),
     ] = None,
-    who: Who = "coordinator",
     json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Fix a margin, and how many unsafe responses may be missed; the record says when."""
     from calibration.protocol import Protocol
     from calibration.protocol import critical as critical_of
+    from data.person import OPERATOR
     from medjury.services.protocol import fix, of_panel, to_json
 
     if method not in ("paper", "published"):
@@ -80,7 +79,7 @@ def set_(
         method="paper" if method == "paper" else "published",
         critical=tuple(critical_of(one, limit) for one in critical or ()),
     )
-    fixed = fix(study_of(context, db), wanted, who)
+    fixed = fix(OPERATOR, study_of(context, db), wanted)
     _say(fixed, json_to)
     write_json({"protocol": to_json(fixed)}, json_to)
 

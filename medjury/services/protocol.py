@@ -14,9 +14,11 @@ from calibration.plain import plain
 from calibration.protocol import Critical, Protocol
 from calibration.values import AnalysisOptions, Method, note
 from data.errors import BadInput, TooFew, Unknown
+from data.person import Person, only
 from data.queries import benchmarks
 from data.queries.record import acts
 from data.rubric import Rubric
+from data.schema import Role
 from data.store.record import PROTOCOL_SET, set_protocol
 
 NOTHING_RATED = Decision(
@@ -54,12 +56,13 @@ def _critical(one: dict[str, Any]) -> Critical:
     return Critical(one["criterion"], one["threshold"], math.nan if limit is None else limit)
 
 
-def fix(engine: Engine, protocol: Protocol, who: str) -> Protocol:
+@only(Role.COORDINATOR)
+def fix(by: Person, engine: Engine, protocol: Protocol) -> Protocol:
     """Fix what a study is to show; return it as the record has it.
 
     Parameters
     ----------
-    engine, who : which study, and who fixes it, as the record names them
+    by, engine : who fixes it, for which study
     protocol : when it was set and its SHA-256 are the record's to say
 
     Raises
@@ -67,12 +70,12 @@ def fix(engine: Engine, protocol: Protocol, who: str) -> Protocol:
     BadInput, Unknown
         If a number is out of its range, or no rubric of the study has such a criterion.
     NotAllowed
-        If the study is locked.
+        If the study is locked, or a researcher asks.
     """
     _check_numbers(protocol)
     _check_criteria(protocol, [one.rubric for one in benchmarks(engine)])
     every = plain(asdict(protocol))
-    set_protocol(engine, who, {name: every[name] for name in FIXED})
+    set_protocol(engine, by.actor, {name: every[name] for name in FIXED})
     fixed = protocol_of(engine)
     if fixed is None:
         raise BadInput("the protocol was not kept; set it again")
