@@ -58,7 +58,7 @@ COMMANDS = {
     ),
     "protocol": Entry(
         "protocol:protocol",
-        "Fix what the study is to show before it is rated: a margin; check whether it is shown.",
+        "What the study is to show, fixed before it is rated: set, show, check.",
     ),
     "calibrate": Entry(
         "agreement:calibrate",

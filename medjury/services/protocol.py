@@ -13,7 +13,7 @@ from calibration.decision import to_json as decision_to_json
 from calibration.plain import plain
 from calibration.protocol import Critical, Protocol
 from calibration.values import AnalysisOptions, Method, note
-from data.errors import BadInput, TooFew, Unknown
+from data.errors import BadInput, Unknown, Unrated
 from data.person import Person, only
 from data.queries import benchmarks
 from data.queries.record import acts
@@ -164,7 +164,7 @@ def check(
     )
     try:
         found = calibrate(engine, Question(as_fixed, further=False), tick=tick)
-    except TooFew:
+    except Unrated:
         return Checked(protocol, NOTHING_RATED)
     return Checked(protocol, found.decision)
 
