@@ -60,7 +60,6 @@ class NoteCode(StrEnum):
     MIXED_UNCONVERGED = "mixed_unconverged"
     HELD_ICCS = "held_iccs"
     HELD_ON = "held_on"
-    FRAGILE_HELD = "fragile_held"
     INCLUDES_ZERO = "includes_zero"
     CORRECTED = "corrected"
     NONE_HELD = "none_held"
