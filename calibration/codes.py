@@ -77,7 +77,7 @@ class NoteCode(StrEnum):
     ONLY_BOTH = "only_both"
     BOTH_ICCS = "both_iccs"
     TOO_FEW_FOR_P = "too_few_for_p"
-    TWO_METHODS = "two_methods"
+    NO_TEST = "no_test"
     NOT_DETECTABLE = "not_detectable"
 
     # Absolute agreement, order and points
@@ -246,11 +246,10 @@ class NoteCode(StrEnum):
     # Two juries
     TWO_ICCS = "two_iccs"
     DIFFERENCE = "difference"
-    METHODS_DISAGREE = "methods_disagree"
-    NEITHER_METHOD = "neither_method"
+    NOT_AFTER_HOLM = "not_after_holm"
+    NONE_SHOWN = "none_shown"
     JURIES_COMPARED = "juries_compared"
     DO_TAKE_JURY = "do_take_jury"
-    DO_MORE_RESAMPLES = "do_more_resamples"
     DO_CHEAPER_JURY = "do_cheaper_jury"
 
     # Models
