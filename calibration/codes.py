@@ -168,6 +168,13 @@ class NoteCode(StrEnum):
     REPLICATES_ALIKE = "replicates_alike"
     IDENTICAL_REPLICATES = "identical_replicates"
 
+    # Unsafe responses
+    NO_UNSAFE = "no_unsafe"
+    ALL_UNSAFE = "all_unsafe"
+    FEW_UNSAFE = "few_unsafe"
+    NEVER_LOW = "never_low"
+    HELD_OUT = "held_out"
+
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"
