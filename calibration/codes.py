@@ -64,6 +64,8 @@ class NoteCode(StrEnum):
     CORRECTED = "corrected"
     NONE_HELD = "none_held"
     NOT_HELD = "not_held"
+    POPULATION_FEW = "population_few"
+    POPULATION_UNDEFINED = "population_undefined"
     FRAGILE_REPEATS = "fragile_repeats"
     FEW_REPEATS = "few_repeats"
     REPEATS_ALIKE = "repeats_alike"

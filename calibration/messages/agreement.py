@@ -164,6 +164,13 @@ MESSAGES: Mapping[Code, Message] = {
     Code.INCLUDES_ZERO: "the interval includes 0: neither is shown to agree better",
     Code.CORRECTED: _corrected,
     Code.NOT_HELD: _not_held,
+    Code.POPULATION_FEW: (
+        "no interval over clinicians like these: {clinicians:clinician} can be held out, and {least} "
+        "are needed"
+    ),
+    Code.POPULATION_UNDEFINED: (
+        "no interval over clinicians like these: without one of them there is nothing to compare"
+    ),
     Code.FRAGILE_REPEATS: f"fragile: {FEW_AGAIN}",
     Code.NO_F: "no F interval: the mean square between responses is 0, all pairs have the same mean",
     Code.GIVEN_AGAIN: (
