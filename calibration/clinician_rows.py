@@ -8,9 +8,9 @@ from calibration import remarks
 from calibration.agreement import Panel
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.like_for_like import LikeForLike
-from calibration.mixed import MixedModel, clinicians_mixed_model
 from calibration.pairs import Pairs, over_pairs
 from calibration.population import Population, population_interval
 from calibration.scope import AgreementRow, LikeForLikeRow, Scope
