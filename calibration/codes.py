@@ -73,6 +73,16 @@ class NoteCode(StrEnum):
     OWN_MEANS = "own_means"
     UNPAIRED = "unpaired"
 
+    # The clinicians' own reliability, and agreement freed of their error
+    RELIABILITY_EXTREME = "reliability_extreme"
+    RELIABILITY_NEGATIVE = "reliability_negative"
+    RELIABILITY_UNEVEN = "reliability_uneven"
+    RELIABILITY_SHARED = "reliability_shared"
+    RELIABILITY_WITHIN = "reliability_within"
+    NO_TRUE_AGREEMENT = "no_true_agreement"
+    TRUE_FEW = "true_few"
+    TRUE_ABOVE_ONE = "true_above_one"
+
     # Paired differences
     ONLY_BOTH = "only_both"
     BOTH_ICCS = "both_iccs"

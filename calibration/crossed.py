@@ -212,7 +212,8 @@ def _levels(labels: Array) -> Integers:
 
 def _indicators(levels: Integers) -> Array:
     """Return a column of 0 and 1 for each level that there is."""
-    return (levels[:, None] == np.unique(levels)).astype(np.float64)
+    indicators: Array = (levels[:, None] == np.unique(levels)).astype(np.float64)
+    return indicators
 
 
 def _independent(columns: Array) -> Array:
@@ -229,8 +230,13 @@ def _fitted(data: _Products) -> MixedModel:
 
     parts = int(data.block.max()) + 1
     start = np.array([START[0], *[START[1]] * (parts - 1)])
+
+    def criterion(ratios: Array) -> tuple[float, Array]:
+        value, slopes, _ = _criterion(data, ratios)
+        return value, slopes
+
     found = minimize(
-        lambda ratios: _criterion(data, ratios)[:2],
+        criterion,
         start,
         jac=True,
         method="L-BFGS-B",

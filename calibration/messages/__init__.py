@@ -16,13 +16,17 @@ from calibration.messages import (
     monitoring,
     planning,
     predicting,
+    reliability,
     sections,
 )
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors, decisions, juries, models, monitoring, planning, predicting)
+PARTS = (
+    *(agreement, reliability, sections, jurors, decisions),
+    *(juries, models, monitoring, planning, predicting),
+)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }

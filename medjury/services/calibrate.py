@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
+from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
@@ -60,6 +61,7 @@ class Calibration:
     Attributes
     ----------
     ratings : every rating of the study that counts
+    reference : how reliable the clinicians are, and the jury's agreement freed of their error
     jury, silent : who sits, and who was asked and gave no rating
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
@@ -73,6 +75,7 @@ class Calibration:
     silent: tuple[str, ...]
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
+    reference: Reference = field(default_factory=Reference)
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
@@ -125,6 +128,7 @@ def calibrate(
             ready.silent,
             rows,
             decisions(rows),
+            reference=reference(ready.scores, ready.sitting, ready.asked),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)

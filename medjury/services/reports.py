@@ -89,6 +89,10 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
     options = found.question.options
     how = {"method": options.method, "k": 2, "reps": options.reps, "seed": options.seed}
     body = how | {"decision": to_json(found.decision), "rows": plain(found.rows)}
+    body |= {
+        "reliability": plain(found.reference.reliability),
+        "disattenuated": plain(found.reference.disattenuated),
+    }
     if found.question.details:
         body |= {"details": plain(found.details)}
     body |= found.kept.to_json()
