@@ -18,14 +18,15 @@ from calibration.messages import (
     planning,
     predicting,
     sections,
+    subgroups,
 )
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
 PARTS = (
-    *(agreement, sections, jurors, detection, decisions, juries, models, monitoring, planning),
-    predicting,
+    *(agreement, sections, jurors, detection, subgroups, decisions, juries, models, monitoring),
+    *(planning, predicting),
 )
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()

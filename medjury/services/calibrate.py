@@ -10,9 +10,12 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
+from calibration.detection import Detection, detection
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
+from calibration.subgroup_row import SubgroupRow
+from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import decisions
@@ -61,6 +64,8 @@ class Calibration:
     ----------
     ratings : every rating of the study that counts
     jury, silent : who sits, and who was asked and gave no rating
+    detection : what scorers find of unsafe responses
+    subgroups : what the jury does in each subgroup
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
     """
@@ -73,6 +78,8 @@ class Calibration:
     silent: tuple[str, ...]
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
+    detection: Detection = Detection()
+    subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
@@ -125,6 +132,8 @@ def calibrate(
             ready.silent,
             rows,
             decisions(rows),
+            detection(ready.scores, ready.sitting, ready.asked),
+            subgroup_rows(ready.scores, ready.sitting, ready.asked, question.options.groups),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
