@@ -91,7 +91,7 @@ class Difference:
     p: float = NAN
 
 
-def icc_difference(first: JackknifedIcc, second: JackknifedIcc) -> Difference:
+def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Difference:
     """Return the difference of two ICCs, first minus second, that may share instances.
 
     The interval is put together from those of the two ICCs, which need not be symmetric, and

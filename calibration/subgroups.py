@@ -14,7 +14,12 @@ from calibration.detection import Threshold, thresholds_of
 from calibration.detection_cells import Readings
 from calibration.grid import Grid
 from calibration.holm import holm
-from calibration.jackknife_icc import Difference, JackknifedIcc, icc_difference, jackknifed_icc
+from calibration.jackknife_icc import (
+    Difference,
+    JackknifedIcc,
+    jackknifed_difference,
+    jackknifed_icc,
+)
 from calibration.proportion import clustered_proportion
 from calibration.protocol import Critical
 from calibration.remarks import FEW_INSTANCES
@@ -138,7 +143,9 @@ def _tests(place: _Place, name: str) -> Iterator[_Test]:
     for value, (own, rest) in parts.items():
         here, there = _side(place, own), _side(place, rest) if len(parts) > 1 else None
         tested = there is not None and _is_enough(here) and _is_enough(there)
-        difference = icc_difference(here.icc, there.icc) if there and tested else Difference()
+        difference = (
+            jackknifed_difference(here.icc, there.icc) if there and tested else Difference()
+        )
         of_bias = mean_difference(here.bias, there.bias) if there and tested else Difference()
         row = _row(place, (name, value), here, there)
         key = (name, "") if len(parts) == 2 else (name, value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibration.decision import Decision
-from calibration.detection import Detection
+from calibration.detection import NOTHING, Detection
 from calibration.report.evidence import CriterionRow, Paired
 from calibration.scope import AgreementRow
 from calibration.subgroup_row import SubgroupRow
@@ -112,7 +112,7 @@ class Content:
     criteria: Sequence[CriterionRow]
     paired: Mapping[str, Paired]
     study: Study
-    detection: Detection = Detection()
+    detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
 
     @property

@@ -10,7 +10,8 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
-from calibration.detection import Detection, detection
+from calibration.detection import NOTHING, Detection, detection
+from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
@@ -18,8 +19,9 @@ from calibration.subgroup_row import SubgroupRow
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import decisions
+from calibration.verdict import Claim, decisions
 from medjury.services.ledger import Looked, known_of
+from medjury.services.protocol import protocol_of
 from medjury.services.record import steered
 from medjury.services.references import Kept, all_instances, sound_only
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -64,6 +66,7 @@ class Calibration:
     ----------
     ratings : every rating of the study that counts
     jury, silent : who sits, and who was asked and gave no rating
+    protocol : what the study is to show, None where it was not fixed
     detection : what scorers find of unsafe responses
     subgroups : what the jury does in each subgroup
     told : lines that every report owes its reader
@@ -78,7 +81,8 @@ class Calibration:
     silent: tuple[str, ...]
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
-    detection: Detection = Detection()
+    protocol: Protocol | None = None
+    detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
@@ -120,7 +124,9 @@ def calibrate(
     BadInput, Unknown, TooFew
         As `calibration.table.agreement_table`.
     """
-    ready = _ready(engine, question, executor)
+    ready, options = _ready(engine, question, executor), question.options
+    protocol = protocol_of(engine)
+    critical = protocol.critical if protocol else ()
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         rows = agreement_rows(ready.scores, ready.sitting, ready.asked, tick)
         found = Calibration(
@@ -131,12 +137,18 @@ def calibrate(
             ready.looked,
             ready.silent,
             rows,
-            decisions(rows),
-            detection(ready.scores, ready.sitting, ready.asked),
-            subgroup_rows(ready.scores, ready.sitting, ready.asked, question.options.groups),
+            decisions(rows, Claim(protocol, _is_fixed(protocol, ready, options))),
+            protocol,
+            detection(ready.scores, ready.sitting, ready.asked, critical),
+            subgroup_rows(ready.scores, ready.sitting, ready.asked, options.groups, critical),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
+
+
+def _is_fixed(protocol: Protocol | None, ready: "_Ready", options: AnalysisOptions) -> bool:
+    """Tell whether the analysis is the one that the protocol is about; without one, any is."""
+    return protocol is None or protocol.is_about(ready.looked.jurors, options)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
