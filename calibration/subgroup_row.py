@@ -78,3 +78,8 @@ class SubgroupRow(Noted):
     bias_p_holm: float = NAN
     finding: Finding = Finding.NOT_SHOWN
     unsafe: tuple[UnsafeThere, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Return its name in a table, as "language: de"."""
+        return f"{self.group}: {self.value}"

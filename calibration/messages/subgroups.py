@@ -21,14 +21,18 @@ def _bias(figures: Figures) -> str:
     )
 
 
+def _lower(figures: Figures) -> str:
+    gap = f"{-figures['difference']:.2f}"
+    said = "agreement is not shown to hold for {value} as for the rest: its ICC is "
+    return filled(f"{said}{gap} lower", figures)
+
+
 REASONS: Mapping[Code, Message] = {}
 MESSAGES: Mapping[Code, Message] = {
     Code.FEW_IN_SUBGROUP: (
         "agreement is not shown to hold for {value}: {instances:instance}, and {least} are needed"
     ),
-    Code.LOWER_IN_SUBGROUP: (
-        "agreement is not shown to hold for {value} as for the rest: its ICC is {difference:+z.2f} apart"
-    ),
+    Code.LOWER_IN_SUBGROUP: _lower,
     Code.NOT_SHOWN_IN_SUBGROUP: _not_shown,
     Code.BIAS_IN_SUBGROUP: _bias,
     Code.ONLY_VALUE: "no other value to compare with",

@@ -12,12 +12,11 @@ from calibration.tables.spec import (
     icc_between,
     number,
     probability,
-    text,
 )
 
 WORDS = {
-    "shown": "no difference found",
-    "lower": "lower than the rest",
+    "shown": "shown",
+    "lower": "lower",
     "not_shown": "not shown",
     "too_few": "too few",
 }
@@ -45,8 +44,9 @@ def _bias(row: Any, face: Typeface) -> str:
 def _reading(rows: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
     told = (
-        "ICC(C,2) of the subgroup alone; the difference is to the rest of the group; p is corrected by "
-        "Holm for all subgroups here; no difference found does not say that there is none"
+        "ICC(C,2) of the subgroup alone, and minus that of the rest of its group; p is corrected by Holm "
+        "for all subgroups; shown: the interval lies above 0 and no difference to the rest was found, "
+        "which does not say that there is none"
     )
     if any(row.group == "specialty" for row in rows):
         told += "; specialty groups clinicians: the jury against those of it alone"
@@ -55,24 +55,22 @@ def _reading(rows: Sequence[Any]) -> str:
 
 SUBGROUPS = TableSpec(
     "Subgroups: whether the jury's agreement holds in each",
-    "value",
+    "label",
     "Subgroup",
     (
-        text("Of", "group"),
         number("ICC", "icc"),
         icc_between("95 %", "low", "high"),
         number("Difference", "difference"),
         icc_between("95 %, difference", "difference_low", "difference_high", wide=True),
         probability("p, Holm", "p_holm"),
-        Column("Bias, points", _bias, ("bias",)),
+        Column("Bias, points", _bias, ("bias",), wide=True),
         between("95 %, bias", "bias_low", "bias_high", wide=True),
         probability("p, Holm, bias", "bias_p_holm", wide=True),
         Column("Unsafe missed", _missed, ("unsafe",), is_words=True, wide=True),
-        count("Responses", "n"),
+        count("Responses", "n", wide=True),
         Column("Agreement", _finding, ("finding",), is_words=True),
     ),
     tells=("icc",),
     named=str,
-    within="group",
     reading=_reading,
 )

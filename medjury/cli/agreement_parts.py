@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.tables.detection import DETECTION
-from calibration.tables.numbers import place
-from calibration.tables.spec import TableSpec
+from calibration.tables.detection import DETECTION, by_threshold, threshold
+from calibration.tables.numbers import TERMINAL, place
 from calibration.tables.subgroups import SUBGROUPS
 from medjury.cli.output import say, show_fitted
 from medjury.services.calibrate import Calibration
@@ -20,7 +19,10 @@ def show_unsafe(found: Calibration, json_to: Path | None, *, details: bool) -> N
     Of all benchmarks combined, or of the last one; without details of the jury and a clinician.
     """
     rows = [row for row in found.detection.rows if details or _is_brief(row)]
-    _show(DETECTION, rows, json_to)
+    for own in by_threshold(_last(rows)).values():
+        title = f"{place(own[0].benchmark)}: {DETECTION.caption}, {threshold(own[0], TERMINAL)}"
+        say("", json_to)
+        show_fitted(DETECTION, own, title, json_to)
 
 
 def show_subgroups(found: Calibration, json_to: Path | None, *, details: bool) -> None:
@@ -28,17 +30,15 @@ def show_subgroups(found: Calibration, json_to: Path | None, *, details: bool) -
     rows = list(found.subgroups)
     if not details and not found.question.options.groups:
         rows = [row for row in rows if row.finding != "shown" or row.bias_p_holm <= 0.05]
-    _show(SUBGROUPS, rows, json_to)
+    if shown := _last(rows):
+        say("", json_to)
+        show_fitted(SUBGROUPS, shown, f"{place(shown[0].benchmark)}: {SUBGROUPS.caption}", json_to)
 
 
 def _is_brief(row: Any) -> bool:
     return bool(row.critical) and row.scorer in BRIEF
 
 
-def _show(spec: TableSpec, rows: Sequence[Any], json_to: Path | None) -> None:
-    shown = [row for row in rows if row.benchmark == rows[-1].benchmark]
-    if not shown:
-        return
-    title = f"{place(shown[0].benchmark)}: {spec.caption}"
-    say("", json_to)
-    show_fitted(spec, shown, title, json_to)
+def _last(rows: Sequence[Any]) -> list[Any]:
+    """Return the rows of all benchmarks combined, or of the last one."""
+    return [row for row in rows if row.benchmark == rows[-1].benchmark]
