@@ -31,13 +31,11 @@ class JackknifedIcc:
         What leaving each instance out does to Fisher's z, scaled so that the sum of squares is its
         variance; 0 for instances without a response here.
     instances : how many have one
-    responses : with both columns
     """
 
     icc: float
     moves: Array
     instances: int
-    responses: int
 
     @property
     def error(self) -> float:
@@ -78,7 +76,7 @@ def jackknifed_icc(grid: Grid, panel: Panel, method: Method) -> JackknifedIcc:
         with np.errstate(invalid="ignore", divide="ignore"):
             z = -np.log(1 - without) / 2
         moves[own] = math.sqrt((len(own) - 1) / len(own)) * (z - z.mean())
-    return JackknifedIcc(icc, moves, len(own), int(both.sum()))
+    return JackknifedIcc(icc, moves, len(own))
 
 
 @dataclass(frozen=True, slots=True)

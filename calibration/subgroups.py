@@ -109,9 +109,9 @@ class _Place:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """A subgroup, or the rest: its part of the grid, and what the jury does there."""
+    """A subgroup, or the rest: responses with jury and clinicians, and what the jury does there."""
 
-    grid: Grid
+    n: int
     icc: JackknifedIcc
     bias: ClusteredMean
     reason: Note | None
@@ -153,7 +153,7 @@ def _tests(place: _Place, name: str) -> Iterator[_Test]:
 
 
 def _is_enough(side: _Side) -> bool:
-    return side.icc.instances >= FEW_INSTANCES
+    return side.bias.instances >= FEW_INSTANCES
 
 
 def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[Grid, Grid]]:
@@ -188,7 +188,7 @@ def _side(place: _Place, grid: Grid) -> _Side:
     shown = pair.clinicians[pair.both], pair.scorer[pair.both]
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)
     reason = why_no_icc(grid, place.jury, method, shown)
-    return _Side(grid, jackknifed_icc(grid, place.jury, method), bias, reason)
+    return _Side(int(raw.both.sum()), jackknifed_icc(grid, place.jury, method), bias, reason)
 
 
 def _row(place: _Place, about: tuple[str, str], here: _Side, there: _Side | None) -> SubgroupRow:
@@ -197,8 +197,8 @@ def _row(place: _Place, about: tuple[str, str], here: _Side, there: _Side | None
     return SubgroupRow(
         *about,
         scope.name,
-        n=here.icc.responses,
-        n_instances=here.icc.instances,
+        n=here.n,
+        n_instances=here.bias.instances,
         icc=here.icc.icc,
         low=ends.low,
         high=ends.high,
@@ -219,7 +219,7 @@ def _untested(here: _Side, there: _Side | None) -> Iterator[Note]:
     if there is None:
         yield note(Code.ONLY_VALUE)
     elif _is_enough(here) and not _is_enough(there):
-        yield note(Code.FEW_IN_REST, instances=there.icc.instances, least=FEW_INSTANCES)
+        yield note(Code.FEW_IN_REST, instances=there.bias.instances, least=FEW_INSTANCES)
 
 
 def _unsafe(place: _Place, name: str, value: str) -> Iterator[UnsafeThere]:
