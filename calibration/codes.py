@@ -103,7 +103,6 @@ class NoteCode(StrEnum):
     LIMITS = "limits"
     SHARED_POINTS = "shared_points"
     NO_BIAS_INTERVAL = "no_bias_interval"
-    UNEVEN = "uneven"
 
     # What is missing, what decides, and what was given
     NO_BOUNDS = "no_bounds"
@@ -166,11 +165,7 @@ class NoteCode(StrEnum):
     ERRORS_CANCEL = "errors_cancel"
     MORE_THAN_THERE_ARE = "more_than_there_are"
     NOT_RATED_BY_ALL = "not_rated_by_all"
-    TOO_MANY_SETS = "too_many_sets"
     UNVARIED_OR_NONE = "unvaried_or_none"
-    SAMPLED_ORDERS = "sampled_orders"
-    SETS_WITHOUT_ICC = "sets_without_icc"
-    SETS_RATED = "sets_rated"
     NO_REPLICATES = "no_replicates"
     SINGLE_REPLICATES = "single_replicates"
     WITHOUT_ALL_REPLICATES = "without_all_replicates"

@@ -80,17 +80,25 @@ def difference_rows(
         If `tried` is below 0.
 
     """
-    if scope.jury is None:
-        return []
-    grid, pairs = _with_jurors(scope, others), compared(scope, others)
-    found = [_compare(grid, scope.jury, *other, scope.asked.method) for other in pairs]
-    rows = [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
+    rows = paired_rows(scope, compared(scope, others))
     p = np.array([row.p for row in rows])
     adjusted, n_tried = holm(p, tried), int((~np.isnan(p)).sum()) + tried
     return [
         replace(row, p_holm=float(own), n_tried=n_tried)
         for row, own in zip(rows, adjusted, strict=True)
     ]
+
+
+def paired_rows(scope: Scope, others: Sequence[tuple[str, Panel]]) -> list[DifferenceRow]:
+    """Return the jury's difference to each of some panels, by name; none without a jury.
+
+    Not corrected for how many they are: `p_holm` is NaN and `n_tried` 0.
+    """
+    if scope.jury is None:
+        return []
+    grid = _with_jurors(scope, [panel for _, panel in others])
+    found = [_compare(grid, scope.jury, *other, scope.asked.method) for other in others]
+    return [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
 
 
 def compared(scope: Scope, others: Mapping[str, Panel] = {}) -> list[tuple[str, Panel]]:
@@ -126,10 +134,10 @@ class _Comparison:
         return self.grid.instances(self.rows)
 
 
-def _with_jurors(scope: Scope, others: Mapping[str, Panel]) -> Grid:
+def _with_jurors(scope: Scope, others: Sequence[Panel]) -> Grid:
     """Return the scope's grid with a column for every juror of the other compositions."""
-    members = [name for panel in others.values() for name in panel.members]
-    if set(members) <= set(scope.jurors):
+    members = [name for panel in others for name in panel.members]
+    if set(members) <= {*scope.jurors, *scope.metrics}:
         return scope.grid
     jurors = list(dict.fromkeys([*scope.jurors, *members]))
     benchmarks = list(scope.given["benchmark"].unique())
