@@ -89,6 +89,13 @@ def _alarm(figures: Figures) -> str:
     )
 
 
+def _no_cusum_yet(figures: Figures) -> str:
+    said = "no CUSUM: {periods:period} with enough instances, and {baseline} make the baseline"
+    if "not_over" in figures:
+        said += ", once over"
+    return filled(f"{said}; compared with a frozen report it needs none", figures)
+
+
 def _detectable(figures: Figures) -> str:
     start = "with {responses:response} a period, "
     if figures["icc"] is None:
@@ -118,10 +125,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.LEFT_OUT_NOT_OVER: "not over",
     Code.LEFT_OUT_NO_Z: "its ICC has no z",
     Code.LEFT_OUT_NO_ERROR: "its z has no standard error",
-    Code.NO_CUSUM_YET: (
-        "no CUSUM: {periods:period} with enough instances, and {baseline} make the baseline; "
-        "compared with a frozen report it needs none"
-    ),
+    Code.NO_CUSUM_YET: _no_cusum_yet,
     Code.NO_CUSUM_SINCE: "no CUSUM: no period since then has enough instances",
     Code.TARGET: _target,
     Code.DETECTABLE: _detectable,

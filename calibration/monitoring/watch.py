@@ -193,7 +193,7 @@ def watch(rows: Sequence[PeriodRow], normal: Normal, rule: Rule | None = None) -
     usable = _series([row for row in rows if why_left_out(row) is None])
     many = _baseline(usable.rows, normal)
     watched = usable.after(many)
-    reason = _why_none(usable, watched, normal)
+    reason = _why_none(rows, usable, watched, normal)
     target = _target(usable, many, normal, rule)
     below = None if reason else _compared("target", watched, target, rule)
     below_floor = _compared("floor", usable, _floor(usable, rule), rule)
@@ -324,12 +324,16 @@ def _detectable(watched: _Series, target: _Target, rule: Rule) -> Detectable:
     return Detectable(float(icc), round(weight + 2), rule.year, POWER)
 
 
-def _why_none(usable: _Series, watched: _Series, normal: Normal) -> Note | None:
+def _why_none(
+    rows: Sequence[PeriodRow], usable: _Series, watched: _Series, normal: Normal
+) -> Note | None:
     if len(watched.rows):
         return None
     if normal.periods is None:
         return note(Code.NO_CUSUM_SINCE)
-    return note(Code.NO_CUSUM_YET, periods=len(usable.rows), baseline=normal.periods)
+    waiting = sum(not row.over and not row.too_few for row in rows)
+    many = {"periods": len(usable.rows) + waiting, "baseline": normal.periods}
+    return note(Code.NO_CUSUM_YET, **many, **({"not_over": waiting} if waiting else {}))
 
 
 def _rows(

@@ -62,7 +62,7 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
         "scorer": "jury",
         "simulated": "true" if judged.study.simulated else "false",
     }
-    looks = [row for row in watched.rows if row.period == newest.period and row.cusum is not None]
+    looks = [row for row in watched.rows if row.period == newest.period and row.role == "watched"]
     yield from (
         Gauge(f"medjury_{name}", what, [(who, float(value))])
         for name, what, value in (
@@ -79,8 +79,9 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
             ("judged", "0 if the ICC is undefined and nothing can be said.", judged.is_judged),
         )
     )
-    yield Gauge("medjury_cusum", "Falls added up.", [(who, row.cusum or 0.0) for row in looks])
-    yield Gauge("medjury_cusum_limit", "Alarm.", [(who, row.limit or 0.0) for row in looks])
+    sums, limits = ([_known(getattr(row, name)) for row in looks] for name in ("cusum", "limit"))
+    yield Gauge("medjury_cusum", "Falls added up.", [(who, one) for one in sums])
+    yield Gauge("medjury_cusum_limit", "Where they raise an alarm.", [(who, one) for one in limits])
     yield from _times(found, who)
 
 
@@ -108,6 +109,10 @@ def _times(found: "Monitored", who: Mapping[str, str]) -> Iterator[Gauge]:
 
 def _midnight(day: date) -> float:
     return datetime.combine(day, time(), UTC).timestamp()
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _number(value: float) -> str:
