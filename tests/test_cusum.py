@@ -109,7 +109,7 @@ def test_the_baseline_is_the_mean_weighted_by_responses_and_is_not_watched():
 def test_an_error_smaller_than_chance_alone_is_not_believed():
     small, large = (watch([row(0, 0.6, se=se)] * 2, KNOWN).rows[1].se for se in (0.01, 0.9))
     assert small == pytest.approx(1 / math.sqrt(18))
-    assert large == pytest.approx(0.9 * math.sqrt(19 / 20))
+    assert large == pytest.approx(0.9 * math.sqrt(18 / 20))
 
 
 def test_a_reports_own_error_makes_its_target_less_certain():

@@ -38,25 +38,25 @@ def test_a_higher_rate_of_false_alarms_finds_more_and_finds_it_sooner():
 @pytest.mark.slow
 @pytest.mark.parametrize("icc", [0.5, 0.6, 0.7])
 def test_an_unchanged_jury_is_alarmed_in_at_most_one_year_of_twenty(icc):
-    assert share(Plan(icc, icc), 1000) <= 0.05
+    assert share(Plan(icc, icc), 600) <= 0.05
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("icc", [0.5, 0.6, 0.7])
 def test_a_target_from_three_periods_raises_no_more_false_alarms(icc):
-    assert share(Plan(icc, icc, before=3), 800, FIRST_THREE) <= 0.05
+    assert share(Plan(icc, icc, before=3), 500, FIRST_THREE) <= 0.05
 
 
 @pytest.mark.slow
 def test_a_second_year_of_watching_has_no_more_false_alarms_than_the_first():
-    found = alarms(Plan(after=24), 600)
+    found = alarms(Plan(after=24), 400)
     assert np.mean((found > 0) & (found <= 12)) <= 0.05
     assert np.mean(found[(found == 0) | (found > 12)] > 12) <= 0.05
 
 
 @pytest.mark.slow
 def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
-    assert share(Plan(then=0.4), 800) >= 0.8
+    assert share(Plan(then=0.4), 500) >= 0.8
 
 
 @pytest.mark.slow
@@ -67,29 +67,29 @@ def test_a_fall_from_60_to_40_is_found_within_a_year_in_four_studies_of_five():
         (Plan(marks="ceiling", before=3), FIRST_THREE),
         (Plan(marks="steep ceiling", before=3), FIRST_THREE),
         (Plan(instances=7, per=3, before=3), FIRST_THREE),
+        (Plan(instances=40, before=3), FIRST_THREE),
         (Plan(report=100), None),
         (Plan(before=1), Normal(periods=1)),
     ],
 )
 def test_ceilings_shared_instances_and_uncertain_targets_raise_hardly_more(plan, normal):
-    # Of 500 studies at 5 %, 7 % and more would come in one of 30.
-    assert share(plan, 500, normal) <= 0.07
+    # Of 300 studies at 5 %, more than 8 % would come in one of 100.
+    assert share(plan, 300, normal) <= 0.08
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "normal", "least", "most"),
     [
-        (Plan(then=0.4, before=3), FIRST_THREE, 0.25, 0.4),
-        (Plan(then=0.4, report=100), None, 0.33, 0.5),
-        (Plan(then=0.4, report=1000), None, 0.7, 0.82),
+        (Plan(then=0.4, before=3), FIRST_THREE, 0.22, 0.4),
+        (Plan(then=0.4, report=100), None, 0.3, 0.5),
+        (Plan(then=0.4, report=1000), None, 0.68, 0.84),
     ],
 )
 def test_an_uncertain_target_finds_as_little_as_the_docs_say(plan, normal, least, most):
-    assert least <= share(plan, 400, normal) <= most
+    assert least <= share(plan, 250, normal) <= most
 
 
 @pytest.mark.slow
-def test_half_as_many_falls_are_found_below_a_target_as_the_detectable_one_says_would_not_be():
-    plan = Plan(then=0.15, before=3)
-    assert share(plan, 300, FIRST_THREE) == pytest.approx(0.8, abs=0.08)
+def test_the_fall_called_detectable_is_found_in_four_studies_of_five():
+    assert share(Plan(then=0.12, before=3), 250, FIRST_THREE) == pytest.approx(0.8, abs=0.08)

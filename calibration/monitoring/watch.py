@@ -237,13 +237,13 @@ def _comparable(row: PeriodRow) -> bool:
 def _series(usable: Sequence[PeriodRow]) -> _Series:
     """Return the periods with their weights, and the factor of their errors.
 
-    The factor is the mean of (jackknife SE)^2 * weight * (m - 1) / m over the periods to date,
+    The factor is the mean of (jackknife SE)^2 * weight * (m - 2) / m over the periods to date,
     m instances each, and half that mean's standard error more: from few periods of scores that
     hardly vary it is small by luck. It is never below 1. (The delete-one jackknife's variance
-    is some m / (m - 1) too large.)
+    is some m / (m - 2) times too large.)
     """
     weights = np.array([row.n_responses - 2.0 for row in usable])
-    spread = np.array([row.se**2 * (1 - 1 / row.n_instances) for row in usable]) * weights
+    spread = np.array([row.se**2 * (1 - 2 / row.n_instances) for row in usable]) * weights
     counts = np.arange(1, len(usable) + 1)
     mean = np.cumsum(spread) / counts
     square = np.maximum(np.cumsum(spread**2) / counts - mean**2, 0.0)
