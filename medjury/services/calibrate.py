@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.protocol import Protocol
+from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
@@ -62,6 +63,7 @@ class Calibration:
     Attributes
     ----------
     ratings : every rating of the study that counts
+    reference : how reliable the clinicians are, and the jury's agreement freed of their error
     jury, silent : who sits, and who was asked and gave no rating
     protocol : what the study is to show, None where it was not fixed
     told : lines that every report owes its reader
@@ -77,6 +79,7 @@ class Calibration:
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
     protocol: Protocol | None = None
+    reference: Reference = field(default_factory=Reference)
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
@@ -131,6 +134,7 @@ def calibrate(
             rows,
             decisions(rows, Claim(protocol, _is_fixed(protocol, ready, options))),
             protocol,
+            reference=reference(ready.scores, ready.sitting, ready.asked),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
