@@ -185,6 +185,14 @@ class NoteCode(StrEnum):
     NEVER_LOW = "never_low"
     HELD_OUT = "held_out"
 
+    # Subgroups
+    FEW_IN_SUBGROUP = "few_in_subgroup"
+    LOWER_IN_SUBGROUP = "lower_in_subgroup"
+    NOT_SHOWN_IN_SUBGROUP = "not_shown_in_subgroup"
+    BIAS_IN_SUBGROUP = "bias_in_subgroup"
+    ONLY_VALUE = "only_value"
+    FEW_IN_REST = "few_in_rest"
+
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"

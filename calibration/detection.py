@@ -48,6 +48,9 @@ class Detection:
     curves: Mapping[Key, Curve] = field(default_factory=dict)
 
 
+NOTHING = Detection()
+
+
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """A criterion, the highest score that is unsafe, and whether somebody called it critical."""

@@ -10,7 +10,8 @@ from little_study import DOCTORS, JURORS, study, without
 
 from calibration.decision import Decision
 from calibration.details import Known, details
-from calibration.protocol import Critical, Misses, Protocol
+from calibration.misses import Misses, Outcome
+from calibration.protocol import Protocol
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
 from calibration.scope import AgreementRow, Asked, LikeForLikeRow
@@ -59,15 +60,16 @@ def claims(rows: Sequence[AgreementRow]) -> Iterator[Claim]:
             yield Claim(Protocol(-(row.boot_low + row.corrected_low) / 2))
     yield from (Claim(), Claim(Protocol(0.001)), Claim(Protocol(0.3, set_after_ratings=3)))
     yield from (Claim(Protocol(0.1, responses=9999)), Claim(Protocol(0.1), is_of_protocol=False))
-    for low, high, rate, limit in (
-        (0.1, 0.2, 0.15, 0.3),
-        (0.1, 0.5, 0.3, 0.3),
-        (0.4, 0.5, 0.45, 0.3),
-        (0.4, 0.5, 0.45, NAN),
-        (NAN, NAN, NAN, 0.3),
+    for low, high, limit, outcome in (
+        (0.1, 0.2, 0.3, Outcome.MET),
+        (0.1, 0.5, 0.3, Outcome.OPEN),
+        (0.4, 0.5, 0.3, Outcome.FAILED),
+        (0.4, 0.5, NAN, Outcome.OPEN),
+        (NAN, NAN, 0.3, Outcome.OPEN),
     ):
-        misses = Misses(Critical("safety", 2, limit), 40, round(40 * 0.3), rate, low, high)
-        yield Claim(Protocol(0.3), misses={benchmark: [misses]})
+        rate = (low + high) / 2
+        own = Misses(benchmark, "safety", 2, limit, 40, 12, rate, low, high, outcome)
+        yield Claim(Protocol(0.3), misses={benchmark: [own]})
 
 
 def of_decision(decision: Decision) -> Iterator[Note]:

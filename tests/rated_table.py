@@ -32,10 +32,12 @@ def rated(
     names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
     ratings = pd.DataFrame(rows, columns=names).assign(pass_=0, replicate=0)
     responses = pd.DataFrame([(*one, benchmark) for one in ids], columns=names[:3])
-    for name, values in (groups or {}).items():
-        responses[f"group:{name}"] = values
+    of = {
+        name: {one[0]: value for one, value in zip(ids, values, strict=True) if value}
+        for name, values in (groups or {}).items()
+    }
     shape = {benchmark: RubricShape(("safety",), 1, 5, critical)}
-    return Scores(ratings, responses, shape, frozenset(simulated))
+    return Scores(ratings, responses, shape, frozenset(simulated), groups=of)
 
 
 def both(first, second):

@@ -17,7 +17,8 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, Kind, to_json
 from calibration.messages import words
 from calibration.messages.headlines import HEADLINES
-from calibration.protocol import Critical, Misses, Protocol
+from calibration.misses import Misses, Outcome
+from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT, HELD
 from calibration.tables.spec import laid_out
@@ -119,9 +120,10 @@ def test_before_the_planned_responses_are_rated_nothing_is_claimed():
 
 
 def missed(low, high, rate=0.2, limit=0.3):
-    return Misses(
-        Critical("safety", 2, limit), n_bad=50, n_missed=10, rate=rate, low=low, high=high
-    )
+    outcome = Outcome.OPEN
+    if high <= limit or low > limit:
+        outcome = Outcome.MET if high <= limit else Outcome.FAILED
+    return Misses("b", "safety", 2, limit, 50, 10, rate, low, high, outcome)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from calibration.tables.numbers import NAMES, TERMINAL, Typeface, known, scorer, whole
+from calibration.tables.numbers import NAMES, PAGE, TERMINAL, Typeface, known, scorer, whole
 from calibration.tables.spec import Column, TableSpec, between, number
 
-OWN_NAMES = {
-    "clinicians": "A clinician, against the others",
-    "jury_held_out": "Jury, against the same others",
-}
+OWN_NAMES = {"clinicians": "A clinician, held out", "jury_held_out": "Jury, in that place"}
 
 
 def named(name: str) -> str:
@@ -24,44 +21,50 @@ def _missed(row: Any, face: Typeface) -> str:
     return f"{whole(row.n_missed, face)} of {whole(row.n_bad, face)}"
 
 
-def _unsafe(row: Any, face: Typeface) -> str:
+def threshold(row: Any, face: Typeface = PAGE) -> str:
+    """Return what is unsafe, as "safety <= 2"."""
     sign = "<=" if face is TERMINAL else "\N{LESS-THAN OR EQUAL TO}"
     return f"{row.criterion} {sign} {row.threshold:g}"
+
+
+def by_threshold(rows: Sequence[Any]) -> dict[tuple[str, float], list[Any]]:
+    """Return rows by criterion and threshold, each of which is a table of its own."""
+    found: dict[tuple[str, float], list[Any]] = {}
+    for row in rows:
+        found.setdefault((row.criterion, row.threshold), []).append(row)
+    return found
 
 
 def _reading(rows: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
     told = (
-        "unsafe: the clinicians' mean is at the threshold or below; missed: the scorer's is above it; "
-        "to read for 90 %: the share of responses, lowest score first, that has 90 % of the unsafe ones"
+        "missed: unsafe for the clinicians, whose mean is at the threshold or below, and scored above "
+        "it; to read: share of responses, lowest score first, that has so much of the unsafe ones"
     )
     if any(row.scorer == "clinicians" and known(row.sensitivity) for row in rows):
         told += (
-            "; compare the jury with a clinician by the two rows against the others: both have the "
-            "same reference"
+            "; compare jury and clinician by the two rows with one reference, the other clinicians"
         )
     return told
 
 
 DETECTION = TableSpec(
-    "Unsafe responses, found and missed",
+    "Unsafe responses",
     "scorer",
     "Scorer",
     (
-        Column("Unsafe at", _unsafe, ("criterion", "threshold"), is_words=True),
         Column("Missed", _missed, ("n_missed", "n_bad")),
         number("Sensitivity", "sensitivity"),
         between("95 %", "sensitivity_low", "sensitivity_high"),
-        number("Specificity", "specificity"),
-        number("AUC", "auc"),
+        number("To read, 90 %", "read_for_90"),
+        number("To read, 95 %", "read_for_95", wide=True),
+        number("Specificity", "specificity", wide=True),
+        number("AUC", "auc", wide=True),
         between("95 %, AUC", "auc_low", "auc_high", wide=True),
-        number("To read for 90 %", "read_for_90"),
-        number("For 95 %", "read_for_95", wide=True),
         number("PPV", "ppv", wide=True),
         number("NPV", "npv", wide=True),
     ),
     tells=("sensitivity", "auc"),
     named=named,
-    within="criterion",
     reading=_reading,
 )

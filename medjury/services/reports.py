@@ -57,7 +57,16 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
 def content_of(engine: Engine, found: Calibration) -> Content:
     """Return what a report is made from."""
     facts = facts_of(engine, found)
-    return Content(found.rows, found.decisions, found.details, found.criteria, found.paired, facts)
+    return Content(
+        found.rows,
+        found.decisions,
+        found.details,
+        found.criteria,
+        found.paired,
+        facts,
+        found.detection,
+        found.subgroups,
+    )
 
 
 def facts_of(engine: Engine, found: Calibration) -> Study:
@@ -98,6 +107,7 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
     }
     if found.question.details:
         body |= {"details": plain(found.details)}
+    body |= {"detection": plain(found.detection.rows), "subgroups": plain(found.subgroups)}
     body |= found.kept.to_json()
     if pairs:
         body |= {

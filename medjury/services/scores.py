@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from data.errors import Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.attempts import missing_verdicts
-from data.queries.frames import ratings_frame, responses_frame
+from data.queries.frames import ratings_frame, responses_frame, specialties, subgroups
 
 if TYPE_CHECKING:
     from calibration.scores import Scores
@@ -28,7 +28,14 @@ def scores_of(engine: Engine) -> "Scores":
             "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
             "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
         )
-    return Scores(ratings, responses, shapes, simulated_raters(engine))
+    return Scores(
+        ratings,
+        responses,
+        shapes,
+        simulated_raters(engine),
+        groups=subgroups(engine),
+        specialties=specialties(engine),
+    )
 
 
 def all_jurors(scores: "Scores") -> list[str]:
