@@ -336,6 +336,7 @@ class NoteCode(StrEnum):
     FEW_OF_PERIOD = "few_of_period"
     NOT_OVER = "not_over"
     LEFT_OUT_FEW = "left_out_few"
+    LEFT_OUT_NOT_OVER = "left_out_not_over"
     LEFT_OUT_NO_Z = "left_out_no_z"
     LEFT_OUT_NO_ERROR = "left_out_no_error"
 
@@ -343,6 +344,7 @@ class NoteCode(StrEnum):
     NO_CUSUM_YET = "no_cusum_yet"
     NO_CUSUM_SINCE = "no_cusum_since"
     TARGET = "target"
+    DETECTABLE = "detectable"
     SCORED_AT_ONCE = "scored_at_once"
     ONE_PERIOD = "one_period"
 
@@ -379,6 +381,7 @@ class NoteCode(StrEnum):
     # Monitoring: the decision
     ALARM = "alarm"
     NO_ALARM = "no_alarm"
+    SHOWN_BELOW_FLOOR = "shown_below_floor"
     BELOW_FLOOR = "below_floor"
     BELOW_FLOOR_MAYBE = "below_floor_maybe"
     NOT_BELOW_FLOOR = "not_below_floor"

@@ -88,10 +88,15 @@ CLOSER: Mapping[tuple[str, str, Code], str] = {
         "Agreement is below the floor of {floor:z.2f}; there is nothing that it could have fallen "
         "from."
     ),
+    ("monitoring", "inconclusive", Code.BELOW_FLOOR): (
+        "The ICC of {period} is below the floor of {floor:z.2f}; one period alone is no fall."
+    ),
     ("monitoring", "inconclusive", Code.LOWER_THAN_BASELINE): (
         "Agreement is lower than in {baseline}, but no alarm is raised."
     ),
-    ("monitoring", "fallen", Code.BELOW_FLOOR): "Agreement is below the floor of {floor:z.2f}.",
+    ("monitoring", "fallen", Code.SHOWN_BELOW_FLOOR): (
+        "Agreement is below the floor of {floor:z.2f}."
+    ),
 }
 
 
