@@ -56,7 +56,7 @@ def run_panel(
     given = all(one.name in lines for one in panel.juror)
     if not given:
         refuse_ended(panel, now().date())
-    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     tally = Tally(worklist.responses * len(panel.juror) * replicates, progress)
     secrets = {} if given else keys(panel)
     with run_lock(engine, waiting):
@@ -76,7 +76,7 @@ def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
-    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [record_of(one) for one in panel.juror])
     rows = []

@@ -13,8 +13,8 @@ from sqlalchemy import Engine, text
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import told
+from data.queries.frames import clinician_dates
 from data.queries.ledger import tried
-from data.queries.periods import clinician_dates
 from data.queries.record import verify
 from medjury.cli.monitor_metrics import Gauge
 from medjury.services.juror_ends import juror_ends

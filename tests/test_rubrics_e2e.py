@@ -23,8 +23,8 @@ from data.queries.record import acts, verify
 from data.queries.validation import Needed
 from data.rubric import read_rubric
 from data.schema import Role
-from data.store.house_rubrics import keep_version
-from data.store.validity import state_valid
+from data.store.settings import state_valid
+from data.store.steering import keep_version
 
 axe, codes = room.axe, steering.codes
 

@@ -15,7 +15,7 @@ from data.queries import Validation
 from data.queries.validation import Needed
 from data.rubric import Rubric
 from data.schema import Role
-from data.store.validity import state_valid
+from data.store.settings import state_valid
 
 NONE_YET = "No jury was held against clinicians on exactly these words."
 TODO = (

@@ -41,7 +41,7 @@ def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
         log(session, who, "unblinded", {"reason": reason.strip()})
         rows = session.exec(
             select(Response.response_id, Authorship.model)
-            .join(Authorship, col(Authorship.response) == col(Response.id))
+            .join(Authorship)
             .order_by(col(Response.id))
         )
         return [(response, model) for response, model in rows]

@@ -5,7 +5,7 @@ from datetime import datetime
 from json import dumps
 from typing import Any
 
-from data.queries.batches import BatchView
+from data.schema.jury import JuryBatch
 from jury.batch.client import (
     SKEW,
     BatchClient,
@@ -57,7 +57,7 @@ class AnthropicBatches(BatchClient):
         asking("")
         return id_in(await self.object("post", self.path, body={"requests": requests}))
 
-    async def find(self, batch: BatchView, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
         """Look for a recent batch of as many requests, and for the marker in its results.
 
         A batch shows its custom ids only once it has ended, so until then one of the right size
@@ -78,7 +78,7 @@ class AnthropicBatches(BatchClient):
                 return Found(id_in(one))
         return Found(doubt=doubt)
 
-    async def withdraw(self, batch: BatchView) -> None:
+    async def withdraw(self, batch: JuryBatch) -> None:
         """Do nothing: nothing is uploaded apart from the batch."""
 
     async def standing(self, provider_id: str) -> Standing:
@@ -92,7 +92,7 @@ class AnthropicBatches(BatchClient):
             gone=bool(found.get("archived_at")),
         )
 
-    async def forget(self, batch: BatchView, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
         """Delete the batch with its requests and results."""
         await self.delete(f"{self.path}/{batch.provider_id}")
 

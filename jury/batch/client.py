@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import httpx2
 
-from data.queries.batches import BatchView
 from data.schema import Status
+from data.schema.jury import JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.panel import Juror
 from jury.providers import VENDORS
@@ -125,11 +125,11 @@ class BatchClient(ABC):
         """
 
     @abstractmethod
-    async def find(self, batch: BatchView, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
         """Look for a batch that was handed in and whose id was never heard."""
 
     @abstractmethod
-    async def withdraw(self, batch: BatchView) -> None:
+    async def withdraw(self, batch: JuryBatch) -> None:
         """Take back what was uploaded for a batch that has no id."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class BatchClient(ABC):
         """Return how far a batch is."""
 
     @abstractmethod
-    async def forget(self, batch: BatchView, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
         """Delete what the provider keeps of a batch's texts; what is not there is deleted."""
 
     @abstractmethod
@@ -163,7 +163,7 @@ class BatchClient(ABC):
                 if entry := self.entry(line):
                     yield entry
 
-    async def recent(self, batch: BatchView) -> AsyncIterator[dict[str, Any]]:
+    async def recent(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
         """Yield the provider's batches, newest first, by pages until they are older than ours."""
         since, after = (batch.asked or batch.prepared) - SKEW, ""
         while True:

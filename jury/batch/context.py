@@ -7,7 +7,7 @@ from math import inf
 
 from sqlalchemy import Engine
 
-from data.queries.batches import in_flight
+from data.queries.jury import in_flight
 from data.rubric import Rubric
 from data.schema import Status
 from jury.ask import Job

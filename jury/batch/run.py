@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.batches import BatchView, open_batches
+from data.queries.jury import open_batches
 from data.schema import now
-from data.schema.jury import BatchState
+from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors
 from jury.batch.client import NO_SUCH, BatchClient, Trouble, open_client
 from jury.batch.collect import follow
@@ -51,7 +51,7 @@ def run_batches(
     """
     _refuse(panel, replicates, max_usd)
     secrets = keys(panel)
-    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     sessions: list[BatchSession] = []
     context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
     with run_lock(engine, waiting):
@@ -101,7 +101,7 @@ async def _rounds(context: BatchContext) -> None:
         await asyncio.sleep(wait)
 
 
-async def _step(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
+async def _step(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
     """Take one batch a step on; what fails in passing is tried again at the next look."""
     if session.stopped:
         return False
@@ -112,7 +112,7 @@ async def _step(context: BatchContext, session: BatchSession, batch: BatchView) 
         return False
 
 
-def _of(context: BatchContext, session: BatchSession) -> list[BatchView]:
+def _of(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
     """Return the batches of a juror that can still be followed in this run."""
     return [] if session.stopped else open_batches(context.engine, session.rater)
 

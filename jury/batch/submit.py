@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from data.queries.batches import in_flight
+from data.queries.jury import BatchRequest, in_flight
 from data.schema import Status
-from data.schema.jury import BatchState
+from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import record_attempts
-from data.store.batches import BatchRecord, RequestRecord, finish, move, prepare
+from data.store.batches import finish, move, prepare
 from jury.ask import NO_TEXT, Job, not_asked_record, request_sha256
 from jury.batch.client import Limits, Request, Trouble
 from jury.batch.context import BatchContext, BatchSession
@@ -38,7 +38,7 @@ class _Parcel:
 
     marker: str = field(default_factory=lambda: secrets.token_hex(8))
     requests: list[Request] = field(default_factory=list)
-    records: list[RequestRecord] = field(default_factory=list)
+    records: list[BatchRequest] = field(default_factory=list)
     sent: dict[str, Any] = field(default_factory=dict)
     bytes: int = COMMAS
 
@@ -54,7 +54,7 @@ class _Parcel:
         digest = request_sha256(session.juror, one.call)
         self.requests.append(request | {"custom_id": name})
         self.records.append(
-            RequestRecord(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
+            BatchRequest(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
         )
         self.sent = session.client.endpoint.sent(one.call)
         self.bytes += size
@@ -75,8 +75,15 @@ async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel
     Where no clear no came back the provider may have taken it: the batch stays as it is, and is
     looked for.
     """
-    record = BatchRecord(parcel.marker, session.rater, session.juror.host, parcel.sent)
-    key = prepare(context.engine, record, parcel.records)
+    batch = JuryBatch(
+        marker=parcel.marker,
+        rater=session.rater,
+        host=session.juror.host,
+        state=BatchState.PREPARED,
+        requests=len(parcel.records),
+        sent=parcel.sent,
+    )
+    key = prepare(context.engine, batch, parcel.records)
     asked = False
 
     def asking(input_file: str) -> None:

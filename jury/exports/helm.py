@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
-from jury.exports.export import Export, ExportRow, program
+from jury.exports.export import Export, program
 from jury.exports.helm_question import ASKED, Question, question, table
 from jury.exports.promptfoo import grader
 from jury.panel import Juror, Panel

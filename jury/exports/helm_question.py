@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Rubric
 from data.rubrics.tags import disarm
-from jury.exports.export import ExportRow
 
 ASKED = ("context", "prompt")
 QUESTION = "{QUESTION}"

@@ -11,8 +11,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries.attempts import by_juror as missing_by_juror
-from data.queries.attempts import missing_verdicts, spending
+from data.queries.jury import by_juror as missing_by_juror
+from data.queries.jury import missing_verdicts, spending
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider

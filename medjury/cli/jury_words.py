@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.queries.batches import waiting_in_batches
+from data.queries.jury import waiting_in_batches
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION

@@ -15,13 +15,12 @@ from data.errors import BadFile, BadInput
 from data.person import OPERATOR
 from data.queries.record import Verified, locked_since
 from data.queries.record import verify as verify_record
-from data.queries.settings import settings as stored_settings
+from data.queries.study import settings as stored_settings
 from data.queries.validation import PREFIX, needed
 from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
-from data.store.settings import set_setting
-from data.store.validity import state_valid
+from data.store.settings import set_setting, state_valid
 from data.whole_files import whole_file
 from medjury.cli.bundle_verify import verify_bundle
 from medjury.cli.export_cells import cells
