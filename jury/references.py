@@ -27,12 +27,20 @@ from data.schema import ReferenceCheck, Status, now
 from data.store.attempts import record_references
 from jury.call import Answer, Call, Provider, Usage
 from jury.conversation import Conversation, JurorSession, Patience, RunContext, not_asked, sha256_of
-from jury.loop import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
+from jury.loop import (
+    Progress,
+    RunLimits,
+    RunResult,
+    Tally,
+    known_sessions,
+    refuse_numbers,
+    run_all,
+    run_loop,
+)
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.parse import LONGEST, Reading, objects, storable  # one reader of objects for all answers
 from jury.providers import open_provider
 from jury.run_lock import run_lock
-from jury.tally import Progress, RunResult, Tally
 from jury.worklist import known_benchmarks
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
@@ -93,16 +101,17 @@ def check_references(
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
     tally = Tally(instances * len(panel.juror), progress)
     with run_lock(engine, waiting):
-        lines = {one.name: _line(one, secrets[one.name]) for one in panel.juror}
+        lines: dict[str, Provider] = {
+            one.name: SimulatedReader(one)
+            if one.simulated
+            else open_provider(one, secrets[one.name])
+            for one in panel.juror
+        }
         sessions = known_sessions(engine, panel, lines)
         queues = [_left(engine, session, benchmarks, tally) for session in sessions]
         limits = RunLimits(concurrency, max_usd, patience)
         run_loop(run_all(sessions, queues, partial(_ask, engine), tally, limits))
     return tally.result(panel.name, instances, sessions)
-
-
-def _line(juror: Juror, key: str) -> Provider:
-    return SimulatedReader(juror) if juror.simulated else open_provider(juror, key)
 
 
 def _left(

@@ -11,11 +11,19 @@ from jury.ask import Writer, ask
 from jury.call import Provider
 from jury.conversation import Patience
 from jury.cost import JurorEstimate
-from jury.loop import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
+from jury.loop import (
+    Progress,
+    RunLimits,
+    RunResult,
+    Tally,
+    known_sessions,
+    refuse_numbers,
+    run_all,
+    run_loop,
+)
 from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.run_lock import run_lock
-from jury.tally import Progress, RunResult, Tally
 from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
 
 Watch = Callable[[Progress], None]

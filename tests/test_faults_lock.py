@@ -18,7 +18,7 @@ from data.errors import Conflict, NoStudy
 from data.queries.record import verify
 from data.rubric import read_rubric
 from data.schema import Attempt, Status
-from data.store import record_attempt
+from data.store import record_attempts
 from jury.panel import Panel
 from jury.run_lock import KEY, run_lock
 
@@ -165,4 +165,4 @@ def rate_third(study: Engine) -> None:
     with study.connect() as connection:
         rater = connection.scalar(text("SELECT id FROM rater"))
     record = Attempt(rater=rater or 0, response=3, status=Status.OK, request_sha256="0" * 64)
-    record_attempt(study, record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))
+    record_attempts(study, [(record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))])

@@ -199,7 +199,7 @@ def test_looking_is_noted_in_the_ledger_once(
     run("calibrate", *QUICK)
     monitor(run)
     entries = [one for one in tried(engine) if one.benchmark == "visits"]
-    assert [(one.jurors, one.times) for one in entries] == [(("claude", "gpt"), 2)]
+    assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
 
 
 BAD = [

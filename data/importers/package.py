@@ -220,7 +220,8 @@ class Package:
             self._check_kind()
             self.authors: str = self.manifest["authors"]
             self._check_digests(archive)
-        self.sha256 = _file_sha256(path)
+        with path.open("rb") as raw:
+            self.sha256 = _sha256(raw)
         for table in self.tables:
             for _ in self.rows(table):
                 pass
@@ -349,11 +350,6 @@ def part(table: str) -> str:
 
 def _short(name: str) -> str:
     return name if len(name) <= 60 and name.isprintable() else "a file"
-
-
-def _file_sha256(path: Path) -> str:
-    with path.open("rb") as raw:
-        return _sha256(raw)
 
 
 def _sha256(raw: IO[bytes]) -> str:

@@ -47,9 +47,10 @@ def encoding_of(path: Path) -> str:
         for mark, name in BOMS:
             if start.startswith(mark):
                 return name
-    return next((name for name in ("utf-8", "cp1252") if _decodes(path, name)), "") or _undecodable(
-        path
-    )
+    for name in ("utf-8", "cp1252"):
+        if _decodes(path, name):
+            return name
+    raise BadFile(f"{path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
 
 
 def last_sign(path: Path, encoding: str) -> str:
@@ -71,10 +72,6 @@ def _decodes(path: Path, encoding: str) -> bool:
         except UnicodeDecodeError:
             return False
     return True
-
-
-def _undecodable(path: Path) -> str:
-    raise BadFile(f"{path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
 
 
 class NotARow(ValueError):

@@ -76,7 +76,8 @@ def _of(file: str) -> Iterator[Column]:
     said = {name: rest for name, *rest in _lines(TABLES[table], 4)}
     for name, (python, _) in types.items():
         meaning, unit, empty = said[name]
-        yield Column(file, name, _type(python), unit, meaning, empty or NEVER)
+        kind = ", ".join(python) if issubclass(python, StrEnum) else TYPES[python]
+        yield Column(file, name, kind, unit, meaning, empty or NEVER)
 
 
 def _lines(text: str, parts: int) -> Iterator[list[str]]:
@@ -84,7 +85,3 @@ def _lines(text: str, parts: int) -> Iterator[list[str]]:
     for line in text.strip().splitlines():
         found = [part.strip() for part in line.split("|")]
         yield found + [""] * (parts - len(found))
-
-
-def _type(kind: type) -> str:
-    return ", ".join(kind) if issubclass(kind, StrEnum) else TYPES[kind]

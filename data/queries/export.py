@@ -208,7 +208,7 @@ def facts(engine: Engine) -> Facts:
             raters={str(kind): _raters(session, kind) for kind in Kind},
             models=_count(session, func.count(func.distinct(col(Authorship.model)))),
             states=_states(session),
-            repeats=_repeats(session),
+            repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
             per_response=wanted.value if wanted else "",
             elsewhere=_elsewhere(session),
             median_seconds=_seconds(session),
@@ -244,11 +244,6 @@ def _states(session: Session) -> dict[str, int]:
         .group_by(Assignment.state)
     )
     return {str(state): number for state, number in session.exec(query)}
-
-
-def _repeats(session: Session) -> int:
-    """Count readings that a clinician gave twice, here or elsewhere."""
-    return len(session.exec(_READ.where(col(Rating.pass_) > 0)).all())
 
 
 def _elsewhere(session: Session) -> int:

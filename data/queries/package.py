@@ -5,7 +5,7 @@ No way of signing in is read, nor a secret, nor batches that wait at a provider.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -167,8 +167,4 @@ def _written(engine: Engine, table: str, query: Columns) -> Iterator[Cells]:
     paged = query.execution_options(yield_per=PAGE)
     with reading(engine) as session, session.execute(paged) as found:
         for one in found:
-            yield _cells(one, allowed)
-
-
-def _cells(row: Iterable[Any], allowed: Sequence[bool]) -> Cells:
-    return [written(value, missing) for value, missing in zip(row, allowed, strict=True)]
+            yield [written(value, missing) for value, missing in zip(one, allowed, strict=True)]

@@ -344,7 +344,8 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
         now = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
     own = {name for name, used in now.items() if used == sha256}
     whole = own | ({COMBINED} if own and len(own) == len(now) else set())
-    made_up = _MadeUp(frozenset(simulated_raters(engine)), _has_simulated_clinician(engine, sha256))
+    clinicians = _rated(engine).get((sha256, Kind.CLINICIAN), RatedOn())
+    made_up = _MadeUp(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
     found = [one for report in reports(engine) for one in _of_report(report, sha256, made_up)]
     found += [_of_ledger(one) for one in tried(engine) if one.benchmark in whole]
     return sorted(found, key=lambda one: one.at, reverse=True)
@@ -395,11 +396,6 @@ class _MadeUp:
         if all("notes" in row for row in rows):
             return any(note["code"] == SIMULATED for row in rows for note in row["notes"])
         return self.has_clinician or not self.raters.isdisjoint(jury)
-
-
-def _has_simulated_clinician(engine: Engine, sha256: str) -> bool:
-    rated = _rated(engine).get((sha256, Kind.CLINICIAN))
-    return rated is not None and rated.simulated > 0
 
 
 def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[Validation]:

@@ -44,15 +44,11 @@ def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int
     return {handle: key for handle, key in found.items() if key is not None}
 
 
-def record_attempt(
-    engine: Engine, attempt: Attempt, rubric: Rubric, reply: Reply | None = None
-) -> None:
-    """Store one call on a rubric and, where it gave a whole valid reply, its ratings: both or neither."""
-    record_attempts(engine, [(attempt, rubric, reply)])
-
-
 def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
-    """Store several calls, each with its rubric and its reply if any, in one transaction."""
+    """Store calls, each with its rubric and, where it gave a whole valid reply, its ratings.
+
+    One transaction: all of them with their ratings, or nothing.
+    """
     entries = list(attempts)
     if not entries:
         return

@@ -203,7 +203,9 @@ def _keep_responses(
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
         if row.response_id not in stored:
-            new.append((_response(row, instance, written.token), row))
+            made = Response(response_id=row.response_id, instance=instance, text=row.response)
+            made.batch = written.token
+            new.append((made, row))
         elif stored[row.response_id] == (instance, row.response, row.model):
             added.unchanged += 1
         else:
@@ -231,7 +233,3 @@ def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
     )
     stored = set(found)
     return sum((one.instance, one.text, row.model) in stored for one, row in new)
-
-
-def _response(row: ResponseRow, instance: int, batch: str) -> Response:
-    return Response(response_id=row.response_id, instance=instance, text=row.response, batch=batch)

@@ -15,8 +15,7 @@ from data.schema.jury import JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.panel import Juror
 from jury.providers import VENDORS
-from jury.providers.http_client import Endpoint
-from jury.providers.replies import body_of, http_failure, unreadable
+from jury.providers.http_client import Endpoint, body_of, http_failure, unreadable
 
 UPLOAD_SECONDS = 600.0
 NO_SUCH = (404, 405, 501)

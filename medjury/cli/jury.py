@@ -17,9 +17,9 @@ from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone
+from jury.loop import RunResult
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import run_panel
-from jury.tally import RunResult
 from medjury.cli.dask_connect import On
 from medjury.cli.jury_probe import Named, probe
 from medjury.cli.jury_references import check

@@ -17,9 +17,9 @@ from data.queries.record import Verified, locked_since
 from data.queries.record import verify as verify_record
 from data.queries.study import settings as stored_settings
 from data.queries.validation import PREFIX, needed
-from data.store.record import lock as lock_study
-from data.store.record import reopen
-from data.store.record import unblind as lift_blind
+from data.store.audit import lock as lock_study
+from data.store.audit import reopen
+from data.store.audit import unblind as lift_blind
 from data.store.settings import set_setting, state_valid
 from data.whole_files import whole_file
 from medjury.cli.bundle_verify import verify_bundle

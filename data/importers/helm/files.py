@@ -69,7 +69,8 @@ class Output(Part):
     @property
     def absent(self) -> bool:
         """Whether there is nothing to read."""
-        return _nan(self.text) or self.redacted or not self.said.strip()
+        nan = isinstance(self.text, float) and math.isnan(self.text)
+        return nan or self.redacted or not self.said.strip()
 
 
 class Reference(Part):
@@ -200,10 +201,6 @@ def _checked(folder: Path, name: str, found: Any, form: type[P]) -> P:
             else f"is not of HELM's form ({first['type']})"
         )
         raise wrong(folder, name, f"{place} {why}; is it a run of HELM?") from error
-
-
-def _nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
 
 
 @dataclass(frozen=True, slots=True)

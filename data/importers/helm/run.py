@@ -81,16 +81,13 @@ def metric_of(spec: RunSpec) -> Spec | None:
 def jurors_of(spec: RunSpec, verdicts: Iterable[Said]) -> tuple[tuple[JurorRecord, ...], bool]:
     """Return the jurors that were asked, and whether their models are assumed."""
     specs = [one.args for one in (metric_of(spec), *(spec.annotators or ())) if one]
-    named = next((args["annotator_models"] for args in specs if _models(args)), None)
+    models = (args.get("annotator_models") for args in specs)
+    named = next((one for one in models if one and isinstance(one, dict)), None)
     heard = dict.fromkeys(name for said in verdicts for name in said)
     assumed = named is None and set(heard) <= set(PAPERS)
     known = named or ({name: {"model_name": PAPERS[name]} for name in PAPERS} if assumed else {})
     names = dict.fromkeys([*known, *heard])
     return tuple(_juror(name, known.get(name)) for name in names), assumed
-
-
-def _models(args: Said) -> bool:
-    return isinstance(args.get("annotator_models"), dict) and bool(args["annotator_models"])
 
 
 def _juror(name: str, known: object) -> JurorRecord:
@@ -190,7 +187,8 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     benchmark = benchmark or own_name
     taken, left_out = taken_of(states)
     if not taken:
-        raise NoJury(f"nothing to rate in it: {_listed(left_out) or 'no answers'}")
+        told = ", ".join(f"{number} {why}" for why, number in left_out.items())
+        raise NoJury(f"nothing to rate in it: {told or 'no answers'}")
     stored = read_stored(folder, metric_of(spec), key)
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
@@ -205,17 +203,12 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     )
     jurors, assumed = jurors_of(spec, [one.said for one in judged])
     asked = [_asked(state, key) for _, state in taken]
-    prompt = prompt_of(key, _prompt_args(spec), asked)
+    args = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
+    prompt = prompt_of(key, next(args, {}), asked)
     notes = _further(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
         name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed
     )
-
-
-def _prompt_args(spec: RunSpec) -> Said:
-    """Return what the jury's annotator was given, where that holds its prompt."""
-    found = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
-    return next(found, {})
 
 
 def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
@@ -292,10 +285,6 @@ def _asked(state: RequestState, key: str) -> Asked:
         state.gold.said,
         tuple(tuple(one) for name, one in said.items() if isinstance(one, dict)),
     )
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {why}" for why, number in counts.items())
 
 
 def is_helm(path: Path) -> bool:
