@@ -8,7 +8,7 @@ from stub_batches import BatchStub
 from stub_batches_study import HASTY, attempts, panel_at, ratings, run
 
 from data.errors import NotAllowed
-from data.store.audit import lock, reopen
+from data.store.record import lock, reopen
 from jury.batch import collect
 from jury.batch.context import Pace
 

@@ -25,8 +25,8 @@ from data.queries.ledger import comparisons_besides, fingerprint, ledger_finding
 from data.queries.record import acts, verify
 from data.schema import now
 from data.store.attempts import add_jurors
-from data.store.audit import lock
 from data.store.ledger import EVALUATED, Evaluated, remember
+from data.store.record import lock
 
 MARK = "f" * 64
 BASE = Evaluated(("j0", "j1", "j2"), "b", "paper", MARK, 56, 0.47, compared=("metric:m",))

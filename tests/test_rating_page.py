@@ -24,7 +24,7 @@ from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
 from data import queries
 from data.queries import Person
 from data.store import Slot, assign, import_responses, recuse
-from data.store.audit import lock
+from data.store.record import lock
 from data.store.settings import set_setting
 
 ROOT = Path(__file__).parents[1]

@@ -20,8 +20,8 @@ from data.store import (
     save_draft,
     submit,
 )
-from data.store.audit import lock, reopen, unblind
 from data.store.masks import MaskedText, mask_responses
+from data.store.record import lock, reopen, unblind
 
 SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
 REPLY = Reply(SCORES, comment="dose", spans=(Marked("accuracy", 0, 4, "wrong"),), flags=("flag",))

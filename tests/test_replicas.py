@@ -35,7 +35,7 @@ from data.person import OPERATOR, Person
 from data.queries import person_by_code
 from data.schema import Assignment, Response, Role, State
 from data.store import add_people, end_access, import_responses, invite
-from data.store.audit import lock, reopen
+from data.store.record import lock, reopen
 from data.store.settings import set_setting
 from data.store.submissions import Slot, assign
 

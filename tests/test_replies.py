@@ -16,7 +16,7 @@ from data.errors import NotAllowed
 from data.queries import Person
 from data.rubric import low_points
 from data.store import submit
-from data.store.audit import lock
+from data.store.record import lock
 from data.store.settings import set_setting
 
 

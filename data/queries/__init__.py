@@ -55,11 +55,11 @@ from data.queries.study import (
     stored_rubric,
 )
 from data.queries.validation import (
+    RatedOn,
     StudyRubric,
     Validation,
     frozen_reports,
     jurors_heard,
-    stated_valid,
     study_rubrics,
     validations,
 )

@@ -16,7 +16,6 @@ from sqlmodel import Session, col, select
 from data.database import HEAD, reading
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
-from data.queries.validation import PREFIX
 from data.schema import Authorship, Event, Rater, Response, Setting, Table
 from data.settings import Settings
 from data.store.access import SESSION_KEY
@@ -27,7 +26,7 @@ PAGE, COPIED_PAGE = 2000, 500
 ALL_DIGESTS = 1 << 256
 ALL_TABLES: tuple[DbTable, ...] = tuple(Table.metadata.sorted_tables)  # none refers to a later one
 KEPT = {LOCKED, "per_response", "searched_for_authors", *(one.name for one in fields(Settings))}
-KEPT_PREFIXES = (PREFIX, "panel:", standing_key(0).removesuffix("0"))
+KEPT_PREFIXES = ("panel:", standing_key(0).removesuffix("0"))
 Cells = list[object]
 Row = Mapping[str, Any]
 

@@ -1,9 +1,8 @@
-"""What a study can say for a rubric and a jury: who rated on it, what it asks for, what was found."""
+"""What a study can say for a rubric and a jury: who rated on it, and what was found."""
 
 import json
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -32,37 +31,12 @@ from data.schema import (
     Response,
     Role,
     RubricText,
-    Setting,
 )
 
-PREFIX = "validated_"
 Seat = Mapping[str, Any]
 COMBINED = "combined"
 SIMULATED = "simulated"  # the code of a note on a figure of raters that are not real
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What a jury must reach to be called validated. A study's settings may say otherwise.
-
-    Attributes
-    ----------
-    responses, instances
-        Least numbers with a score of the jury and of a clinician.
-    clinicians
-        Least mean number of clinicians a response.
-    icc
-        The lower bootstrap bound of the jury's ICC(C,2) must lie above it.
-    like_for_like
-        So must that of like for like lie above this.
-    """
-
-    responses: float = 50
-    instances: float = 20
-    clinicians: float = 2
-    icc: float = 0.0
-    like_for_like: float = -0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +69,6 @@ class Behind:
     raters: tuple[RaterBehind, ...]
     demo: bool
     checklists: bool
-
-
-def needed(engine: Engine) -> Needed:
-    """Return what the study asks for before a jury is validated: settings `validated_...`.
-
-    Raises
-    ------
-    BadInput
-        If a stored value is no number.
-    """
-    names = {PREFIX + one.name: one.name for one in fields(Needed)}
-    with reading(engine) as session:
-        rows = session.exec(select(Setting.key, Setting.value))
-        stored = {names[key]: (key, value) for key, value in rows if key in names}
-    return Needed(**{name: _number(*pair) for name, pair in stored.items()})
 
 
 def behind(engine: Engine, rubric: Rubric) -> Behind:
@@ -219,16 +178,6 @@ def _is_demo(engine: Engine, rubric: Rubric) -> bool:
     return any(one.response in made_up for one in material(engine, rubric))
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadInput(f"setting {name} {text!r}: must be a number")
-    return number
-
-
 @dataclass(frozen=True, slots=True)
 class RatedOn:
     """How much was rated on one rubric, by its hash, by one kind of raters.
@@ -326,10 +275,6 @@ def jurors_heard(_: Person, engine: Engine) -> list[str]:
     )
     with reading(engine) as session:
         return sorted(session.exec(query))
-
-
-# Return when a rubric counts as valid in this study.
-stated_valid = asking(needed, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)

@@ -1,7 +1,4 @@
-"""The audit chain, and the acts of a coordinator that end in it: locking, reopening, unblinding.
-
-Each event carries the hash of the one before, and digests of what it wrote.
-"""
+"""The audit chain: each event carries the hash of the one before, and digests of what it wrote."""
 
 import hashlib
 import json
@@ -10,12 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Engine, Row, func, insert
-from sqlmodel import Session, col, desc, select
+from sqlalchemy import Row, func, insert
+from sqlmodel import Session, desc, select
 
-from data.database import transaction
-from data.errors import BadInput, Conflict, NotAllowed
-from data.schema import Authorship, Event, Response, Setting, Table, now
+from data.errors import NotAllowed
+from data.schema import Event, Setting, Table, now
 
 GENESIS = "0" * 64
 LOCKED = "locked"
@@ -153,46 +149,3 @@ def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     return value
-
-
-def lock(engine: Engine, who: str) -> str:
-    """Lock a study against every change; return the hash of the chain's last event.
-
-    Keep that hash elsewhere: `verify` against it proves that nothing was cut off since.
-    """
-    with transaction(engine) as session:
-        if (held := session.get(Setting, LOCKED)) is not None:
-            raise Conflict(f"the study is locked already, since {held.value}")
-        log(session, who, "locked", {})
-        session.add(Setting(key=LOCKED, value=f"{now():%Y-%m-%d %H:%M} UTC by {who}"))
-        newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)
-        return session.exec(newest).one()
-
-
-def reopen(engine: Engine, who: str, reason: str) -> None:
-    """Open a locked study again, with a reason that stays in the record."""
-    _need(reason)
-    with transaction(engine) as session:
-        held = session.get(Setting, LOCKED)
-        if held is None:
-            raise Conflict("the study is not locked")
-        session.delete(held)
-        log(session, who, "reopened", {"reason": reason.strip()})
-
-
-def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
-    """Record that the blind is lifted, and return (response_id, model) of every response."""
-    _need(reason)
-    with transaction(engine) as session:
-        log(session, who, "unblinded", {"reason": reason.strip()})
-        rows = session.exec(
-            select(Response.response_id, Authorship.model)
-            .join(Authorship)
-            .order_by(col(Response.id))
-        )
-        return [(response, model) for response, model in rows]
-
-
-def _need(reason: str) -> None:
-    if not reason.strip():
-        raise BadInput("a reason is needed; it stays in the record")

@@ -15,10 +15,11 @@ from data.queries.models import taxonomy
 from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
-from data.store.audit import lock, log, refuse_locked, reopen
+from data.store.audit import log, refuse_locked
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
+from data.store.record import lock, reopen
 from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
 from data.store.rubrics import add_rubric
 from data.store.submissions import Key, Slot, assign

@@ -7,7 +7,7 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput
-from data.store.audit import unblind
+from data.store.record import unblind
 from medjury.cli import methods, redcap
 from medjury.cli.export_files import files_of, write_folder, write_package
 from medjury.cli.options import Db, study_of

@@ -12,7 +12,7 @@ from data.errors import NotAllowed
 from data.queries.ledger import fingerprint
 from data.queries.models import authors, categories, lifted
 from data.queries.record import locked_since
-from data.store.audit import unblind as lift_blind
+from data.store.record import unblind as lift_blind
 from medjury.services.ledger import Looked, remembered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 

@@ -1,0 +1,102 @@
+"""Acts that the record keeps: locking a study, lifting the blind, fixing what it is to show."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
+
+from data.database import transaction
+from data.errors import BadInput, Conflict
+from data.schema import (
+    Authorship,
+    Event,
+    Expert,
+    Kind,
+    Rater,
+    Rating,
+    Response,
+    Setting,
+    now,
+)
+from data.store.audit import LOCKED, log, refuse_locked
+
+PROTOCOL_SET = "protocol set"
+
+
+def lock(engine: Engine, who: str) -> str:
+    """Lock a study against every change; return the hash of the chain's last event.
+
+    Keep that hash elsewhere: `verify` against it proves that nothing was cut off since.
+    """
+    with transaction(engine) as session:
+        if (held := session.get(Setting, LOCKED)) is not None:
+            raise Conflict(f"the study is locked already, since {held.value}")
+        log(session, who, "locked", {})
+        session.add(Setting(key=LOCKED, value=f"{now():%Y-%m-%d %H:%M} UTC by {who}"))
+        newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)
+        return session.exec(newest).one()
+
+
+def reopen(engine: Engine, who: str, reason: str) -> None:
+    """Open a locked study again, with a reason that stays in the record."""
+    _need(reason)
+    with transaction(engine) as session:
+        held = session.get(Setting, LOCKED)
+        if held is None:
+            raise Conflict("the study is not locked")
+        session.delete(held)
+        log(session, who, "reopened", {"reason": reason.strip()})
+
+
+def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
+    """Record that the blind is lifted, and return (response_id, model) of every response."""
+    _need(reason)
+    with transaction(engine) as session:
+        log(session, who, "unblinded", {"reason": reason.strip()})
+        rows = session.exec(
+            select(Response.response_id, Authorship.model)
+            .join(Authorship, col(Authorship.response) == col(Response.id))
+            .order_by(col(Response.id))
+        )
+        return [(response, model) for response, model in rows]
+
+
+def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
+    """Record what a study is to show; it holds until another is set, and stays in the record.
+
+    Parameters
+    ----------
+    engine, who : which study, and who sets it
+    fixed : JSON values; the record adds their SHA-256 and how many ratings by clinicians were in
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked.
+    """
+    text = json.dumps(fixed, sort_keys=True, ensure_ascii=False)
+    sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    with transaction(engine) as session:
+        refuse_locked(session)
+        counted = {"ratings": _ratings_in(session), "sha256": sha256}
+        log(session, who, PROTOCOL_SET, dict(fixed) | counted)
+
+
+def _ratings_in(session: Session) -> int:
+    """Return how often a clinician has rated a response, training left out; repeats count."""
+    readings = (
+        select(Rating.response, Rating.rater, Rating.pass_)
+        .join(Rater, col(Rater.id) == col(Rating.rater))
+        .where(Rater.kind == Kind.CLINICIAN, col(Rating.response).not_in(select(Expert.response)))
+        .distinct()
+        .subquery()
+    )
+    return int(session.exec(select(func.count()).select_from(readings)).one())
+
+
+def _need(reason: str) -> None:
+    if not reason.strip():
+        raise BadInput("a reason is needed; it stays in the record")
