@@ -21,6 +21,8 @@ from jury.rates import gates
 from jury.worklist import record_of, refuse_changed
 
 INTERRUPTED = "interrupted"
+OPENING_SECONDS = 0.2
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +136,6 @@ class Tally:
             usd_unknown=self.usd_unknown,
             stopped={one.juror.name: one.stopped[1] for one in sessions if one.stopped},
         )
-
-
-OPENING_SECONDS = 0.2
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from data.schema import (
 from data.store.jury_runs import PANEL, RUN, RunRow, read_run
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
+Key = tuple[int, int, int]  # rater, pass, replicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,9 +257,6 @@ class _Said:
     comments: dict[str, str] = field(default_factory=dict)
     flags: list[tuple[str, str]] = field(default_factory=list)
     stretches: list[Marked] = field(default_factory=list)
-
-
-Key = tuple[int, int, int]  # rater, pass, replicate
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)

@@ -31,16 +31,6 @@ from data.schema import (
 )
 from data.store.access import SIGNED_OUT
 
-
-class Outcome(StrEnum):
-    """What a code turned out to be. All but WRONG is told only to whoever has the whole code."""
-
-    GOOD = "good"
-    WRONG = "wrong"
-    USED = "used"
-    EXPIRED = "expired"
-
-
 DONE = (State.DONE, State.UNRATED)
 RECUSED = "recused"
 LOOKUP = 4  # signs of a code that find it; the rest prove it
@@ -53,6 +43,15 @@ _BY_ACCESS = (
 )
 _NEWEST = select(func.max(Event.id))
 _LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
+
+
+class Outcome(StrEnum):
+    """What a code turned out to be. All but WRONG is told only to whoever has the whole code."""
+
+    GOOD = "good"
+    WRONG = "wrong"
+    USED = "used"
+    EXPIRED = "expired"
 
 
 @dataclass(frozen=True, slots=True)

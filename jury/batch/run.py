@@ -33,6 +33,7 @@ from jury.worklist import Worklist, record_of, refuse_changed, tasks_of
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
+AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +171,6 @@ def _not_asked(
     context.ended[session.key(job.response, job.replicate, job.rubric)] = str(status)
     record = not_asked_record(session.rater, job, status, reason)
     record_attempts(context.engine, [(record, job.rubric, None)])
-
-
-AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
 
 
 def run_batches(

@@ -19,6 +19,7 @@ VENDOR = VENDORS["anthropic"].own_host
 UNDER_TEST = "medjury-under-test/model"
 ODD = re.compile(r"[^A-Za-z0-9_-]")
 ODD_MODEL = re.compile(r"[^A-Za-z0-9_.-]")
+FILE, SETTINGS_FILE = "medjury_helm.py", "medjury_helm.json"
 
 
 def write(export: Export) -> dict[str, str]:
@@ -268,9 +269,6 @@ model_deployments:
       class_name: helm.clients.vllm_client.VLLMChatClient
       args: {{"base_url": "http://127.0.0.1:8000/v1", "vllm_model_name": "model"}}
 """
-
-
-FILE, SETTINGS_FILE = "medjury_helm.py", "medjury_helm.json"
 
 
 def plugin(asked: Question, deployments: Mapping[str, str]) -> dict[str, str]:

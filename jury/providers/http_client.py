@@ -21,6 +21,12 @@ from jury.call import NO_CONNECTION, Answer, Call
 from jury.panel import Juror
 
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
+AUTH = (401, 403)
+QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
+FILTER_CODES = ("content_filter", "content_policy_violation")
+NO_CREDIT = "credit balance is too low"
+TOKEN_LENGTH = 60
+LONGEST_BODY = 4_000
 
 
 class Endpoint(ABC):
@@ -103,14 +109,6 @@ def client(
     """
     encrypted = base_url.startswith("https://")
     return make(follow_redirects=False, trust_env=encrypted, timeout=timeout, limits=LIMITS)
-
-
-AUTH = (401, 403)
-QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
-FILTER_CODES = ("content_filter", "content_policy_violation")
-NO_CREDIT = "credit balance is too low"
-TOKEN_LENGTH = 60
-LONGEST_BODY = 4_000
 
 
 def silence() -> None:
