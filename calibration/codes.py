@@ -414,6 +414,8 @@ class NoteCode(StrEnum):
     PILOT_SIMULATED = "pilot_simulated"
     CORRECTED_FOR_ALL = "corrected_for_all"
     ONE_AN_INSTANCE = "one_an_instance"
+    JURY_LIKE_CLINICIAN = "jury_like_clinician"
+    NON_INFERIORITY_SHOWN = "non_inferiority_shown"
     PAPER_OBTAINED = "paper_obtained"
 
     # Predicting: whether the jury is validated

@@ -13,7 +13,7 @@ from calibration.details import Known, details
 from calibration.protocol import Critical, Misses, Protocol
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
-from calibration.scope import Asked
+from calibration.scope import AgreementRow, Asked, LikeForLikeRow
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
@@ -46,13 +46,17 @@ def all_notes(odd: Odd) -> Iterator[Note]:
             yield from _with_inner(one)
     if few := few_resamples(asked.reps):
         yield few
-    for claim in claims(rows[-1].benchmark):
+    for claim in claims(rows):
         for decision in decisions(rows, claim).values():
             yield from of_decision(decision)
 
 
-def claims(benchmark: str) -> Iterator[Claim]:
+def claims(rows: Sequence[AgreementRow]) -> Iterator[Claim]:
     """Yield what may be claimed of a study: at several margins, with unsafe responses missed."""
+    benchmark = rows[-1].benchmark
+    for row in rows:
+        if isinstance(row, LikeForLikeRow) and row.boot_low > row.corrected_low:
+            yield Claim(Protocol(-(row.boot_low + row.corrected_low) / 2))
     yield from (Claim(), Claim(Protocol(0.001)), Claim(Protocol(0.3, set_after_ratings=3)))
     yield from (Claim(Protocol(0.1, responses=9999)), Claim(Protocol(0.1), is_of_protocol=False))
     for low, high, rate, limit in (

@@ -189,7 +189,7 @@ def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
 
 
 def test_the_difference_is_said_in_words_with_its_direction_and_both_iccs():
-    said = "the jury's mean ICC with the others is {} a clinician's"
+    said = "the jury's ICC with the others is {} a clinician's"
     for icc, way in (
         (0.1, "0.100 higher than"),
         (-0.052, "0.052 lower than"),
@@ -414,6 +414,6 @@ def test_every_decision_is_the_same_where_every_sentence_is_its_code():
         "two benchmarks": ["non_inferior", "non_inferior", "non_inferior"],
         "few instances": ["too_few"],
         "two responses": ["undefined"],
-        "different scales": ["inconclusive", "inconclusive", "undefined"],
+        "different scales": ["non_inferior", "non_inferior", "undefined"],
         "simulated": ["simulated"],
     }
