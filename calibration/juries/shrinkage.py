@@ -120,8 +120,8 @@ def _z_drawn(drawn: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         z = fisher_z(drawn)
     z[~np.isfinite(z)] = np.nan
-    known: Flags = np.isnan(z).all(axis=1) == 0
-    return z if bool(known.all()) else z[known]
+    known: Flags = np.isfinite(z).any(axis=1)
+    return z if known.all() else z[known]
 
 
 def _spread(away: Array, moved: Array, enlarged: float) -> _Spread:

@@ -5,8 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.messages.planning import AIMS, opponent
-from calibration.planning.non_inferiority import NonInferiorityRow
-from calibration.planning.rows import EITHER, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import EITHER, NonInferiorityRow, PlanOptions, PlanRow, PowerRow
 from calibration.tables.numbers import TERMINAL, Typeface, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 

@@ -10,11 +10,11 @@ from threadpoolctl import threadpool_limits
 
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
-from calibration.planning.non_inferiority import NonInferiorityRow, non_inferiority_rows
+from calibration.planning.non_inferiority import non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
-from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import NonInferiorityRow, Pilot, PlanOptions, PlanRow, PowerRow
 from calibration.scope import AgreementRow, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
