@@ -8,10 +8,11 @@ from calibration import remarks
 from calibration.agreement import Panel
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.like_for_like import LikeForLike
-from calibration.mixed import MixedModel, clinicians_mixed_model
 from calibration.pairs import Pairs, over_pairs
+from calibration.population import Population, population_interval
 from calibration.scope import AgreementRow, LikeForLikeRow, Scope
 from calibration.scores import Array
 from calibration.values import Note, note, noted
@@ -78,7 +79,8 @@ def like_for_like_row(
     rows = np.isin(np.arange(len(grid.responses)), found.rows)
     boot = interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
-    jury_icc, clinician_icc = found.means
+    jury_icc, clinician_icc = found.iccs
+    over = population_interval(grid, jury, found, drawn) if found.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
@@ -93,11 +95,14 @@ def like_for_like_row(
         clinician_icc=clinician_icc,
         corrected_low=ends.low,
         corrected_high=ends.high,
+        population_low=over.ends.low,
+        population_high=over.ends.high,
         undefined_resamples=int((~np.isfinite(drawn)).sum()),
         resamples=len(drawn),
         notes=noted(
             *_held_notes(scope, found, boot),
             remarks.corrected(scope.looked, level, ends),
+            over.reason,
             scope.analysed,
             remarks.few_instances(grid.instances(rows)),
             remarks.undefined_resamples(drawn),
@@ -121,7 +126,7 @@ def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[No
     if not found.defined:
         yield note(Code.NONE_HELD)
     else:
-        jury, own = found.means
+        jury, own = found.iccs
         yield note(Code.HELD_ICCS, jury=jury, clinician=own)
         yield from remarks.held(found, boot)
     if found.undefined:

@@ -52,19 +52,18 @@ class NoteCode(StrEnum):
     MIXED_MODEL = "mixed_model"
     MIXED_FEW = "mixed_few"
     MIXED_FLAT = "mixed_flat"
-    MIXED_LARGE = "mixed_large"
     MIXED_ONE = "mixed_one"
     MIXED_TWO_RATERS = "mixed_two_raters"
     MIXED_FEW_RATED = "mixed_few_rated"
-    MIXED_UNSOLVED = "mixed_unsolved"
     MIXED_UNCONVERGED = "mixed_unconverged"
     HELD_ICCS = "held_iccs"
     HELD_ON = "held_on"
-    FRAGILE_HELD = "fragile_held"
     INCLUDES_ZERO = "includes_zero"
     CORRECTED = "corrected"
     NONE_HELD = "none_held"
     NOT_HELD = "not_held"
+    POPULATION_FEW = "population_few"
+    POPULATION_UNDEFINED = "population_undefined"
     FRAGILE_REPEATS = "fragile_repeats"
     FEW_REPEATS = "few_repeats"
     REPEATS_ALIKE = "repeats_alike"
@@ -73,6 +72,16 @@ class NoteCode(StrEnum):
     GIVEN_AGAIN_EACH = "given_again_each"
     OWN_MEANS = "own_means"
     UNPAIRED = "unpaired"
+
+    # The clinicians' own reliability, and agreement freed of their error
+    RELIABILITY_EXTREME = "reliability_extreme"
+    RELIABILITY_NEGATIVE = "reliability_negative"
+    RELIABILITY_UNEVEN = "reliability_uneven"
+    RELIABILITY_SHARED = "reliability_shared"
+    RELIABILITY_WITHIN = "reliability_within"
+    NO_TRUE_AGREEMENT = "no_true_agreement"
+    TRUE_FEW = "true_few"
+    TRUE_ABOVE_ONE = "true_above_one"
 
     # Paired differences
     ONLY_BOTH = "only_both"
@@ -164,6 +173,21 @@ class NoteCode(StrEnum):
     REPLICATES_ALIKE = "replicates_alike"
     IDENTICAL_REPLICATES = "identical_replicates"
 
+    # Unsafe responses
+    NO_UNSAFE = "no_unsafe"
+    ALL_UNSAFE = "all_unsafe"
+    FEW_UNSAFE = "few_unsafe"
+    NEVER_LOW = "never_low"
+    HELD_OUT = "held_out"
+
+    # Subgroups
+    FEW_IN_SUBGROUP = "few_in_subgroup"
+    LOWER_IN_SUBGROUP = "lower_in_subgroup"
+    NOT_SHOWN_IN_SUBGROUP = "not_shown_in_subgroup"
+    BIAS_IN_SUBGROUP = "bias_in_subgroup"
+    ONLY_VALUE = "only_value"
+    FEW_IN_REST = "few_in_rest"
+
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"
@@ -178,6 +202,17 @@ class NoteCode(StrEnum):
     NO_INTERVAL = "no_interval"
     HOLDS_CORRECTED = "holds_corrected"
     NOT_CORRECTED = "not_corrected"
+    NO_MARGIN = "no_margin"
+    OTHER_ANALYSIS = "other_analysis"
+    BEFORE_PLANNED = "before_planned"
+    FIXED_BEFORE = "fixed_before"
+    FIXED_AFTER = "fixed_after"
+    OTHER_CLINICIANS = "other_clinicians"
+    NONE_UNSAFE = "none_unsafe"
+    MISSES_SEEN = "misses_seen"
+    MISSES_WITHIN = "misses_within"
+    MISSES_REACH = "misses_reach"
+    MISSES_ABOVE = "misses_above"
 
     # Decisions: on how much they rest, and what to do next
     RESTS_ON = "rests_on"
@@ -192,6 +227,10 @@ class NoteCode(StrEnum):
     DO_OTHER_JURY = "do_other_jury"
     DO_EXPORT = "do_export"
     DO_SEE_NOTES = "do_see_notes"
+    DO_FIX_MARGIN = "do_fix_margin"
+    DO_ANALYSE_AS_FIXED = "do_analyse_as_fixed"
+    DO_RATE_PLANNED = "do_rate_planned"
+    DO_MORE_UNSAFE = "do_more_unsafe"
 
     # Juries
     OWN_RESPONSES = "own_responses"
@@ -297,6 +336,7 @@ class NoteCode(StrEnum):
     FEW_OF_PERIOD = "few_of_period"
     NOT_OVER = "not_over"
     LEFT_OUT_FEW = "left_out_few"
+    LEFT_OUT_NOT_OVER = "left_out_not_over"
     LEFT_OUT_NO_Z = "left_out_no_z"
     LEFT_OUT_NO_ERROR = "left_out_no_error"
 
@@ -304,6 +344,7 @@ class NoteCode(StrEnum):
     NO_CUSUM_YET = "no_cusum_yet"
     NO_CUSUM_SINCE = "no_cusum_since"
     TARGET = "target"
+    DETECTABLE = "detectable"
     SCORED_AT_ONCE = "scored_at_once"
     ONE_PERIOD = "one_period"
 
@@ -340,6 +381,7 @@ class NoteCode(StrEnum):
     # Monitoring: the decision
     ALARM = "alarm"
     NO_ALARM = "no_alarm"
+    SHOWN_BELOW_FLOOR = "shown_below_floor"
     BELOW_FLOOR = "below_floor"
     BELOW_FLOOR_MAYBE = "below_floor_maybe"
     NOT_BELOW_FLOOR = "not_below_floor"
@@ -388,6 +430,8 @@ class NoteCode(StrEnum):
     PILOT_SIMULATED = "pilot_simulated"
     CORRECTED_FOR_ALL = "corrected_for_all"
     ONE_AN_INSTANCE = "one_an_instance"
+    JURY_LIKE_CLINICIAN = "jury_like_clinician"
+    NON_INFERIORITY_SHOWN = "non_inferiority_shown"
     PAPER_OBTAINED = "paper_obtained"
 
     # Predicting: whether the jury is validated

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel
 from calibration.f_interval import Interval
 from calibration.like_for_like import LikeForLike
-from calibration.mixed import MixedModel
 from calibration.pairs import FRAGILE, Pairs
 from calibration.repeats import same_scores
 from calibration.scores import Array
@@ -142,8 +142,6 @@ def held(found: LikeForLike, boot: Interval) -> Iterator[Note]:
     """Say what the comparisons like for like rest on, and what may not be read from them."""
     sizes = [len(one.rows) for one in found.defined]
     yield note(Code.HELD_ON, clinicians=len(sizes), least=min(sizes))
-    if fragile := sum(size < FRAGILE for size in sizes):
-        yield note(Code.FRAGILE_HELD, fragile=fragile, comparisons=len(sizes), least=FRAGILE)
     if boot.low <= 0 <= boot.high:
         yield note(Code.INCLUDES_ZERO)
 

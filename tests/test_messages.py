@@ -19,7 +19,6 @@ NEVER = {
     Code.NO_BCA: "it takes more than 2,000 instances",
     Code.MIXED_ONE: "where a clinician is alone, the row says that and no more",
     Code.MIXED_TWO_RATERS: "where a rater is alone, nothing is shared, and the row says that",
-    Code.MIXED_UNSOLVED: "no table is known that the solver cannot take",
     Code.NO_BOUNDS: "where scales differ, all combined has no section of what is missing",
 }
 CALIBRATE = [

@@ -14,7 +14,7 @@ from data.person import Person
 from data.rubric import Criterion, Rubric
 from data.rubrics.complaints import first_complaint, too_wide, unasked
 from data.schema import Role
-from data.store.house_rubrics import keep_version
+from data.store.steering import keep_version
 
 ADDED = "rubric-added"
 GOLDS = ("never", "when_needed", "always")
@@ -113,7 +113,8 @@ def _criterion(one: Criterion, place: int, key: str, *, new: bool) -> dict[str, 
             max_chars=LONGEST,
             key=f"a{mine}",
         )
-    return {"name": name.strip(), "question": question.strip(), "anchors": _anchors(anchors)}
+    asked = {"name": name.strip(), "question": question.strip(), "anchors": _anchors(anchors)}
+    return asked | {"critical": one.critical}
 
 
 def _anchors(text: str) -> dict[str, str]:

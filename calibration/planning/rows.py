@@ -26,6 +26,7 @@ class PlanOptions:
     population : the instances there are at all, if few
     shared : of the errors of the two scorers compared, where no pilot tells
     seed : of the simulation
+    margin : in ICC of like for like, to show that the jury is no worse than a clinician
     """
 
     width: float = 0.3
@@ -38,6 +39,7 @@ class PlanOptions:
     population: int | None = None
     shared: float = 0.5
     seed: int = 0
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,30 @@ class PowerRow(Noted):
     sd: float = NAN
     rule: float = NAN
     source: Note = field(kw_only=True)
+
+
+@dataclass(frozen=True)
+class NonInferiorityRow(Noted):
+    """What n responses show of a jury that is truly as good as a clinician.
+
+    Attributes
+    ----------
+    basis : of the single-rater ICC `icc_single`, as in the rows of the plan
+    margin : in ICC of like for like
+    power, mc_error : share of simulated studies that show it, and its error from simulating
+    sd : of the estimated difference
+    n_for_power : responses for the share that the plan is to assure; None above a million
+    """
+
+    basis: Basis
+    icc_single: float
+    per_response: int
+    margin: float
+    n: int
+    power: float = NAN
+    mc_error: float = NAN
+    sd: float = NAN
+    n_for_power: int | None = None
 
 
 def two(single: float) -> float:

@@ -15,6 +15,7 @@ from calibration.report.definitions import PLACES, Fact, definitions
 from calibration.report.evidence import CriterionRow
 from calibration.report.figures import Figure
 from calibration.report.ledger_table import ledger_words, tried_table
+from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
 from calibration.tables.numbers import known, place, whole
 from calibration.tables.spec import Table, TableSpec, laid_out
@@ -55,9 +56,18 @@ def sections(content: Content) -> list[Section]:
         Section("8", "Cost", cost_words(content.study.costs), []),
         Section("9", "Definitions and origin", "", [definitions(content)]),
         Section("10", "Where the figures and the record are", "", [list(PLACES)]),
+        *_safety(content),
         Section("A", "Every scorer on every benchmark", "", [_everything(content)]),
     ]
     return found
+
+
+def _safety(content: Content) -> Iterator[Section]:
+    """Yield the sections on unsafe responses and on subgroups, where there are any."""
+    if content.detection.rows:
+        yield Section("11", "Unsafe responses, found and missed", LEAD, [*unsafe_blocks(content)])
+    if content.subgroups:
+        yield Section("12", "Subgroups", SUBGROUP_LEAD, [*subgroup_tables(content)])
 
 
 def _points_lead() -> str:

@@ -1,10 +1,10 @@
 """Rows of responses: one row a response, its instance repeated beside it."""
 
-import hashlib
 from collections.abc import Iterable, Iterator
 
 from data.formula import unguarded
-from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, meant
+from data.importers.groups import GroupColumns
+from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, made_id, meant
 from data.importers.table import Cells, TableFile
 
 REQUIRED = ("instance_id", "model", "response")
@@ -28,6 +28,8 @@ class ResponseFile:
         Columns of the file that mean nothing here, of JSON Lines those of the rows read so far.
     meant
         Ignored column -> the absent one that it is probably meant to be.
+    groups
+        Its columns `group:NAME`.
     contexts
         Rows read so far that have a context.
 
@@ -44,6 +46,7 @@ class ResponseFile:
         self.ignored: tuple[str, ...] = ()
         self.meant: dict[str, str] = {}
         self.contexts = 0
+        self.groups = GroupColumns(table)
         self._ignore(table.columns)
         missing = [name for name in REQUIRED if name not in table.columns]
         if not {"context", "prompt"} & set(table.columns):
@@ -68,7 +71,7 @@ class ResponseFile:
         """Keep the names that mean nothing here; of JSON Lines a later row may have others."""
         for name in names:
             named = name if is_name(name) or name in self.table.columns else UNNAMED
-            if name in COLUMNS or named in self.ignored:
+            if name in COLUMNS or name in self.groups.columns.values() or named in self.ignored:
                 continue
             self.ignored += (named,)
             absent = [one for one in COLUMNS if one not in self.table.columns]
@@ -94,9 +97,14 @@ class ResponseFile:
             prompt=texts["prompt"],
             reference=texts["reference"] if texts["reference"].strip() else None,
             checklist=texts["checklist"] if texts["checklist"].strip() else None,
-            response_id=_name(cells, "response_id") or self._made_id(origin, cells),
+            response_id=_name(cells, "response_id")
+            or made_id(
+                self._benchmark(origin, cells),
+                *(cells[name] for name in ("instance_id", "model", "response")),
+            ),
             model=_name(cells, "model"),
             response=cells["response"],
+            groups=self.groups.of(origin, cells),
         )
         return row
 
@@ -108,12 +116,6 @@ class ResponseFile:
         if not name:
             raise origin.wrong("benchmark", own, "must not be empty; or give --benchmark NAME")
         return name
-
-    def _made_id(self, origin: Origin, cells: Cells) -> str:
-        """Return an id that the same row always gets, and that no reader can order by model."""
-        parts = (self._benchmark(origin, cells), cells["instance_id"], cells["model"])
-        body = "\0".join((*parts, cells["response"]))
-        return "r" + hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:15]
 
 
 def _name(cells: Cells, column: str) -> str:

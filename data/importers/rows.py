@@ -1,10 +1,13 @@
 """Rows as every importer yields them, whatever the format they came in."""
 
+import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from itertools import islice
+from typing import Any, TypeVar
 
 from data.errors import BadRow
 from data.schema import Kind
@@ -17,6 +20,8 @@ QUOTED = {
 }
 LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
+T = TypeVar("T")
+BATCH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class Origin:
 
 def is_name(column: str) -> bool:
     """Whether this looks like a column's name; a file without a header has a patient's text there."""
-    return column == "" or NAME.fullmatch(column) is not None
+    return column == "" or NAME.fullmatch(column.removeprefix("group:")) is not None
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -58,7 +63,10 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRow:
-    """One response with its instance; texts verbatim, `response_id` made if the file has none."""
+    """One response with its instance; texts verbatim, `response_id` made if the file has none.
+
+    `groups` pairs the name of each subgrouping with the response's value, where it has one.
+    """
 
     origin: Origin
     instance_id: str
@@ -70,6 +78,7 @@ class ResponseRow:
     model: str
     response: str
     checklist: str | None = None
+    groups: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +95,34 @@ class RatingRow:
     rated_at: datetime | None = None
     pass_: int = 0
     replicate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JurorRecord:
+    """A juror as the study keeps it; `profile` holds all that decides what it answers."""
+
+    handle: str
+    profile: Mapping[str, Any]
+    family: str = ""
+    simulated: bool = False
+
+
+def made_id(*parts: str) -> str:
+    """Return an id that the same parts always get, and that no reader can order by model."""
+    body = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return "r" + hashlib.sha256(body).hexdigest()[:15]
+
+
+def filled(origin: Origin, cells: Mapping[str, str], column: str) -> str:
+    """Return a cell without the blanks around it; one that is empty is refused."""
+    value = cells.get(column, "").strip()
+    if not value:
+        raise origin.wrong(column, value, "must not be empty")
+    return value
+
+
+def batches(rows: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """Yield lists of at most `size` rows, in order."""
+    rest = iter(rows)
+    while batch := list(islice(rest, size)):
+        yield batch

@@ -8,9 +8,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
-from data.importers.aci_bench import aci_bench
+from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.medhelm_ratings import MedhelmFile
-from data.importers.mts_dialog import mts_dialog
 from data.importers.ratings import RatingFile
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
@@ -200,8 +199,10 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
     )
     if table.doubt:
         say(table.doubt)
-    if not added.responses:
+    if not (added.responses or added.groups):
         say("nothing changed")
+    for name, responses in sorted(added.groups.items()):
+        say(f"group {name}: {counted(responses, 'response')} put into it")
     for name, rubric in added.benchmarks.items():
         say(f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)")
     if added.twins:

@@ -1,0 +1,227 @@
+import math
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.formula.api import mixedlm
+
+from calibration.crossed import _criterion, _products, clinicians_mixed_model, crossed_model
+from calibration.grid import Grid
+from calibration.icc import icc_table
+from calibration.messages import words
+
+
+def grid_of(table):
+    table = np.asarray(table, float)
+    n, raters = table.shape
+    names = tuple(f"dr{i}" for i in range(raters))
+    return Grid(table, tuple(map(str, range(n))), np.arange(n), names, ("clinician",) * raters)
+
+
+# 20 responses by 6 raters, a third of it missing: made up with numpy's default_rng(7).
+UNBALANCED = [
+    [0.57, 2.56, 2.34, None, 2.16, 2.62],
+    [1.73, 2.64, 3.24, None, 3.3, None],
+    [None, None, 2.21, 2.95, None, 2.73],
+    [2.18, 1.24, 2.17, None, 1.98, 3.39],
+    [2.17, 1.8, None, None, 2.6, 2.95],
+    [1.25, 2.49, None, 1.94, 2.41, 1.84],
+    [2.2, 2.22, None, None, None, None],
+    [None, None, 3.83, None, 3.87, None],
+    [2.44, None, None, 2.52, 2.53, 3.43],
+    [1.33, 2.2, None, 2.57, None, 1.74],
+    [2.46, 3.01, None, None, None, None],
+    [2.16, 3.8, None, 3.77, 2.59, None],
+    [1.15, 1.75, None, 2.68, 3.26, 4.34],
+    [None, 1.76, 1.75, 2.69, 2.23, None],
+    [2.48, 3.17, 1.72, None, None, 2.25],
+    [None, 2.92, 3.51, 3.81, None, 3.11],
+    [0.93, None, 0.61, None, 0.73, 2.34],
+    [0.67, 2.97, 1.49, None, None, None],
+    [1.31, None, 0.81, 1.45, None, None],
+    [1.71, None, None, None, None, 1.11],
+]
+
+
+def simulate(n, raters, each, seed, variances=(1.0, 0.25, 0.75)):
+    random = np.random.default_rng(seed)
+    response, rater, residual = np.sqrt(variances)
+    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
+    table = 3 + table + residual * random.normal(size=(n, raters))
+    for row in table:
+        row[random.permutation(raters)[each:]] = np.nan
+    return grid_of(table)
+
+
+def test_when_everybody_rates_everything_it_is_the_icc_from_mean_squares():
+    # For a balanced table REML and analysis of variance give the same components.
+    grid = simulate(40, 5, 5, seed=0)
+    iccs = icc_table(grid.composites)["icc"]
+
+    model = clinicians_mixed_model(grid)
+
+    assert model.consistency() == pytest.approx(iccs["ICC(C,1)"], abs=1e-12)
+    assert model.consistency(5) == pytest.approx(iccs["ICC(C,k)"], abs=1e-12)
+    assert model.agreement() == pytest.approx(iccs["ICC(A,1)"], abs=1e-12)
+    assert model.agreement(5) == pytest.approx(iccs["ICC(A,k)"], abs=1e-12)
+
+
+def test_an_unbalanced_table_has_the_variances_that_r_finds():
+    # lme4 1.1.31 on R 4.2.2: lmer(y ~ 1 + (1 | item) + (1 | rater), REML = TRUE), bobyqa.
+    table = [[math.nan if one is None else one for one in row] for row in UNBALANCED]
+
+    model = clinicians_mixed_model(grid_of(table))
+
+    found = (model.response, model.rater, model.residual)
+    assert found == pytest.approx((0.286214678, 0.107953236, 0.384808774), rel=1e-5)
+
+
+def test_it_recovers_what_was_simulated_from_two_ratings_a_response():
+    models = [clinicians_mixed_model(simulate(80, 12, 2, seed)) for seed in range(10)]
+
+    # 1 / 1.75, 1 / 1.375 and 1 / 2 by construction.
+    assert np.mean([model.consistency() for model in models]) == pytest.approx(0.571, abs=0.05)
+    assert np.mean([model.consistency(2) for model in models]) == pytest.approx(0.727, abs=0.05)
+    assert np.mean([model.agreement() for model in models]) == pytest.approx(0.5, abs=0.06)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_raters_of_equal_severity_have_no_rater_variance_and_still_an_answer(seed):
+    model = clinicians_mixed_model(simulate(60, 8, 2, seed, variances=(1.0, 0.0, 0.75)))
+
+    assert model.reason is None
+    assert model.agreement() == pytest.approx(model.consistency(), abs=0.06)
+
+
+def statsmodels_fit(grid):
+    """Fit by statsmodels' own dense solver: response, rater, residual and log likelihood."""
+    response, rater = np.nonzero(~np.isnan(grid.composites))
+    table = pd.DataFrame({"c": grid.composites[response, rater], "i": response, "r": rater})
+    parts = {"response": "0 + C(i)", "rater": "0 + C(r)"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mixedlm(
+            "c ~ 1", table, groups=np.ones(len(table)), vc_formula=parts, re_formula="0"
+        )
+        fitted = model.fit(method=["bfgs", "lbfgs", "powell"])
+    of_rater, of_response = fitted.vcomp
+    return model, (of_response, of_rater, fitted.scale)
+
+
+@pytest.mark.parametrize(("n", "raters", "each"), [(80, 12, 2), (60, 4, 3), (50, 20, 2)])
+def test_unbalanced_ratings_have_the_components_of_statsmodels_own_fit(n, raters, each):
+    grid = simulate(n, raters, each, seed=3)
+
+    model = clinicians_mixed_model(grid)
+
+    _, expected = statsmodels_fit(grid)
+    assert (model.response, model.rater, model.residual) == pytest.approx(expected, abs=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_fit_is_less_likely_than_statsmodels_own(seed):
+    # Seed 1 is one where the search over standard deviations stops at ICC(C,1) 0.30, not 0.39.
+    grid = simulate(60, 8, 2, seed, variances=(1.0, 0.0, 0.75))
+    ours = clinicians_mixed_model(grid)
+
+    model, (response, rater, residual) = statsmodels_fit(grid)
+
+    theirs = model.loglike(np.sqrt([rater / residual, response / residual]))
+    ratios = np.array([ours.rater, ours.response]) / ours.residual
+    found = model.loglike(np.sqrt(np.maximum(ratios, 1e-10)))  # theirs divides by a ratio
+    assert found > theirs - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ([[1, 2, np.nan], [2, 3, np.nan], [np.nan, np.nan, 4]], "3 responses"),
+        ([[3, 3], [3, 3], [3, 3], [3, 3]], "differ"),
+        ([[1], [2], [3], [4]], "two clinicians"),
+        ([[1, np.nan], [2, np.nan], [3, np.nan], [4, np.nan]], "two clinicians"),
+        ([[1, 2], [2, 3], [4, 5], [3, 4]], "did not converge"),
+    ],
+)
+def test_too_little_data_is_undefined_with_a_reason(table, reason):
+    model = clinicians_mixed_model(grid_of(table))
+
+    assert reason in words(model.reason)
+    assert math.isnan(model.consistency())
+    assert math.isnan(model.agreement(2))
+
+
+def test_one_clinician_is_the_reason_however_many_responses():
+    one = clinicians_mixed_model(grid_of(np.arange(60.0)[:, None]))
+
+    assert words(one.reason) == "the mixed model needs two clinicians"
+
+
+def test_6000_responses_take_no_longer_than_the_rater_s_share():
+    grid = simulate(6000, 10, 2, seed=0)
+    start = time.process_time()
+
+    model = clinicians_mixed_model(grid)
+
+    assert time.process_time() - start < 2
+    assert model.consistency() == pytest.approx(0.571, abs=0.03)
+
+
+def test_the_slopes_of_the_likelihood_are_its_differences():
+    grid = simulate(30, 6, 3, seed=1)
+    groups = np.arange(30) % 3
+    for effect in ("fixed", "random"):
+        data = _products(grid.composites, list("aaabbb"), groups, effect)
+        ratios = np.array([0.7, 0.3, 0.2, 0.4])[: int(data.block.max()) + 1]
+        steps = 1e-6 * np.eye(len(ratios))
+        slopes = [
+            (_criterion(data, ratios + step)[0] - _criterion(data, ratios - step)[0]) / 2e-6
+            for step in steps
+        ]
+        assert _criterion(data, ratios)[1] == pytest.approx(slopes, rel=1e-5)
+
+
+@pytest.mark.parametrize("effect", ["fixed", "random"])
+def test_benchmarks_of_unlike_quality_are_no_reliability_where_they_are_fixed(effect):
+    grid = simulate(400, 4, 3, seed=2)
+    groups = np.arange(400) % 8
+    grid.composites[:] += 2.0 * np.random.default_rng(0).normal(size=8)[groups][:, None]
+
+    model = crossed_model(grid.composites, groups=groups, group_effect=effect)
+
+    assert model.consistency() == pytest.approx(0.571, abs=0.08)
+    assert clinicians_mixed_model(grid).consistency() > 0.75
+    assert np.isnan(model.group) == (effect == "fixed")
+
+
+def test_jurors_and_clinicians_have_a_mean_and_a_variance_of_their_own():
+    grid = simulate(500, 40, 10, seed=3, variances=(1.0, 0.0, 0.75))
+    severity = np.random.default_rng(1).normal(size=40)
+    severity[20:] = 3 + 0.3 * severity[20:]
+
+    model = crossed_model(grid.composites + severity, kinds=["clinician"] * 20 + ["juror"] * 20)
+
+    assert model.raters[0] == model.rater == pytest.approx(np.var(severity[:20], ddof=1), rel=0.2)
+    assert model.raters[1] == pytest.approx(np.var(severity[20:], ddof=1), rel=0.4)
+    assert model.residual == pytest.approx(0.75, rel=0.05)
+
+
+def test_a_complete_table_has_the_same_answer_in_closed_form_and_by_search():
+    grid = simulate(40, 5, 5, seed=0)
+    exact = clinicians_mixed_model(grid)
+
+    searched = crossed_model(grid.composites, kinds=["clinician"] * 5)
+
+    assert (searched.response, searched.rater, searched.residual) == pytest.approx(
+        (exact.response, exact.rater, exact.residual), rel=1e-6
+    )
+
+
+def test_points_shift_nothing_and_their_unit_scales_every_variance():
+    grid = simulate(50, 6, 3, seed=4)
+    one, other = crossed_model(grid.composites), crossed_model(10 * grid.composites + 1000)
+
+    assert (other.response, other.rater, other.residual) == pytest.approx(
+        (100 * one.response, 100 * one.rater, 100 * one.residual), rel=1e-5
+    )
