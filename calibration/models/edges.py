@@ -95,8 +95,9 @@ def share_interval(ends: Interval, share: float, instances: float) -> Interval:
     square = float(stats.norm.ppf(TAIL)) ** 2 / instances
     middle = (share + square / 2) / (1 + square)
     reach = float(np.sqrt(square * (share * (1 - share) + square / 4))) / (1 + square)
-    # By rounding an end may fall short of the share itself, which Wilson's interval always holds.
-    return Interval(min(share, middle - reach), max(share, middle + reach))
+    # Rounding may put an end short of the share, which Wilson's interval holds, or beyond 0 to 1.
+    low, high = max(0.0, middle - reach), min(1.0, middle + reach)
+    return Interval(min(share, low), max(share, high))
 
 
 def has_no_width(ends: Interval) -> bool:
