@@ -162,7 +162,7 @@ def test_a_package_carries_groups_and_their_record(
 ) -> None:
     run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
     package, place = tmp_path / "p.zip", f"sqlite:///{tmp_path / 'restored.db'}"
-    assert run("export", "--package", str(package), "--unblind")[0] == 0
+    assert run("export", "--package", str(package), "--unblind", "--reason", "over")[0] == 0
     assert run("import", str(package), "--db", place)[0] == 0
 
     restored = open_study(place)
