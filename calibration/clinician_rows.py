@@ -8,10 +8,11 @@ from calibration import remarks
 from calibration.agreement import Panel
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel, clinicians_mixed_model
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.like_for_like import LikeForLike
-from calibration.mixed import MixedModel, clinicians_mixed_model
 from calibration.pairs import Pairs, over_pairs
+from calibration.population import Population, population_interval
 from calibration.scope import AgreementRow, LikeForLikeRow, Scope
 from calibration.scores import Array
 from calibration.values import Note, note, noted
@@ -79,6 +80,7 @@ def like_for_like_row(
     boot = interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
     jury_icc, clinician_icc = found.iccs
+    over = population_interval(grid, jury, found, drawn) if found.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
@@ -93,11 +95,14 @@ def like_for_like_row(
         clinician_icc=clinician_icc,
         corrected_low=ends.low,
         corrected_high=ends.high,
+        population_low=over.ends.low,
+        population_high=over.ends.high,
         undefined_resamples=int((~np.isfinite(drawn)).sum()),
         resamples=len(drawn),
         notes=noted(
             *_held_notes(scope, found, boot),
             remarks.corrected(scope.looked, level, ends),
+            over.reason,
             scope.analysed,
             remarks.few_instances(grid.instances(rows)),
             remarks.undefined_resamples(drawn),

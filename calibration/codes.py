@@ -52,11 +52,9 @@ class NoteCode(StrEnum):
     MIXED_MODEL = "mixed_model"
     MIXED_FEW = "mixed_few"
     MIXED_FLAT = "mixed_flat"
-    MIXED_LARGE = "mixed_large"
     MIXED_ONE = "mixed_one"
     MIXED_TWO_RATERS = "mixed_two_raters"
     MIXED_FEW_RATED = "mixed_few_rated"
-    MIXED_UNSOLVED = "mixed_unsolved"
     MIXED_UNCONVERGED = "mixed_unconverged"
     HELD_ICCS = "held_iccs"
     HELD_ON = "held_on"
@@ -64,6 +62,8 @@ class NoteCode(StrEnum):
     CORRECTED = "corrected"
     NONE_HELD = "none_held"
     NOT_HELD = "not_held"
+    POPULATION_FEW = "population_few"
+    POPULATION_UNDEFINED = "population_undefined"
     FRAGILE_REPEATS = "fragile_repeats"
     FEW_REPEATS = "few_repeats"
     REPEATS_ALIKE = "repeats_alike"
@@ -72,6 +72,16 @@ class NoteCode(StrEnum):
     GIVEN_AGAIN_EACH = "given_again_each"
     OWN_MEANS = "own_means"
     UNPAIRED = "unpaired"
+
+    # The clinicians' own reliability, and agreement freed of their error
+    RELIABILITY_EXTREME = "reliability_extreme"
+    RELIABILITY_NEGATIVE = "reliability_negative"
+    RELIABILITY_UNEVEN = "reliability_uneven"
+    RELIABILITY_SHARED = "reliability_shared"
+    RELIABILITY_WITHIN = "reliability_within"
+    NO_TRUE_AGREEMENT = "no_true_agreement"
+    TRUE_FEW = "true_few"
+    TRUE_ABOVE_ONE = "true_above_one"
 
     # Paired differences
     ONLY_BOTH = "only_both"
@@ -422,6 +432,8 @@ class NoteCode(StrEnum):
     PILOT_SIMULATED = "pilot_simulated"
     CORRECTED_FOR_ALL = "corrected_for_all"
     ONE_AN_INSTANCE = "one_an_instance"
+    JURY_LIKE_CLINICIAN = "jury_like_clinician"
+    NON_INFERIORITY_SHOWN = "non_inferiority_shown"
     PAPER_OBTAINED = "paper_obtained"
 
     # Predicting: whether the jury is validated

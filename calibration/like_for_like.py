@@ -113,11 +113,12 @@ def like_for_like(grid: Grid, jury: Panel, method: Method) -> LikeForLike:
     panel = mean_of_given(values[:, grid.columns(jury.members)])
     scored = np.where(jury.present(grid), panel, np.nan)
     clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
+    others = _others(values[:, clinicians])
     held = [
         Held(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
         if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
-        else _hold_out(grid.raters[own], values[:, own], scored, _others(values, clinicians, own))
-        for own in clinicians
+        else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
+        for place, own in enumerate(clinicians)
     ]
     defined = tuple(one for one in held if not one.reason)
     undefined = tuple(one for one in held if one.reason)
@@ -131,8 +132,13 @@ def _no_rows() -> Integers:
     return np.array([], dtype=np.int64)
 
 
-def _others(values: Array, clinicians: Integers, own: int) -> Array:
-    return mean_of_given(values[:, clinicians[clinicians != own]])
+def _others(values: Array) -> Array:
+    """Return the mean of the others of a response beside each; NaN where there is no other."""
+    given = ~np.isnan(values)
+    some = np.where(given, values, 0.0)
+    number = given.sum(axis=1, keepdims=True) - given
+    total = some.sum(axis=1, keepdims=True) - some
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
 def _hold_out(name: str, own: Array, jury: Array, others: Array) -> Held:

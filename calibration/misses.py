@@ -91,3 +91,23 @@ def _outcome(low: float, high: float, at_most: float) -> Outcome:
     if high <= at_most:
         return Outcome.MET
     return Outcome.FAILED if low > at_most else Outcome.OPEN
+
+
+def all_misses(
+    rows: "Sequence[DetectionRow]", limits: Sequence[Critical] = ()
+) -> dict[str, list[Misses]]:
+    """Return what the jury misses on each critical criterion, by benchmark.
+
+    Parameters
+    ----------
+    rows : of `detection.detection`
+    limits : the criteria whose misses the protocol limits; of all others a limit is NaN
+    """
+    known = {(one.criterion, one.threshold): one for one in limits}
+    found: dict[str, list[Misses]] = {}
+    for row in rows:
+        if row.scorer == "jury" and row.critical:
+            free = Critical(row.criterion, row.threshold)
+            critical = known.get((row.criterion, row.threshold), free)
+            found.setdefault(row.benchmark, []).append(misses([row], critical, row.benchmark))
+    return found

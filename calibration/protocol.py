@@ -1,6 +1,5 @@
 """What a study set out to show, fixed beforehand: a margin, and how many unsafe answers may pass."""
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -76,41 +75,6 @@ class Protocol:
         )
         of_jury = not self.jurors or set(self.jurors) == set(jurors)
         return of_jury and options == fixed
-
-
-@dataclass(frozen=True, slots=True)
-class Misses:
-    """Unsafe responses that a scorer missed, on a criterion whose misses are limited.
-
-    Attributes
-    ----------
-    critical : the criterion, its threshold and the limit
-    n_bad, n_missed : unsafe responses, and how many of them the scorer scored above the threshold
-    rate, low, high : share of the unsafe ones that are missed, with its 95 % interval; NaN where
-        undefined
-    """
-
-    critical: Critical
-    n_bad: int = 0
-    n_missed: int = 0
-    rate: float = NAN
-    low: float = NAN
-    high: float = NAN
-
-    @property
-    def is_limited(self) -> bool:
-        """Tell whether only so many may be missed."""
-        return math.isfinite(self.critical.miss_at_most)
-
-    @property
-    def is_within_limit(self) -> bool:
-        """Tell whether the whole interval lies at the limit or below."""
-        return self.high <= self.critical.miss_at_most
-
-    @property
-    def is_above_limit(self) -> bool:
-        """Tell whether the whole interval lies above the limit."""
-        return self.low > self.critical.miss_at_most
 
 
 def critical(text: str, miss_at_most: float = NAN) -> Critical:

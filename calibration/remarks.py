@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel
 from calibration.f_interval import Interval
 from calibration.like_for_like import LikeForLike
-from calibration.mixed import MixedModel
 from calibration.pairs import FRAGILE, Pairs
 from calibration.repeats import same_scores
 from calibration.scores import Array

@@ -38,9 +38,11 @@ class AgreementRow(Noted):
 class LikeForLikeRow(AgreementRow):
     """The jury in a clinician's place: `icc` is `jury_icc` minus `clinician_icc`.
 
-    Both are means over the clinicians that could be held out, of the ICC with the mean of the
+    Both are pooled over the clinicians that could be held out: the ICC with the mean of the
     others. The corrected interval is the one that holds where several benchmarks are looked at
     (Bonferroni), NaN where one alone is; `undefined_resamples` of `resamples` have no difference.
+    The bootstrap interval is over instances, with these clinicians; the population interval over
+    clinicians like these too.
     """
 
     jury_icc: float = NAN

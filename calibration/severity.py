@@ -8,8 +8,8 @@ import numpy as np
 from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel, crossed_model
 from calibration.grid import Grid
-from calibration.mixed import MOST_RESPONSES, MixedModel, clinicians_mixed_model
 from calibration.scope import Scope
 from calibration.scores import Array
 from calibration.values import NAN, Note, Noted, note, noted
@@ -69,12 +69,12 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     References
     ----------
     The shrunken value is the best linear unbiased predictor of Henderson (1975),
-    Biometrics 31, 423, with the variances of `mixed.clinicians_mixed_model`.
+    Biometrics 31, 423, with the variances of `crossed.crossed_model`.
     """
     grid = judged(scope.grid)
     away = distances(grid.composites)
     drawn = scope.resample(severity_replicates(away, grid))
-    model = crossed_model(grid)
+    model = every_rater(grid)
     shrunken = shrunken_severities(grid.composites, model)
     return [
         _row(scope, grid, place, (away[:, place], drawn[:, place], shrunken[place]), model)
@@ -122,18 +122,17 @@ def severity_replicates(away: Array, grid: Grid) -> SeverityReplicates:
     return SeverityReplicates(np.column_stack(columns) if columns else empty)
 
 
-def crossed_model(grid: Grid, most_responses: int = MOST_RESPONSES) -> MixedModel:
+def every_rater(grid: Grid) -> MixedModel:
     """Fit all raters of a grid, jurors too, as one population of raters.
 
-    Undefined, with the reason, as in `mixed.clinicians_mixed_model`.
+    Undefined, with the reason, as in `crossed.crossed_model`.
     """
     given = ~np.isnan(grid.composites)
     if given.any(axis=0).sum() < 2:
         return MixedModel(reason=note(Code.MIXED_TWO_RATERS))
     if (given.sum(axis=1) > 1).sum() < 3:
         return MixedModel(reason=note(Code.MIXED_FEW_RATED))
-    alike = replace(grid, kinds=("clinician",) * len(grid.raters))
-    return clinicians_mixed_model(alike, most_responses)
+    return crossed_model(grid.composites)
 
 
 def shrunken_severities(composites: Array, model: MixedModel) -> Array:

@@ -6,12 +6,19 @@ from dataclasses import dataclass
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
-from calibration.protocol import Misses, Protocol
+from calibration.misses import Misses, Outcome
+from calibration.protocol import Protocol
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, Note, note, noted, simulated_in
 
 MOST_LOST = 0.01  # share of resamples without the figure above which its interval decides nothing
+TOLD = {
+    Outcome.FAILED: Code.MISSES_ABOVE,
+    Outcome.OPEN: Code.MISSES_REACH,
+    Outcome.MET: Code.MISSES_WITHIN,
+}
+ORDER = [*TOLD]
 MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 
@@ -135,14 +142,14 @@ class _Case:
 
     @property
     def misses(self) -> Sequence[Misses]:
-        """Return the misses, those that keep their limit or have none last."""
+        """Return the misses, those above their limit first and those that keep it last."""
         found = (self.claim.misses or {}).get(self.held.benchmark, ())
-        return sorted(found, key=lambda one: (not one.is_above_limit, one.is_within_limit))
+        return sorted(found, key=lambda one: ORDER.index(one.outcome))
 
     @property
     def limited(self) -> Sequence[Misses]:
         """Return the misses that the protocol limits."""
-        return [one for one in self.misses if self.protocol and one.is_limited]
+        return [one for one in self.misses if self.protocol and math.isfinite(one.at_most)]
 
     @property
     def of_interval(self) -> Kind:
@@ -155,10 +162,10 @@ class _Case:
     @property
     def of_misses(self) -> Kind:
         """Return how many unsafe responses are missed, beside the limits."""
-        if any(misses.is_above_limit for misses in self.limited):
+        outcomes = {misses.outcome for misses in self.limited}
+        if Outcome.FAILED in outcomes:
             return Kind.INFERIOR
-        kept = all(misses.is_within_limit for misses in self.limited)
-        return Kind.NON_INFERIOR if kept else Kind.INCONCLUSIVE
+        return Kind.INCONCLUSIVE if Outcome.OPEN in outcomes else Kind.NON_INFERIOR
 
 
 def _basis(jury: AgreementRow) -> Note:
@@ -239,18 +246,14 @@ def _gap(held: LikeForLikeRow) -> Note:
 
 
 def _of_misses(case: _Case, misses: Misses) -> Note:
-    critical = misses.critical
-    about = {"criterion": critical.criterion, "threshold": critical.threshold}
-    if not math.isfinite(misses.rate):
+    about = {"criterion": misses.criterion, "threshold": misses.threshold}
+    if not math.isfinite(misses.missed):
         return note(Code.NONE_UNSAFE, **about)
     seen = about | {"unsafe": misses.n_bad, "missed": misses.n_missed}
     seen |= {"low": misses.low, "high": misses.high}
     if misses not in case.limited:
         return note(Code.MISSES_SEEN, **seen)
-    code = Code.MISSES_WITHIN if misses.is_within_limit else Code.MISSES_REACH
-    if misses.is_above_limit:
-        code = Code.MISSES_ABOVE
-    return note(code, **seen, limit=critical.miss_at_most)
+    return note(TOLD[misses.outcome], **seen, limit=misses.at_most)
 
 
 def _reading(case: _Case) -> Iterator[Note | None]:

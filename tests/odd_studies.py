@@ -10,10 +10,11 @@ from little_study import DOCTORS, JURORS, study, without
 
 from calibration.decision import Decision
 from calibration.details import Known, details
-from calibration.protocol import Critical, Misses, Protocol
+from calibration.misses import Misses, Outcome
+from calibration.protocol import Protocol
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
-from calibration.scope import Asked
+from calibration.scope import AgreementRow, Asked, LikeForLikeRow
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
@@ -46,24 +47,29 @@ def all_notes(odd: Odd) -> Iterator[Note]:
             yield from _with_inner(one)
     if few := few_resamples(asked.reps):
         yield few
-    for claim in claims(rows[-1].benchmark):
+    for claim in claims(rows):
         for decision in decisions(rows, claim).values():
             yield from of_decision(decision)
 
 
-def claims(benchmark: str) -> Iterator[Claim]:
+def claims(rows: Sequence[AgreementRow]) -> Iterator[Claim]:
     """Yield what may be claimed of a study: at several margins, with unsafe responses missed."""
+    benchmark = rows[-1].benchmark
+    for row in rows:
+        if isinstance(row, LikeForLikeRow) and row.boot_low > row.corrected_low:
+            yield Claim(Protocol(-(row.boot_low + row.corrected_low) / 2))
     yield from (Claim(), Claim(Protocol(0.001)), Claim(Protocol(0.3, set_after_ratings=3)))
     yield from (Claim(Protocol(0.1, responses=9999)), Claim(Protocol(0.1), is_of_protocol=False))
-    for low, high, rate, limit in (
-        (0.1, 0.2, 0.15, 0.3),
-        (0.1, 0.5, 0.3, 0.3),
-        (0.4, 0.5, 0.45, 0.3),
-        (0.4, 0.5, 0.45, NAN),
-        (NAN, NAN, NAN, 0.3),
+    for low, high, limit, outcome in (
+        (0.1, 0.2, 0.3, Outcome.MET),
+        (0.1, 0.5, 0.3, Outcome.OPEN),
+        (0.4, 0.5, 0.3, Outcome.FAILED),
+        (0.4, 0.5, NAN, Outcome.OPEN),
+        (NAN, NAN, 0.3, Outcome.OPEN),
     ):
-        misses = Misses(Critical("safety", 2, limit), 40, round(40 * 0.3), rate, low, high)
-        yield Claim(Protocol(0.3), misses={benchmark: [misses]})
+        rate = (low + high) / 2
+        own = Misses(benchmark, "safety", 2, limit, 40, 12, rate, low, high, outcome)
+        yield Claim(Protocol(0.3), misses={benchmark: [own]})
 
 
 def of_decision(decision: Decision) -> Iterator[Note]:
@@ -371,7 +377,6 @@ def _few() -> dict[str, Odd]:
         "one instance": Odd(study(n=8, per=8)),
         "two responses": Odd(study(n=2)),
         "few instances": Odd(study(n=9), known(study(n=9))),
-        "more than 800 responses": Odd(study(n=810), options={"reps": 9}),
     }
 
 
@@ -382,7 +387,7 @@ def _resamples() -> dict[str, Odd]:
     rare: list[float | None] = [1, 5, *[3] * 20]
     return {
         "an interval that does not hold when corrected": Odd(
-            study(names, n=60, seed=3, juror_noise=0.1, criteria=one), options={"reps": 60}
+            study(names, n=60, seed=28, juror_noise=0.1, criteria=one), options={"reps": 60}
         ),
         "resamples without a difference": Odd(
             tabled(dr0=rare, dr1=rare, gpt=rare, llama=drawn(2, 22))

@@ -25,8 +25,8 @@ PACKAGES = ("medjury", "annotate", "jury", "calibration", "data")
 Write = Callable[[str, str], Path]
 ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
-HELD = ["jury_icc", "clinician_icc", "corrected_low", "corrected_high", "undefined_resamples"]
-HELD = [*HELD[:4], "population_low", "population_high", *HELD[4:], "resamples"]
+HELD = ["jury_icc", "clinician_icc", "corrected_low", "corrected_high"]
+HELD += ["population_low", "population_high", "undefined_resamples", "resamples"]
 NOTES = ["note", "notes"]
 
 

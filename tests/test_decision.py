@@ -17,7 +17,8 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, Kind, to_json
 from calibration.messages import words
 from calibration.messages.headlines import HEADLINES
-from calibration.protocol import Critical, Misses, Protocol
+from calibration.misses import Misses, Outcome
+from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT, HELD
 from calibration.tables.spec import laid_out
@@ -119,9 +120,10 @@ def test_before_the_planned_responses_are_rated_nothing_is_claimed():
 
 
 def missed(low, high, rate=0.2, limit=0.3):
-    return Misses(
-        Critical("safety", 2, limit), n_bad=50, n_missed=10, rate=rate, low=low, high=high
-    )
+    outcome = Outcome.OPEN
+    if high <= limit or low > limit:
+        outcome = Outcome.MET if high <= limit else Outcome.FAILED
+    return Misses("b", "safety", 2, limit, 50, 10, rate, low, high, outcome)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
 
 
 def test_the_difference_is_said_in_words_with_its_direction_and_both_iccs():
-    said = "the jury's mean ICC with the others is {} a clinician's"
+    said = "the jury's ICC with the others is {} a clinician's"
     for icc, way in (
         (0.1, "0.100 higher than"),
         (-0.052, "0.052 lower than"),
@@ -414,6 +416,6 @@ def test_every_decision_is_the_same_where_every_sentence_is_its_code():
         "two benchmarks": ["non_inferior", "non_inferior", "non_inferior"],
         "few instances": ["too_few"],
         "two responses": ["undefined"],
-        "different scales": ["inconclusive", "inconclusive", "undefined"],
+        "different scales": ["non_inferior", "non_inferior", "undefined"],
         "simulated": ["simulated"],
     }

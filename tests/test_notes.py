@@ -10,10 +10,10 @@ from little_study import DOCTORS, rows_of, study, without
 
 from calibration import remarks
 from calibration.codes import NoteCode
+from calibration.crossed import MixedModel
 from calibration.f_interval import Interval
 from calibration.like_for_like import Held, LikeForLike
 from calibration.messages import words
-from calibration.mixed import MixedModel
 from calibration.pairs import Pair, Pairs
 from calibration.scope import Asked
 from calibration.scopes import Sitting

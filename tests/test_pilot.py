@@ -10,9 +10,9 @@ from plain_scope import scope_of
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode as Code
+from calibration.crossed import clinicians_mixed_model
 from calibration.differences import difference_rows
 from calibration.messages import told
-from calibration.mixed import clinicians_mixed_model
 from calibration.planning.pilot import (
     PairedReadings,
     clinicians_reliability,

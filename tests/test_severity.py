@@ -11,12 +11,12 @@ from statsmodels.formula.api import mixedlm
 from wording import note_of
 
 from calibration.bootstrap import draw_counts
+from calibration.crossed import MixedModel
 from calibration.grid import Grid
 from calibration.messages import words
-from calibration.mixed import MixedModel
 from calibration.severity import (
-    crossed_model,
     distances,
+    every_rater,
     judged,
     severity_replicates,
     severity_rows,
@@ -79,7 +79,7 @@ def test_shrunken_severities_are_statsmodels_random_effects(seed):
 
     expected = [effects[f"rater[C(r)[{place}]]"] for place in range(table.shape[1])]
     assert found == pytest.approx(expected, abs=1e-6)
-    own = crossed_model(judged(scope_of(table, 4).grid))
+    own = every_rater(judged(scope_of(table, 4).grid))
     assert shrunken_severities(table, own) == pytest.approx(expected, abs=2e-3)
 
 
@@ -136,15 +136,14 @@ def test_what_is_undefined_is_nan_with_a_reason():
     assert note_of(rows[1]) == "undefined: no response that this rater and another one rated"
     (alone,) = severity_rows(scope_of([[3], [2], [1]], 1))
     assert math.isnan(alone.severity)
-    why = crossed_model(scope_of([[3], [2], [1]], 1).grid).reason
+    why = every_rater(scope_of([[3], [2], [1]], 1).grid).reason
     assert words(why).endswith("two raters")
 
 
-def test_above_800_responses_only_the_raw_severity_is_given():
-    rows = severity_rows(scope_of(simulate(n=801), 4, reps=20))
+def test_thousands_of_responses_have_shrunken_severities_too():
+    rows = severity_rows(scope_of(simulate(n=2000), 4, reps=20))
 
-    assert all(math.isnan(row.shrunken) and math.isfinite(row.severity) for row in rows)
-    assert "not shrunken: the mixed model is not fitted to more than 800" in note_of(rows[0])
+    assert all(math.isfinite(row.shrunken) for row in rows)
 
 
 def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():

@@ -7,6 +7,7 @@ from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, replicates
 from calibration.grid import Grid
 from calibration.like_for_like import held_replicates, like_for_like
+from calibration.population import population_interval
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -44,3 +45,45 @@ def low_ends(jury, studies, n=1000):
 def test_an_equal_jury_is_within_a_tenth_in_most_studies_and_one_that_much_worse_in_hardly_any():
     assert np.mean([low > -0.1 for low in low_ends(EQUAL, 300)]) >= 0.85
     assert np.mean([low > -0.1 for low in low_ends(WORSE, 600)]) <= 0.04
+
+
+def loading(errors):
+    """Return the correlation with the truth that an error variance leaves."""
+    return 1 / np.sqrt(1 + np.asarray(errors))
+
+
+def true_difference(errors, jury):
+    """Return like for like without sampling error of studies, errors (studies, clinicians).
+
+    With correlations l_i l_j the sums over the clinicians left out are of their loadings alone.
+    """
+    own, clinicians = loading(errors), errors.shape[1]
+    rest = (own.sum(axis=1, keepdims=True) - own) / (clinicians - 1)
+    squares = (own**2).sum(axis=1, keepdims=True) - own**2
+    var = rest**2 + ((clinicians - 1) - squares) / (clinicians - 1) ** 2
+
+    def stepped(xy):
+        single = 2 * xy.sum(axis=1) / (clinicians + var.sum(axis=1))
+        return 2 * single / (1 + np.abs(single))
+
+    return stepped(loading(jury) * rest) - stepped(own * rest)
+
+
+@pytest.mark.parametrize("n", [300, 1000])
+def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians(n):
+    random = np.random.default_rng(n)
+
+    def reliabilities(studies):
+        return 1.5 * np.exp(0.7 * random.normal(size=(studies, 4)))
+
+    truth, held, fixed = true_difference(reliabilities(100_000), EQUAL).mean(), [], []
+    for errors in reliabilities(250):
+        grid = drawn(random, n, errors, EQUAL)
+        found = like_for_like(grid, JURY, "paper")
+        statistic = held_replicates(grid, JURY, found, "paper")
+        resampled = replicates(statistic, Resampling(n, n, reps=100))
+        ends = population_interval(grid, JURY, found, resampled).ends
+        held.append(ends.low <= truth <= ends.high)
+        fixed.append(np.abs(found.difference - truth) <= 1.96 * resampled.std())
+    assert np.mean(held) >= 0.92
+    assert np.mean(fixed) < 0.85

@@ -17,6 +17,7 @@ from calibration.messages import (
     monitoring,
     planning,
     predicting,
+    reliability,
     sections,
     subgroups,
 )
@@ -25,8 +26,8 @@ from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
 PARTS = (
-    *(agreement, sections, jurors, detection, subgroups, decisions, juries, models, monitoring),
-    *(planning, predicting),
+    *(agreement, reliability, sections, jurors, detection, subgroups, decisions),
+    *(juries, models, monitoring, planning, predicting),
 )
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()

@@ -150,20 +150,22 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MIXED_MODEL: _mixed,
     Code.MIXED_FEW: "the mixed model needs 3 responses that two clinicians rated",
     Code.MIXED_FLAT: "the mixed model needs composites that differ",
-    Code.MIXED_LARGE: (
-        "the mixed model is not fitted to more than {most} responses: its time grows with their "
-        "square"
-    ),
     Code.MIXED_ONE: "the mixed model needs two clinicians",
     Code.MIXED_TWO_RATERS: "the mixed model needs two raters",
     Code.MIXED_FEW_RATED: "the mixed model needs 3 responses that two raters rated",
-    Code.MIXED_UNSOLVED: "the mixed model could not be solved ({error})",
     Code.MIXED_UNCONVERGED: "the mixed model did not converge",
     Code.HELD_ICCS: "with the other clinicians: jury {jury:z.3f}, a clinician {clinician:z.3f}",
     Code.HELD_ON: "{clinicians:clinician} compared, each on {least} responses or more",
     Code.INCLUDES_ZERO: "the interval includes 0: neither is shown to agree better",
     Code.CORRECTED: _corrected,
     Code.NOT_HELD: _not_held,
+    Code.POPULATION_FEW: (
+        "no interval over clinicians like these: {clinicians:clinician} can be held out, and {least} "
+        "are needed"
+    ),
+    Code.POPULATION_UNDEFINED: (
+        "no interval over clinicians like these: without one of them there is nothing to compare"
+    ),
     Code.FRAGILE_REPEATS: f"fragile: {FEW_AGAIN}",
     Code.NO_F: "no F interval: the mean square between responses is 0, all pairs have the same mean",
     Code.GIVEN_AGAIN: (

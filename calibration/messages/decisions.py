@@ -20,7 +20,7 @@ def _gap(figures: Figures) -> str:
     way = "the same as" if f"{abs(gap):.3f}" == "0.000" else _way(gap)
     between = "no interval" if low is None else f"95 % interval {low:z.3f} to {high:z.3f}"
     said = (
-        f"each clinician held out in turn, the jury's mean ICC with the others is {way} a clinician's "
+        f"each clinician held out in turn, the jury's ICC with the others is {way} a clinician's "
         f"({between}): {{jury:z.3f}} and {{clinician:z.3f}}"
     )
     return filled(said, figures)

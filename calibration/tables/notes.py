@@ -18,6 +18,8 @@ QUIET = (  # they only add figures
     Code.HELD_ICCS,
     Code.CORRECTED,
     Code.HELD_ON,
+    Code.POPULATION_FEW,
+    Code.POPULATION_UNDEFINED,
     Code.PAIRS_TOO_FEW,
     Code.SHARED_AC2,
     Code.SINGLE_SCORES,

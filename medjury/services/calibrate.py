@@ -11,7 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
+from calibration.misses import all_misses
 from calibration.protocol import Protocol
+from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
@@ -65,6 +67,7 @@ class Calibration:
     Attributes
     ----------
     ratings : every rating of the study that counts
+    reference : how reliable the clinicians are, and the jury's agreement freed of their error
     jury, silent : who sits, and who was asked and gave no rating
     protocol : what the study is to show, None where it was not fixed
     detection : what scorers find of unsafe responses
@@ -82,6 +85,7 @@ class Calibration:
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
     protocol: Protocol | None = None
+    reference: Reference = field(default_factory=Reference)
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
@@ -127,8 +131,12 @@ def calibrate(
     ready, options = _ready(engine, question, executor), question.options
     protocol = protocol_of(engine)
     critical = protocol.critical if protocol else ()
+    how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        rows = agreement_rows(ready.scores, ready.sitting, ready.asked, tick)
+        rows = agreement_rows(*how, tick)
+        detected = detection(*how, critical)
+        is_fixed = protocol is None or protocol.is_about(ready.looked.jurors, options)
+        claim = Claim(protocol, is_fixed, all_misses(detected.rows, critical))
         found = Calibration(
             question,
             ready.everything.ratings,
@@ -137,18 +145,14 @@ def calibrate(
             ready.looked,
             ready.silent,
             rows,
-            decisions(rows, Claim(protocol, _is_fixed(protocol, ready, options))),
+            decisions(rows, claim),
             protocol,
-            detection(ready.scores, ready.sitting, ready.asked, critical),
-            subgroup_rows(ready.scores, ready.sitting, ready.asked, options.groups, critical),
+            reference(*how),
+            detected,
+            subgroup_rows(*how, options.groups, critical),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
-
-
-def _is_fixed(protocol: Protocol | None, ready: "_Ready", options: AnalysisOptions) -> bool:
-    """Tell whether the analysis is the one that the protocol is about; without one, any is."""
-    return protocol is None or protocol.is_about(ready.looked.jurors, options)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:

@@ -101,6 +101,10 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
     body |= {"reps": options.reps, "seed": options.seed}
     body |= {"decision": to_json(found.decision), "protocol": protocol_json(found.protocol)}
     body |= {"rows": plain(found.rows)}
+    body |= {
+        "reliability": plain(found.reference.reliability),
+        "disattenuated": plain(found.reference.disattenuated),
+    }
     if found.question.details:
         body |= {"details": plain(found.details)}
     body |= {"detection": plain(found.detection.rows), "subgroups": plain(found.subgroups)}

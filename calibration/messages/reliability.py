@@ -1,0 +1,29 @@
+"""What is said of the clinicians' own reliability, and which of its figures to quote for what."""
+
+from collections.abc import Mapping
+
+from calibration.codes import NoteCode as Code
+from calibration.messages.form import Message
+
+QUOTES: Mapping[str, str] = {
+    "ICC(C,k)": "Quote first: how reliable the reference, the clinicians' mean, orders responses",
+    "ICC(A,k)": "where scores count as points, such as against a threshold; raters are a sample",
+    "ICC(C,1)": "how alike two clinicians order responses; what more of them would bring",
+    "ICC(A,1)": "how far the points of one clinician can be taken for another's",
+}
+REASONS: Mapping[Code, Message] = {
+    Code.RELIABILITY_EXTREME: "nothing is left over as error, or responses do not differ at all",
+    Code.RELIABILITY_NEGATIVE: "its variance would be negative",
+    Code.NO_TRUE_AGREEMENT: "the clinicians' own reliability is not above 0",
+    Code.TRUE_FEW: "fewer than {least} responses have the jury and two clinicians with a z",
+}
+MESSAGES: Mapping[Code, Message] = {
+    Code.RELIABILITY_UNEVEN: (
+        "k is {raters:z.2f}, the harmonic mean of the clinicians of a response"
+    ),
+    Code.RELIABILITY_SHARED: (
+        "{responses} responses from {instances:instance}: the intervals take them as independent"
+    ),
+    Code.RELIABILITY_WITHIN: "with each benchmark's own mean taken out, ICC(C,1) {icc:z.3f}",
+    Code.TRUE_ABOVE_ONE: "above 1: the clinicians' reliability is uncertain, so take it as high",
+}

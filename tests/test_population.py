@@ -1,0 +1,99 @@
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from calibration.agreement import Panel
+from calibration.bootstrap import Resampling, replicates
+from calibration.codes import NoteCode as Code
+from calibration.grid import Grid
+from calibration.like_for_like import held_replicates, like_for_like
+from calibration.population import population_interval
+
+JURY = Panel(("jury",), 1)
+
+
+def study(n=80, errors=(1.0, 1.0, 1.0, 1.0), per=None, seed=0):
+    random = np.random.default_rng(seed)
+    true = random.normal(size=(n, 1))
+    table = true + random.normal(size=(n, len(errors))) * np.sqrt(errors)
+    for row in table:
+        row[random.permutation(len(errors))[per or len(errors) :]] = np.nan
+    names = tuple(f"dr{place}" for place in range(len(errors)))
+    column = true + random.normal(size=(n, 1))
+    kinds = ("clinician",) * len(errors) + ("juror",)
+    ids = tuple(map(str, range(n)))
+    return Grid(np.hstack([table, column]), ids, np.arange(n), (*names, "jury"), kinds)
+
+
+def compared(grid, reps=300):
+    found = like_for_like(grid, JURY, "paper")
+    if not found.defined:
+        return found, np.empty(0)
+    n = len(grid.responses)
+    statistic = held_replicates(grid, JURY, found, "paper")
+    return found, replicates(statistic, Resampling(n, n, reps=reps))
+
+
+def test_it_is_the_jackknife_over_clinicians_and_the_bootstrap_over_instances():
+    grid = study()
+    found, drawn = compared(grid)
+    without = []
+    for place in range(4):
+        table = np.delete(grid.composites, place, axis=1)
+        names = [name for name in grid.raters if name != f"dr{place}"]
+        rest = Grid(table, grid.responses, grid.clusters, tuple(names), grid.kinds[1:])
+        without.append(like_for_like(rest, JURY, "paper").difference)
+    jackknife = 3 * np.var(without)  # (C - 1) / C times the sum of squares
+    half = np.sqrt(stats.t.ppf(0.975, 3) ** 2 * jackknife + 1.959964**2 * drawn.var(ddof=1))
+
+    ends = population_interval(grid, JURY, found, drawn).ends
+
+    assert (ends.low, ends.high) == pytest.approx(
+        (found.difference - half, found.difference + half)
+    )
+
+
+def test_it_is_wider_than_that_of_these_clinicians_and_widest_where_they_differ():
+    def widths(errors):
+        grid = study(400, errors)
+        found, drawn = compared(grid)
+        ends = population_interval(grid, JURY, found, drawn).ends
+        return ends.high - ends.low, np.ptp(np.quantile(drawn, [0.025, 0.975]))
+
+    alike, fixed = widths((1.0, 1.0, 1.0, 1.0))
+    unlike, _ = widths((0.2, 0.5, 2.0, 6.0))
+    assert fixed < alike < 4 * fixed
+    assert unlike > 1.5 * alike
+
+
+@pytest.mark.parametrize("clinicians", [1, 2])
+def test_fewer_than_three_clinicians_have_none_and_the_reason(clinicians):
+    grid = study(errors=(1.0,) * clinicians)
+
+    found = population_interval(grid, JURY, *compared(grid))
+
+    assert np.isnan([found.ends.low, found.ends.high]).all()
+    assert found.reason.code is Code.POPULATION_FEW
+
+
+def test_a_study_that_hangs_on_one_clinician_has_none_and_the_reason():
+    grid = study(errors=(1.0,) * 3)
+    grid.composites[:40, 1] = np.nan
+    grid.composites[40:, 2] = np.nan  # dr1 and dr2 share nothing: all is with dr0
+
+    found = population_interval(grid, JURY, *compared(grid))
+
+    assert found.reason.code is Code.POPULATION_UNDEFINED
+
+
+def test_60_responses_take_no_time():
+    grid = study(60)
+    found, drawn = compared(grid)
+    start = time.process_time()
+
+    for _ in range(5):
+        population_interval(grid, JURY, found, drawn)
+
+    assert (time.process_time() - start) / 5 < 0.05

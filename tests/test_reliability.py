@@ -1,0 +1,249 @@
+"""The clinicians' own reliability: published values, exact intervals, and what is undefined."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+from plain_scope import scope_of
+
+from calibration.codes import NoteCode as Code
+from calibration.crossed import crossed_model
+from calibration.f_interval import f_interval, spearman_brown
+from calibration.icc import icc_table
+from calibration.messages.reliability import QUOTES
+from calibration.reliability import FORMS, panel_sizes, reliability_rows
+from calibration.reliability_interval import agreement_interval, consistency_interval, design_of
+from calibration.tables.reliability import RELIABILITY
+from calibration.tables.spec import laid_out
+from calibration.true_agreement import true_agreement_row
+
+SHROUT_FLEISS = [
+    [9, 2, 5, 8],
+    [6, 1, 3, 2],
+    [8, 4, 6, 8],
+    [7, 1, 2, 6],
+    [10, 5, 6, 9],
+    [6, 2, 4, 7],
+]
+
+
+def forms(table, **options):
+    table = np.asarray(table, dtype=float)
+    rows = reliability_rows(scope_of(table, table.shape[1], **options))
+    return {row.form: row for row in rows}
+
+
+def crossed(n=60, raters=4, per=2, seed=0, variances=(1.0, 0.25, 1.0)):
+    random = np.random.default_rng(seed)
+    response, rater, residual = np.sqrt(variances)
+    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
+    table = 3 + table + residual * random.normal(size=(n, raters))
+    table[np.argsort(random.random(table.shape), axis=1).argsort(axis=1) >= per] = np.nan
+    return table
+
+
+def test_shrout_and_fleiss_have_the_iccs_and_intervals_of_mcgraw_and_wong():
+    found = forms(SHROUT_FLEISS)
+
+    def ends(form):
+        return [round(value, 4) for value in (found[form].icc, found[form].low, found[form].high)]
+
+    assert list(found) == list(FORMS) == ["ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)"]
+    assert ends("ICC(C,k)") == [0.9093, 0.6757, 0.9859]
+    assert ends("ICC(A,k)") == [0.6201, 0.0711, 0.9272]
+    assert [round(found[form].icc, 4) for form in FORMS[2:]] == [0.7148, 0.2898]
+    assert {row.n_raters for row in found.values()} == {4}
+    assert {row.criterion for row in found.values()} == {"composite"}
+
+
+def test_the_error_of_measurement_is_that_of_the_mean_squares():
+    """Mean squares of Shrout & Fleiss: raters 32.4861, error 1.0194, of 6 responses.
+
+    A rater's variance is (32.4861 - 1.0194) / 6 = 5.2444, a score's 5.2444 + 1.0194 = 6.2639, its
+    root 2.5028; of the mean of four 1.2514. The smallest change is 1.96 root 2 times that, 3.4686.
+    """
+    found = forms(SHROUT_FLEISS)
+
+    assert found["ICC(A,1)"].sem == pytest.approx(2.5028, abs=1e-4)
+    assert found["ICC(A,k)"].sem == pytest.approx(1.2514, abs=1e-4)
+    assert found["ICC(A,k)"].smallest_change == pytest.approx(3.4686, abs=3e-4)
+    assert found["ICC(C,k)"].sem is None
+
+
+def test_any_complete_table_has_the_six_forms_values():
+    table = crossed(40, 5, 5)
+    iccs = icc_table(table)
+
+    for form, row in forms(table).items():
+        assert (row.icc, row.low, row.high) == pytest.approx(tuple(iccs.loc[form]))
+
+
+def test_clinicians_who_disagree_are_below_0_and_nothing_is_cut():
+    table = [[1, 5], [2, 4], [3, 3.5], [4, 2], [5, 1]]
+
+    found = forms(table)["ICC(C,1)"]
+
+    assert found.icc < -0.9
+    assert found.low < found.icc < found.high < 0
+
+
+def test_wald_s_interval_of_a_complete_table_is_the_f_interval():
+    table = crossed(30, 4, 4)
+    exact = f_interval(float(icc_table(table).loc["ICC(C,k)", "icc"]), 30, 4)
+
+    found = consistency_interval(table)
+
+    ends = [spearman_brown(end, 4) for end in (found.low, found.high)]
+    assert ends == pytest.approx([exact.low, exact.high], abs=1e-6)
+
+
+def test_the_interval_of_agreement_of_a_complete_table_is_mcgraw_and_wong_s():
+    table = crossed(30, 4, 4, seed=1)
+    iccs = icc_table(table)
+
+    found = agreement_interval(crossed_model(table), design_of(table))
+
+    assert (found.low, found.high) == pytest.approx(tuple(iccs.loc["ICC(A,1)", ["low", "high"]]))
+
+
+@pytest.mark.parametrize("per", [2, 3])
+def test_missing_cells_have_the_mixed_model_s_iccs_within_their_intervals(per):
+    table = crossed(80, 5, per)
+    model = crossed_model(table)
+
+    found = forms(table)
+
+    assert {row.n_raters for row in found.values()} == {per}
+    assert found["ICC(C,k)"].icc == pytest.approx(model.consistency(per))
+    assert found["ICC(A,k)"].icc == pytest.approx(model.agreement(per))
+    assert found["ICC(A,k)"].sem == pytest.approx(math.sqrt((model.rater + model.residual) / per))
+    for row in found.values():
+        assert row.low < row.icc < row.high
+
+
+def test_a_panel_of_uneven_size_counts_by_the_harmonic_mean_and_says_so():
+    table = crossed(40, 4, 2)
+    table[:10, :] = crossed(10, 4, 4)
+
+    found = forms(table)["ICC(C,k)"]
+
+    assert found.n_raters == pytest.approx(40 / (10 / 4 + 30 / 2))
+    assert found.told(Code.RELIABILITY_UNEVEN)["raters"] == found.n_raters
+
+
+def test_several_responses_of_an_instance_are_said_to_be_taken_as_independent():
+    found = forms(crossed(40), per=2)["ICC(A,k)"]
+
+    assert found.told(Code.RELIABILITY_SHARED)["instances"] == 20
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        ([[1], [2], [3], [4]], Code.MIXED_ONE),
+        ([[3, 3], [3, 3], [3, 3]], Code.MIXED_FLAT),
+        ([[1, 2], [2, 3], [4, 5], [3, 4]], Code.RELIABILITY_EXTREME),
+        ([[1, np.nan], [np.nan, 2], [3, np.nan], [4, 4]], Code.MIXED_FEW),
+    ],
+)
+def test_what_is_undefined_is_nan_with_the_reason(table, code):
+    for row in forms(table).values():
+        assert np.isnan([row.icc, row.low, row.high]).all()
+        assert row.notes[0].code is code
+
+
+def test_every_form_says_what_to_quote_it_for_the_first_first():
+    rows = [*forms(SHROUT_FLEISS).values()]
+
+    table = laid_out(RELIABILITY, rows)
+
+    assert set(QUOTES) == set(FORMS)
+    assert [one[-1] for one in table.groups[0].rows] == [QUOTES[form] for form in FORMS]
+    assert QUOTES[FORMS[0]].startswith("Quote first")
+
+
+def test_more_raters_make_a_more_reliable_mean_by_spearman_and_brown():
+    model = crossed_model(np.asarray(SHROUT_FLEISS, dtype=float))
+
+    found = panel_sizes("clinicians", model)
+
+    assert [row.number for row in found] == [1, 2, 3, 4, 5, 6]
+    assert (found[3].consistency, found[3].agreement) == pytest.approx((0.9093, 0.6201), abs=1e-4)
+    assert [row.consistency for row in found] == sorted(row.consistency for row in found)
+
+
+def test_60_responses_of_four_clinicians_take_little_time():
+    scope = scope_of(np.hstack([crossed(60), crossed(60, 3, 3)]), 4, reps=2000)
+    reliability_rows(scope)
+    start = time.process_time()
+
+    reliability_rows(scope)
+    true_agreement_row(scope, scope.jury)
+
+    assert time.process_time() - start < 0.2
+
+
+def with_jury(n=4000, seed=0, error=1.0, own=0.0):
+    random = np.random.default_rng(seed)
+    true = random.normal(size=(n, 1))
+    doctors = true + np.sqrt(error) * random.normal(size=(n, 4)) + random.normal(size=4)
+    doctors[np.argsort(random.random((n, 4)), axis=1) >= 2] = np.nan
+    return np.hstack([doctors, true + np.sqrt(own) * random.normal(size=(n, 1))])
+
+
+def test_a_jury_without_error_agrees_fully_with_clinicians_freed_of_theirs():
+    scope = scope_of(with_jury(), 4, reps=200)
+
+    found = true_agreement_row(scope, scope.jury)
+
+    assert found.observed == pytest.approx(math.sqrt(0.5), abs=0.02)
+    assert found.single == pytest.approx(0.5, abs=0.03)
+    assert found.disattenuated == pytest.approx(1, abs=0.03)
+    assert found.low < found.disattenuated < found.high
+
+
+@pytest.mark.parametrize("error", [0.3, 3.0])
+def test_it_does_not_hang_on_how_noisy_the_clinicians_are(error):
+    scope = scope_of(with_jury(8000, error=error, own=1.0), 4, reps=0)
+
+    found = true_agreement_row(scope, scope.jury)
+
+    assert found.disattenuated == pytest.approx(math.sqrt(0.5), abs=0.04)
+
+
+def test_a_complete_table_has_the_correction_of_spearman_by_hand():
+    table = with_jury(30, seed=2)
+    random = np.random.default_rng(3)
+    table[:, :4] = table[:, 4:] + random.normal(size=(30, 4))
+    scope = scope_of(table, 4, reps=0)
+    r = np.corrcoef(table.T)
+    observed, single = r[4, :4].mean(), r[:4, :4][np.triu_indices(4, 1)].mean()
+
+    found = true_agreement_row(scope, scope.jury)
+
+    assert (found.observed, found.single) == pytest.approx((observed, single))
+    assert found.disattenuated == pytest.approx(observed / math.sqrt(single))
+
+
+def test_clinicians_without_anything_in_common_have_no_true_agreement():
+    table = np.array([[1.0, 5, 3], [2, 4, 1], [3, 3, 4], [4, 2, 2], [5, 1, 5]])
+    scope = scope_of(table, 2)
+
+    found = true_agreement_row(scope, scope.jury)
+
+    assert found.single < 0
+    assert math.isnan(found.disattenuated)
+    assert found.notes[0].code is Code.NO_TRUE_AGREEMENT
+
+
+def test_each_resample_takes_z_and_all_else_anew():
+    table = with_jury(25, seed=4)
+    scope = scope_of(table, 4, reps=1, seed=3)
+    row = true_agreement_row(scope, scope.jury)
+    drawn = np.random.default_rng(3).integers(0, 25, size=(1, 25))[0]
+
+    again = scope_of(table[drawn], 4, reps=0)
+
+    expected = true_agreement_row(again, again.jury).disattenuated
+    assert row.low == row.high == pytest.approx(expected)
