@@ -162,6 +162,20 @@ class PowerRow(Noted):
     source: Note = field(kw_only=True)
 
 
+@dataclass(frozen=True)
+class PanelSizeRow(Noted):
+    """How reliable the mean of so many raters is: a decision study.
+
+    `raters` is "clinicians" or "jurors"; consistency is ICC(C,m), agreement ICC(A,m), which an
+    assumed ICC does not tell: None. That of jurors is with one another, not with clinicians.
+    """
+
+    raters: str
+    number: int
+    consistency: float = NAN
+    agreement: float | None = NAN
+
+
 def two(single: float) -> float:
     """Return the ICC(C,2) over a single-rater ICC."""
     return 2 * single / (1 + single)

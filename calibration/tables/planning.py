@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.messages.planning import AIMS, opponent
-from calibration.planning.rows import EITHER, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import EITHER, PanelSizeRow, PlanOptions, PlanRow, PowerRow
 from calibration.tables.numbers import TERMINAL, Typeface, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 
@@ -34,6 +34,15 @@ def power_table(rows: Sequence[PowerRow], face: Typeface = TERMINAL) -> Table:
     return laid_out(POWER, [replace(row, compared=opponent(row.compared)) for row in rows], face)
 
 
+def panel_size_table(rows: Sequence[PanelSizeRow], face: Typeface = TERMINAL) -> Table:
+    """Return how reliable the mean of so many raters is."""
+    return laid_out(PANEL_SIZES, [replace(row, raters=_sized(row)) for row in rows], face)
+
+
+def _sized(row: PanelSizeRow) -> str:
+    return f"{row.number} {row.raters if row.number > 1 else row.raters[:-1]}"
+
+
 def _planned_for(row: PlanRow) -> str:
     return row.basis if row.scorer == EITHER else f"{row.scorer}, {row.basis}"
 
@@ -53,4 +62,12 @@ POWER = TableSpec(
         Column("power", _percent, ("power",)),
         count("n for it", "n_for_difference"),
     ),
+)
+PANEL_SIZES = TableSpec(
+    "How reliable the mean of so many raters is, each kind among itself",
+    "raters",
+    "mean of",
+    (number("ICC(C,m)", "consistency"), number("ICC(A,m)", "agreement")),
+    tells=("consistency",),
+    named=str,
 )

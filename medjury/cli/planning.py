@@ -139,7 +139,7 @@ def _check(options: PlanOptions) -> None:
 
 def _show(plan: "Plan", json_to: Path | None) -> None:
     """Print the two tables of a plan, then its sentences, which tell the tables' notes too."""
-    from calibration.tables.planning import plan_table, power_table
+    from calibration.tables.planning import panel_size_table, plan_table, power_table
 
     say_unnoted(plan.unnoted)
     show_table(plan_table(plan.rows, plan.options), json_to, notes=False)
@@ -147,5 +147,7 @@ def _show(plan: "Plan", json_to: Path | None) -> None:
     if plan.power:
         show_table(power_table(plan.power), json_to, notes=False)
         say("", json_to)
+    show_table(panel_size_table(plan.reliability), json_to)
+    say("", json_to)
     for line in plan.told:
         say(line, json_to)

@@ -8,12 +8,15 @@ from typing import Any
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
+from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
-from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import PanelSizeRow, Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.sample_size import single_of
+from calibration.reliability import assumed_panel_sizes, panel_sizes
 from calibration.scope import AgreementRow, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -45,6 +48,7 @@ class Plan:
     pilot : what a study's ratings say, or None
     rows, power : responses for a width, and the differences that they find
     sentences : for a protocol
+    reliability : of the mean of 1 to 6 clinicians, and of as many of a pilot's jurors
     unnoted : why the pilot's jury is not in the ledger, or ""
     """
 
@@ -55,6 +59,7 @@ class Plan:
     power: tuple[PowerRow, ...]
     sentences: tuple[Note, ...]
     unnoted: str = ""
+    reliability: tuple[PanelSizeRow, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -67,7 +72,9 @@ def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
     power = power_rows(rows, options)
     sentences = protocol(rows, power, options)
-    return Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+    single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
+    sizes = tuple(assumed_panel_sizes(single))
+    return Plan(options, assumption, None, tuple(rows), tuple(power), sentences, reliability=sizes)
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
@@ -86,17 +93,19 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     BadInput
         If the study has no such benchmark, or one without agreement to plan from.
     """
-    pilot, unnoted = piloted(engine, analysis)
+    pilot, unnoted, sizes = _piloted(engine, analysis)
     if options.minutes is None:
         options = replace(options, minutes=pilot.minutes)
     rows = plan_rows([*expected_of(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
     sentences = protocol(rows, power, options, pilot)
-    return Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+    return Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted, sizes)
 
 
-def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
-    """Return what the study's ratings say, and why its jury is not in the ledger, or ""."""
+def _piloted(
+    engine: Engine, analysis: AnalysisOptions
+) -> tuple[Pilot, str, tuple[PanelSizeRow, ...]]:
+    """Return what the ratings say, why their jury is not in the ledger, or "", and panel sizes."""
     scores = scores_of(engine)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
@@ -116,7 +125,18 @@ def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
         timed,
         tuple(steered(engine)),
     )
-    return pilot, _remember(engine, pilot, scores) if jury else ""
+    return pilot, _remember(engine, pilot, scores) if jury else "", _sizes(scope)
+
+
+def _sizes(scope: Scope) -> tuple[PanelSizeRow, ...]:
+    """Return how reliable the mean of 1 to 6 clinicians is, and of jurors where there are several."""
+    grid = scope.grid
+    jurors = grid.composites[:, grid.of_kind("juror")]
+    sizes = panel_sizes("clinicians", clinicians_mixed_model(grid))
+    return (
+        *sizes,
+        *(panel_sizes("jurors", crossed_model(jurors)) if len(scope.jurors) > 1 else ()),
+    )
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
@@ -126,6 +146,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "assumed": assumption | {"pilot": plain(plan.pilot)} | plain(plan.options),
         "rows": plain(plan.rows),
         "power": [plain(row) | {"source": words(row.source)} for row in plan.power],
+        "reliability": plain(plan.reliability),
         "sentences": list(plan.told),
     }
 
