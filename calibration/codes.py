@@ -86,7 +86,7 @@ class NoteCode(StrEnum):
     ONLY_BOTH = "only_both"
     BOTH_ICCS = "both_iccs"
     TOO_FEW_FOR_P = "too_few_for_p"
-    TWO_METHODS = "two_methods"
+    NO_TEST = "no_test"
     NOT_DETECTABLE = "not_detectable"
 
     # Absolute agreement, order and points
@@ -102,7 +102,6 @@ class NoteCode(StrEnum):
     LIMITS = "limits"
     SHARED_POINTS = "shared_points"
     NO_BIAS_INTERVAL = "no_bias_interval"
-    UNEVEN = "uneven"
 
     # What is missing, what decides, and what was given
     NO_BOUNDS = "no_bounds"
@@ -165,17 +164,28 @@ class NoteCode(StrEnum):
     ERRORS_CANCEL = "errors_cancel"
     MORE_THAN_THERE_ARE = "more_than_there_are"
     NOT_RATED_BY_ALL = "not_rated_by_all"
-    TOO_MANY_SETS = "too_many_sets"
     UNVARIED_OR_NONE = "unvaried_or_none"
-    SAMPLED_ORDERS = "sampled_orders"
-    SETS_WITHOUT_ICC = "sets_without_icc"
-    SETS_RATED = "sets_rated"
     NO_REPLICATES = "no_replicates"
     SINGLE_REPLICATES = "single_replicates"
     WITHOUT_ALL_REPLICATES = "without_all_replicates"
     FEW_REPLICATED = "few_replicated"
     REPLICATES_ALIKE = "replicates_alike"
     IDENTICAL_REPLICATES = "identical_replicates"
+
+    # Unsafe responses
+    NO_UNSAFE = "no_unsafe"
+    ALL_UNSAFE = "all_unsafe"
+    FEW_UNSAFE = "few_unsafe"
+    NEVER_LOW = "never_low"
+    HELD_OUT = "held_out"
+
+    # Subgroups
+    FEW_IN_SUBGROUP = "few_in_subgroup"
+    LOWER_IN_SUBGROUP = "lower_in_subgroup"
+    NOT_SHOWN_IN_SUBGROUP = "not_shown_in_subgroup"
+    BIAS_IN_SUBGROUP = "bias_in_subgroup"
+    ONLY_VALUE = "only_value"
+    FEW_IN_REST = "few_in_rest"
 
     # Decisions: why
     MADE_UP = "made_up"
@@ -191,6 +201,17 @@ class NoteCode(StrEnum):
     NO_INTERVAL = "no_interval"
     HOLDS_CORRECTED = "holds_corrected"
     NOT_CORRECTED = "not_corrected"
+    NO_MARGIN = "no_margin"
+    OTHER_ANALYSIS = "other_analysis"
+    BEFORE_PLANNED = "before_planned"
+    FIXED_BEFORE = "fixed_before"
+    FIXED_AFTER = "fixed_after"
+    OTHER_CLINICIANS = "other_clinicians"
+    NONE_UNSAFE = "none_unsafe"
+    MISSES_SEEN = "misses_seen"
+    MISSES_WITHIN = "misses_within"
+    MISSES_REACH = "misses_reach"
+    MISSES_ABOVE = "misses_above"
 
     # Decisions: on how much they rest, and what to do next
     RESTS_ON = "rests_on"
@@ -205,6 +226,10 @@ class NoteCode(StrEnum):
     DO_OTHER_JURY = "do_other_jury"
     DO_EXPORT = "do_export"
     DO_SEE_NOTES = "do_see_notes"
+    DO_FIX_MARGIN = "do_fix_margin"
+    DO_ANALYSE_AS_FIXED = "do_analyse_as_fixed"
+    DO_RATE_PLANNED = "do_rate_planned"
+    DO_MORE_UNSAFE = "do_more_unsafe"
 
     # Juries
     OWN_RESPONSES = "own_responses"
@@ -240,11 +265,10 @@ class NoteCode(StrEnum):
     # Two juries
     TWO_ICCS = "two_iccs"
     DIFFERENCE = "difference"
-    METHODS_DISAGREE = "methods_disagree"
-    NEITHER_METHOD = "neither_method"
+    NOT_AFTER_HOLM = "not_after_holm"
+    NONE_SHOWN = "none_shown"
     JURIES_COMPARED = "juries_compared"
     DO_TAKE_JURY = "do_take_jury"
-    DO_MORE_RESAMPLES = "do_more_resamples"
     DO_CHEAPER_JURY = "do_cheaper_jury"
 
     # Models
@@ -311,6 +335,7 @@ class NoteCode(StrEnum):
     FEW_OF_PERIOD = "few_of_period"
     NOT_OVER = "not_over"
     LEFT_OUT_FEW = "left_out_few"
+    LEFT_OUT_NOT_OVER = "left_out_not_over"
     LEFT_OUT_NO_Z = "left_out_no_z"
     LEFT_OUT_NO_ERROR = "left_out_no_error"
 
@@ -318,6 +343,7 @@ class NoteCode(StrEnum):
     NO_CUSUM_YET = "no_cusum_yet"
     NO_CUSUM_SINCE = "no_cusum_since"
     TARGET = "target"
+    DETECTABLE = "detectable"
     SCORED_AT_ONCE = "scored_at_once"
     ONE_PERIOD = "one_period"
 
@@ -354,6 +380,7 @@ class NoteCode(StrEnum):
     # Monitoring: the decision
     ALARM = "alarm"
     NO_ALARM = "no_alarm"
+    SHOWN_BELOW_FLOOR = "shown_below_floor"
     BELOW_FLOOR = "below_floor"
     BELOW_FLOOR_MAYBE = "below_floor_maybe"
     NOT_BELOW_FLOOR = "not_below_floor"
@@ -402,6 +429,8 @@ class NoteCode(StrEnum):
     PILOT_SIMULATED = "pilot_simulated"
     CORRECTED_FOR_ALL = "corrected_for_all"
     ONE_AN_INSTANCE = "one_an_instance"
+    JURY_LIKE_CLINICIAN = "jury_like_clinician"
+    NON_INFERIORITY_SHOWN = "non_inferiority_shown"
     PAPER_OBTAINED = "paper_obtained"
 
     # Predicting: whether the jury is validated

@@ -1,7 +1,7 @@
 """What calibration is handed: the ratings of one study and the shape of its rubrics."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,15 @@ RESPONSE_COLUMNS = {"response_id", "instance_id", "benchmark"}
 
 @dataclass(frozen=True)
 class RubricShape:
-    """The criteria of a rubric and the two ends of its scale."""
+    """The criteria of a rubric, the two ends of its scale, and what it calls unsafe.
+
+    `critical` pairs a criterion with the highest score on it that is unsafe.
+    """
 
     criteria: tuple[str, ...]
     low: int
     high: int
+    critical: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,10 @@ class Scores:
         Handles of raters that are no real clinician, juror or metric.
     silent : frozenset
         Jurors who were asked and gave no score; they have their seat in a jury all the same.
+    groups : mapping
+        Name of a group -> response_id -> value, of the responses that are in one.
+    specialties : mapping
+        Clinician -> specialty, of those who have one.
 
     Raises
     ------
@@ -62,6 +70,8 @@ class Scores:
     rubrics: Mapping[str, RubricShape]
     simulated: frozenset[str] = frozenset()
     silent: frozenset[str] = frozenset()
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    specialties: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         _check_columns(self.ratings, RATING_COLUMNS, "ratings")

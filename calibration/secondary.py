@@ -20,7 +20,6 @@ from calibration.bootstrap import percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.icc import icc_table
-from calibration.proportional import Proportional, proportional, slope_replicates, uneven_note
 from calibration.ranks import UNRANKED, Ranks, rank_correlations
 from calibration.scope import Scope
 from calibration.scopes import why_undefined_scope
@@ -31,7 +30,6 @@ ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is ne
 IN_POINTS = (
     *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
     *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
-    *("slope", "slope_low", "slope_high", "sd_ratio"),
 )
 
 
@@ -40,9 +38,7 @@ class SecondaryRow(Noted):
     """One scorer against the clinicians' mean, beside its ICC. None: does not apply.
 
     icc_absolute is ICC(A,2) and icc_raw ICC(C,2), both of raw columns; bias and limits are
-    in points of the scale, scorer minus clinicians; slope is what that changes by for each
-    point of the mean of both, sd_ratio the scorer's SD over the clinicians'; n counts the
-    responses with both.
+    in points of the scale, scorer minus clinicians; n counts the responses with both.
     """
 
     benchmark: str
@@ -58,10 +54,6 @@ class SecondaryRow(Noted):
     bias_high: float | None = NAN
     limits_low: float | None = NAN
     limits_high: float | None = NAN
-    slope: float | None = NAN
-    slope_low: float | None = NAN
-    slope_high: float | None = NAN
-    sd_ratio: float | None = NAN
     n: int = 0
 
 
@@ -79,14 +71,13 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
     -------
     list of SecondaryRow
         One a scorer. ICCs, bias and limits are of means of raw composites whatever the
-        method; the rank correlations are of the method's columns. Bias and slope have t
-        intervals where each instance has one response, else percentile intervals over
+        method; the rank correlations are of the method's columns. The bias has a t
+        interval where each instance has one response, else percentile intervals over
         resampled instances. A metric is not on the rubric's scale: None but for its ranks.
 
     References
     ----------
-    As `icc.icc_table`, `ranks.rank_correlations`, `bland_altman.bland_altman` and
-    `proportional.proportional`.
+    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman.bland_altman`.
     """
     reason = why_undefined_scope(scores, scope)
     if reason:
@@ -107,8 +98,8 @@ def _is_metric(scorer: str) -> bool:
     return scorer.startswith("metric:")
 
 
-def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, tuple[Interval, Interval]]:
-    """Return the intervals of bias and slope of each scorer with several responses of an instance."""
+def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, Interval]:
+    """Return the interval of the bias of each scorer with several responses of an instance."""
     shared = {
         name: pair
         for name, pair in raw.items()
@@ -117,21 +108,15 @@ def _resampled(scope: Scope, raw: dict[str, Columns]) -> dict[str, tuple[Interva
     if not shared:
         return {}
     apart = np.column_stack([pair.scorer - pair.clinicians for pair in shared.values()])
-    middle = np.column_stack([(pair.scorer + pair.clinicians) / 2 for pair in shared.values()])
     own = scope.grid.clusters, scope.grid.n_clusters
     biases = scope.resample(bias_replicates(apart, *own))
-    slopes = scope.resample(slope_replicates(apart, middle, *own))
     return {
-        name: (percentile_interval(bias), percentile_interval(slope))
-        if scope.grid.instances(pair.both) > 1
-        else (UNDEFINED, UNDEFINED)
-        for (name, pair), bias, slope in zip(shared.items(), biases.T, slopes.T, strict=True)
+        name: percentile_interval(bias) if scope.grid.instances(pair.both) > 1 else UNDEFINED
+        for (name, pair), bias in zip(shared.items(), biases.T, strict=True)
     }
 
 
-def _row(
-    scope: Scope, scorer: str, raw: Columns, ends: tuple[Interval, Interval] | None
-) -> SecondaryRow:
+def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> SecondaryRow:
     n = int(raw.both.sum())
     ranks, of_ranks = _ranks(scope, scorer, n)
     found, of_points = (
@@ -172,20 +157,16 @@ def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]
 
 
 def _in_points(
-    scope: Scope, raw: Columns, drawn: tuple[Interval, Interval] | None
+    scope: Scope, raw: Columns, drawn: Interval | None
 ) -> tuple[dict[str, Any], list[Note | None]]:
     """Return what is measured in points, by field, and what is to be said of it."""
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
     points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
-    sloped = proportional(x, y) if len(x) >= LEAST_RESPONSES else Proportional()
-    exact = (points.bias_interval, sloped.interval)
-    ends, slope = drawn if drawn and len(x) >= LEAST_RESPONSES else exact
+    ends = drawn if drawn and len(x) >= LEAST_RESPONSES else points.bias_interval
     iccs, reason = raw_iccs(x, y)
     numbers = [*iccs, points.bias, ends.low, ends.high, points.limits.low, points.limits.high]
-    numbers += [sloped.slope, slope.low, slope.high, sloped.sd_ratio]
     doubts = [] if len(x) < LEAST_RESPONSES else _doubts(scope, raw, points, ends)
-    said = [reason, *doubts, uneven_note(sloped, slope)]
-    return dict(zip(IN_POINTS, numbers, strict=True)), said
+    return dict(zip(IN_POINTS, numbers, strict=True)), [reason, *doubts]
 
 
 def raw_iccs(x: Array, y: Array) -> tuple[list[float], Note | None]:

@@ -32,6 +32,7 @@ class AnalysisOptions:
     references : "all", or "sound": without the instances whose references jurors have marked
     min_shared : responses that two clinicians must share to be compared
     reps, seed : resamples of the bootstrap, and where its random numbers begin
+    groups : which subgroups are looked at; none: all that the study has
     """
 
     jurors: tuple[str, ...] | None = None
@@ -43,6 +44,7 @@ class AnalysisOptions:
     min_shared: int = 2
     reps: int = 2000
     seed: int = 0
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ import numpy as np
 from small import Run
 
 from calibration.details import Known, details
+from calibration.detection import detection
 from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.scope import Asked
 from calibration.scopes import Sitting
+from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.verdict import decisions
 
@@ -39,6 +41,8 @@ def content_of(scores, reps=20, **facts):
         criterion_rows(scores, sitting, asked),
         {one.benchmark: one for one in paired_means(scores, sitting, asked)},
         Study(**known | {"rubrics": rubrics} | facts),
+        detection(scores, sitting, asked),
+        subgroup_rows(scores, sitting, asked),
     )
 
 

@@ -48,7 +48,8 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     assert code == 0, err
     body = json.loads(out)
     assert list(body) == [
-        *("method", "k", "reps", "seed", "decision", "rows", "reliability", "disattenuated")
+        *("method", "k", "reps", "seed", "decision", "protocol", "rows"),
+        *("reliability", "disattenuated", "detection", "subgroups"),
     ]
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 

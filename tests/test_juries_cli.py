@@ -31,7 +31,8 @@ Write = Callable[[str, str], Path]
 KEYS = ["method", "criterion", "benchmark", "pool", "common", "k_jurors", "n_juries", "reps"]
 KEYS += ["seed", "n_responses", "n_juries_before", "n_tried_before", "n_unknown_cost"]
 KEYS += ["usd_made_up", "winner", "by_size", "rows", "note", "notes", "decision"]
-ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "rank", "usd_per_response"]
+ROW = ["jurors", "size", "icc", "low", "high", "icc_honest", "honest_low", "honest_high", "rank"]
+ROW += ["usd_per_response"]
 ROW += ["on_front", "n_responses", "note", "notes"]
 
 
@@ -144,11 +145,11 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert "before, besides these: 7 different juries in 7 ways (benchmark, criterion" in again
 
 
-def test_weights_are_given_and_what_is_undefined_is_null(study: Run) -> None:
+def test_weights_are_given_and_every_jury_has_its_expected_icc(study: Run) -> None:
     body = juries(study, "--pool", "weighted", "--top", "1")
     assert body["common"] is True
     assert all(sum(row["weights"]) == pytest.approx(1) for row in body["rows"])
-    assert [row["icc_honest"] is None for row in body["rows"]] == [False] + [True] * 6
+    assert all(row["honest_low"] < row["icc_honest"] < row["honest_high"] for row in body["rows"])
 
 
 def test_a_study_that_cannot_be_written_to_is_ranked_and_says_that_it_was_not_noted(

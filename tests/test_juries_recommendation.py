@@ -30,10 +30,19 @@ def row(jurors: str, icc: float, low: float = 0.3, usd: float | None = None, **o
 def ranked(*sized: tuple[JuryRow, float, int], honest: float, instances: int = 40) -> Ranking:
     """Return a ranking from the best jury of each size, its expected ICC and number of rivals."""
     order = sorted(sized, key=lambda one: -one[0].icc)
-    rows = tuple(replace(one[0], rank=place + 1) for place, one in enumerate(order))
+    rows = tuple(
+        replace(
+            one[0],
+            rank=place + 1,
+            icc_honest=one[1] if place or one[2] == 1 else honest,
+            honest_low=one[0].low,
+            honest_high=one[0].high,
+        )
+        for place, one in enumerate(order)
+    )
     numbered = {one.jurors: one for one in rows}
-    by_size = [Winner(numbered[one[0].jurors], one[2], one[1]) for one in sized]
-    winner = Winner(rows[0], sum(one[2] for one in sized), honest)
+    by_size = [Winner(numbered[one[0].jurors], one[2]) for one in sized]
+    winner = Winner(rows[0], sum(one[2] for one in sized))
     return Ranking(
         pool=tuple("abc"),
         sizes=range(1, len(sized) + 1),
@@ -63,7 +72,7 @@ def test_the_issues_screen_now_names_a_jury_and_what_is_expected_of_it():
     assert codes(found) == [Code.EXPECTED_CHOSEN, Code.ALL_TOGETHER, Code.COSTS_UNKNOWN]
     assert "expected of a, b on new responses: 0.302" in found.sentences[0]
     assert found.next.code is Code.DO_CONFIRM_JURY
-    assert math.isnan(found.low), "no interval holds for a jury that was chosen for its ICC"
+    assert (found.low, found.high) == (0.3, 0.99)
 
 
 def test_where_choosing_brings_nothing_all_jurors_together_are_recommended():
@@ -186,12 +195,12 @@ def test_no_recommendation_contradicts_its_own_figures(seed, n, jurors, signal, 
     if decision.kind is not Kind.RECOMMENDED:
         return
     taken = next(one for one in candidates(ranking) if one.row.name == decision.names[0])
-    known = {one.icc_honest for one in (*ranking.by_size, ranking.winner)}
+    known = {one.row.icc_honest for one in ranking.by_size}
     assert decision.estimate == taken.expected > 0
     assert decision.estimate in known
-    assert taken.row.low > 0
+    assert taken.row.honest_low > 0
     assert ranking.n_instances >= 20
-    sound = [one for one in candidates(ranking) if one.row.low > 0 and one.expected > 0]
+    sound = [one for one in candidates(ranking) if one.row.honest_low > 0 and one.expected > 0]
     assert taken.expected > max(one.expected for one in sound) - ALIKE
     as_good = [one for one in sound if one.expected > max(o.expected for o in sound) - ALIKE]
     if all(one.row.usd_per_response is not None for one in as_good):

@@ -52,4 +52,4 @@ def test_no_resamples_give_iccs_without_intervals():
     found = jury_ranking(scope_of(simulate(), 3, reps=0), Wanted())
     assert math.isfinite(found.winner.row.icc)
     assert math.isnan(found.winner.row.low)
-    assert math.isnan(found.winner.icc_honest)
+    assert math.isnan(found.winner.row.icc_honest)

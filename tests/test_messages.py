@@ -64,7 +64,7 @@ def test_every_note_on_a_figure_has_words_with_all_its_figures_in(made: dict[str
                 assert said[0].islower() or said[0].isdigit() or said.startswith(STARTS), said
 
 
-STARTS = ("BCa", "ICC", "AC2", "Shapley", "mts", '"')
+STARTS = ("BCa", "ICC", "AC2", "mts", '"')
 
 
 def test_all_that_calibrate_can_say_is_said_of_some_study_or_named_with_the_reason_why_not(

@@ -101,6 +101,40 @@ def test_a_jury_that_stops_agreeing_ends_with_one_and_names_the_month(
     assert "the data speak for the model" in said
 
 
+def test_two_months_of_a_collapsed_jury_are_a_fall_and_one_is_not(
+    run: Run, studied: Callable[..., None]
+) -> None:
+    studied(5, 20, 3)
+    code, body = monitor(run)
+    assert (code, body["alarm"]) == (1, "2025-05")
+    assert (body["fall"]["of"], body["fall"]["periods"]) == ("target", ["2025-04", "2025-05"])
+    assert body["fall"]["icc"] == body["decision"]["estimate"] < body["fall"]["most"]
+    last = body["cusum"][-1]
+    assert last["cusum"] >= last["limit"] == body["limit"]
+    assert [one["alarm"] for one in body["cusum"]] == [False] * 4 + [True]
+
+
+def test_the_rate_of_false_alarms_is_the_users_and_what_can_be_found_is_said(
+    run: Run, studied: Callable[..., None]
+) -> None:
+    studied(5, 20, 5)
+    often, seldom = (monitor(run, "--false-alarms", rate)[1] for rate in ("0.2", "0.01"))
+    assert (often["false_alarms"], seldom["false_alarms"]) == (0.2, 0.01)
+    assert often["limit"] < seldom["limit"]
+    assert often["detectable"]["icc"] > seldom["detectable"]["icc"]
+    assert often["detectable"] | {"icc": 0} == {
+        "icc": 0,
+        "responses": 20,
+        "periods": 12,
+        "power": 0.8,
+    }
+    said = " ".join(run("monitor", *QUICK)[1].split())
+    assert re.search(
+        r"ith 20 responses a period, a fall to \d\.\d\d would be found within 12 periods in 80 %",
+        said,
+    )
+
+
 def test_the_json_has_the_keys_that_are_promised(run: Run, studied: Callable[..., None]) -> None:
     studied(2, 20, 2)
     _, body = monitor(run)
@@ -206,6 +240,8 @@ BAD = [
     (("--since", "March"), "write it as 2026-03-01"),
     (("--since", "2031-01-01"), "clinicians have rated no response since then"),
     (("--min-icc", "1.5"), "at most 1"),
+    (("--false-alarms", "0"), "--false-alarms"),
+    (("--false-alarms", "nan"), "--false-alarms"),
     (("--min-icc", "nan"), "nan is not a number"),
     (("--baseline", "2", "--target", "0.5"), "give one of"),
     (("--every", "day"), "--every"),

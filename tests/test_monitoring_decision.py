@@ -13,7 +13,7 @@ from calibration.decision import Kind, to_json
 from calibration.messages import words
 from calibration.monitoring.decide import decide
 from calibration.monitoring.rows import CaseMix
-from calibration.monitoring.watch import Normal, watch
+from calibration.monitoring.watch import Normal, Rule, watch
 from calibration.values import note
 
 LOW = {"boot": (0.0, 0.2)}
@@ -22,7 +22,7 @@ KNOWN = Normal(None, 0.6, None, "given")
 
 
 def decided(rows, normal=KNOWN, floor=0.4, mix=None, **other):
-    return decide(watch(rows, normal), mix, floor, **other)
+    return decide(watch(rows, normal, Rule(floor=floor)), mix, **other)
 
 
 def changed(high):
@@ -55,11 +55,21 @@ def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
     assert decision.next == note(Code.DO_COMPARE_JURIES)
 
 
-def test_a_period_all_below_the_floor_after_another_has_fallen_below_it():
+def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
     decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], Normal())
-    assert decision.kind is Kind.FALLEN
+    assert decision.kind is Kind.INCONCLUSIVE
+    assert decision.headline == (
+        "The ICC of p1 is below the floor of 0.40; one period alone is no fall."
+    )
+
+
+def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
+    decision = decided([row(n, -0.7, 40) for n in range(2)], Normal())
+    assert (decision.kind, codes(decision)) == (Kind.FALLEN, [Code.SHOWN_BELOW_FLOOR])
     assert decision.headline == "Agreement is below the floor of 0.40."
-    assert (decision.estimate, decision.low, decision.high) == (0.1, 0.0, 0.2)
+    assert decision.estimate == pytest.approx(-0.7)
+    assert decision.low < decision.estimate < decision.high < decision.reasons[0]["most"] < 0.4
+    assert decision.sentences[0].startswith("Over 2 periods to p1 the ICC is -0.70, at most ")
 
 
 def test_below_the_floor_within_chance_is_inconclusive():
@@ -78,9 +88,9 @@ def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     assert decided(rows, Normal(), mix=changed(0.1)).kind is Kind.STEADY
 
 
-def test_below_the_floor_and_lower_than_before_beyond_chance_has_fallen():
+def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
     decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], Normal(), mix=changed(-0.1))
-    assert (decision.kind, decision.headline) == (Kind.FALLEN, "Agreement has fallen.")
+    assert decision.kind is Kind.INCONCLUSIVE
     assert codes(decision)[:2] == [Code.LOWER_THAN_BASELINE, Code.BELOW_FLOOR_MAYBE]
 
 
@@ -107,7 +117,12 @@ def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
 def test_an_alarm_stands_though_the_newest_period_is_good():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4)), row(5, 0.9)]
     decision = decided(rows, Normal(periods=3))
-    assert (decision.kind, decision.estimate) == (Kind.FALLEN, -0.5)
+    assert (decision.kind, decision.headline) == (Kind.FALLEN, "Agreement has fallen.")
+    assert decision.estimate == pytest.approx(-0.5)
+    assert decision.sentences[0].startswith(
+        "The CUSUM of falls reached its limit in p4: over 2 periods to then the ICC is -0.50"
+    )
+    assert decision.sentences[0].endswith("an unchanged jury raises an alarm in 5 % of years.")
     assert codes(decision) == [Code.ALARM, Code.NEWEST_PERIOD]
     assert "an alarm stands until watching begins anew" in decision.sentences[1]
     assert decision.next == note(Code.DO_SCORE_AGAIN)
@@ -163,18 +178,18 @@ def periods(drawn):
 @UNHURRIED
 @given(PERIODS, NORMALS, FLOORS, CHANGES, st.booleans())
 def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, made_up):
-    watched = watch(periods(drawn), normal)
+    watched = watch(periods(drawn), normal, Rule(floor=floor))
     mix = (
         None if change is None else CaseMix("then", "now", change=change - 0.1, change_high=change)
     )
-    decision = decide(watched, mix, floor, simulated=("sim",) if made_up else ())
+    decision = decide(watched, mix, simulated=("sim",) if made_up else ())
     judged, is_watched = watched.judged, any(one.role == "watched" for one in watched.rows)
     assert (decision.kind is Kind.SIMULATED) == made_up
     if decision.kind is Kind.FALLEN:
-        assert is_watched or watched.earlier
-        assert decision.estimate < (watched.target_icc if watched.alarm else floor)
-        is_lower = mix is not None and mix.change_high < 0
-        assert watched.alarm or decision.high < floor or is_lower
+        aim = watched.target_icc if watched.is_below_target else floor
+        assert decision.estimate <= watched.fall.most < aim
+        assert len(watched.fell) >= 2
+        assert watched.is_below_target or decision.high < floor
     if decision.kind is Kind.STEADY:
         assert is_watched
         assert judged.icc >= floor
@@ -185,6 +200,7 @@ def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, ma
     if decision.kind is Kind.INCONCLUSIVE:
         is_lower = mix is not None and mix.change_high < 0
         assert ("is lower than in" in decision.headline) == is_lower
+    assert (decision.kind is Kind.FALLEN) == (watched.fall is not None and not made_up)
     says_fallen = decision.headline in ("Agreement has fallen.", f"{BELOW.format(floor)}.")
     assert says_fallen == (decision.kind is Kind.FALLEN)
 
@@ -200,7 +216,7 @@ def test_what_notes_say_decides_nothing(drawn, normal, floor, change):
     forged = [
         replace(one, notes=(note(Code.SIMULATED, raters=["nobody; undefined"]),)) for one in rows
     ]
-    first, second = (decide(watch(own, normal), mix, floor) for own in (rows, forged))
+    first, second = (decided(own, normal, floor, mix) for own in (rows, forged))
     assert first.kind is second.kind
     assert first.estimate == pytest.approx(second.estimate, nan_ok=True)
 

@@ -11,7 +11,7 @@ from calibration.agreement import column_icc, columns
 from calibration.codes import NoteCode as Code
 from calibration.monitoring.calendar import label_of, next_start, periods, start_of
 from calibration.monitoring.periods import Asking, Days, period_icc, period_rows
-from calibration.monitoring.watch import Normal, spread, watch
+from calibration.monitoring.watch import Normal, watch
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
 from calibration.table import agreement_table
@@ -225,5 +225,5 @@ def test_the_interval_of_a_period_holds_the_truth_about_as_often_as_it_says():
         own = scope_of(table, 1, reps=400)
         row = period_rows(own, own.jury, Asking(monthly(own.grid.responses, 40), TODAY))[1]
         held.append(row.boot_low <= true <= row.boot_high)
-        assert spread(row) > 0
+        assert row.se > 0
     assert 0.88 <= np.mean(held) <= 0.98

@@ -11,7 +11,7 @@ from little_study import JURORS, study, without
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import told
-from calibration.predicting.conformal import Rated, split_conformal
+from calibration.predicting.conformal import Rated, cross_conformal
 from calibration.predicting.predicted import predictions
 from calibration.predicting.responses import COLUMNS
 from calibration.scope import Asked
@@ -55,7 +55,7 @@ def test_figures_are_those_of_the_ratings_written_out():
     (row,) = predict(scores).rows
 
     assert (row.n_both, row.n_rated, row.n_unrated, row.n_predicted) == (n, n, unrated, 60)
-    assert row.n_fit + row.n_calibration == n
+    assert row.n_fit == row.n_calibration == n
     assert row.weight == pytest.approx(weight)
     assert row.mean_clinicians == pytest.approx(clinicians.mean())
     assert row.mean_jury == pytest.approx(jury.mean())
@@ -66,7 +66,7 @@ def test_figures_are_those_of_the_ratings_written_out():
     assert row.notes == ()
 
 
-def test_single_responses_are_those_of_the_split_on_the_raw_composites():
+def test_single_responses_are_those_of_the_raw_composites():
     scores = sampled(study(n=80), 0.6)
     jury, clinicians = means(scores, "juror"), means(scores, "clinician")
     names = sorted(jury.index)
@@ -74,7 +74,7 @@ def test_single_responses_are_those_of_the_split_on_the_raw_composites():
     sample = Rated(
         jury[rated].to_numpy(), clinicians[rated].to_numpy(), np.argsort(np.argsort(rated))
     )
-    fitted = split_conformal(sample, 0.9, 4)
+    fitted = cross_conformal(sample, 0.9, 4)
 
     found = predict(scores, seed=4)
 
@@ -85,9 +85,12 @@ def test_single_responses_are_those_of_the_split_on_the_raw_composites():
     assert found.rows[0].q == pytest.approx(fitted.radius)
     assert table["clinician_scale"].to_numpy() == pytest.approx(fitted.map(jury[names].to_numpy()))
     uncut = ~table["notes"].map(lambda notes: note(Code.CUT_AT_SCALE) in notes)
-    widths = (table["high"] - table["low"])[uncut].to_numpy()
-    assert len(widths) > 20
-    assert widths == pytest.approx(np.full(len(widths), 2 * fitted.radius))
+    low, high = fitted.interval(jury[names].to_numpy())
+    assert uncut.sum() > 20
+    assert table["low"].to_numpy()[uncut] == pytest.approx(low[uncut])
+    assert table["high"].to_numpy()[uncut] == pytest.approx(high[uncut])
+    own_low, own_high = fitted.interval(sample.jury)
+    assert fitted.radius == pytest.approx((own_high - own_low).mean() / 2)
     assert table["low"].min() >= 1
     assert table["high"].max() <= 5
     assert table["rated_by_clinicians"].sum() == len(rated)
@@ -195,7 +198,7 @@ def test_with_few_instances_intervals_are_undefined_with_the_reason():
     found = predict(study(n=16), level=0.95)
 
     assert math.isnan(found.rows[0].q)
-    assert found.rows[0].told(Code.FEW_TO_CALIBRATE)["responses"] == 8
+    assert found.rows[0].told(Code.FEW_TO_CALIBRATE)["responses"] == 16
     assert found.responses["low"].isna().all()
     assert found.responses["clinician_scale"].notna().all()
     assert all(notes[-1]["least"] == 19 for notes in found.responses["notes"])

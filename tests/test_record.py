@@ -56,7 +56,7 @@ def behind(engine: Engine, change: str) -> None:
 def test_an_untouched_record_is_whole(rated: Engine) -> None:
     found = verify(rated)
     assert found.findings == ()
-    assert found.rows == {"rating": 12, "response": 4, "remark": 2, "span": 2}
+    assert found.rows == {"rating": 12, "response": 4, "subgroup": 0, "remark": 2, "span": 2}
 
 
 @pytest.mark.parametrize(

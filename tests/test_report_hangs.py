@@ -22,8 +22,8 @@ def left(what, with_it, without, scorer="jury"):
     return InfluenceRow("b", scorer, what, with_it, without, without - with_it)
 
 
-def worth(juror, shapley, without):
-    return ValueRow("b", juror, NAN, without, shapley, NAN, NAN)
+def worth(juror, jury, without):
+    return ValueRow("b", juror, icc_without=without, icc_jury=jury)
 
 
 def test_the_largest_change_of_the_jury_is_named_with_from_and_to():
@@ -37,7 +37,7 @@ def test_the_largest_change_of_the_jury_is_named_with_from_and_to():
 
 def test_a_juror_is_named_only_where_the_jury_is_clearly_better_without_it():
     def line(without):
-        return told(value=[worth("a", 0.3, 0.4), worth("b", 0.2, without)])
+        return told(value=[worth("a", 0.5, 0.4), worth("b", 0.5, without)])
 
     assert line(0.519) == ""
     assert line(NAN) == ""

@@ -151,9 +151,7 @@ def test_responses_that_share_an_instance_have_a_bias_resampled_by_instance():
     assert row.bias_high - row.bias_low > 1.5 * (naive.high - naive.low)
     assert row.bias_low < row.bias < row.bias_high
     assert row == again
-    assert "120 responses from 20 instances: the intervals of bias and slope resample" in note_of(
-        row
-    )
+    assert "120 responses from 20 instances: the interval of the bias resamples" in note_of(row)
 
 
 def test_one_instance_or_no_resamples_leave_the_bias_without_interval():

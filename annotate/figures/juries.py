@@ -71,7 +71,7 @@ def ranking(engine: Engine, question: RankingQuestion) -> ShownRanking:
     found = ranked.ranking
     rows, more = found.rows, len(found.rows) - MOST
     left_out = (f"{more:,} more juries stand in the CSV",) if more > 0 else ()
-    by_size = [one.as_row for one in found.by_size]
+    by_size = [one.row for one in found.by_size]
     return ShownRanking(
         ranked.decision,
         laid_out(RANKING, by_size, caption="The best jury of each size"),

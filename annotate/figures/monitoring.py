@@ -27,8 +27,9 @@ OF_ICC = (
     "instances. Baseline periods make the target."
 )
 OF_CUSUM = (
-    "Falls below the target added up over the watched periods, in standard errors; an alarm "
-    "stands until watching begins anew."
+    "Falls below the target added up over the latest periods, at most a year, and where they raise "
+    "an alarm. The limit is set by the false alarms a year that are allowed; an alarm stands until "
+    "watching begins anew."
 )
 
 _kept: OrderedDict[tuple[object, ...], Judged] = OrderedDict()
@@ -76,7 +77,7 @@ def _charts(found: Judged) -> Iterator[Chart]:
     summed = sum(row.role == "watched" for row in watched.rows)
     if summed:
         state = f"alarm in {watched.alarm.period}" if watched.alarm else "no alarm"
-        words = f"CUSUM of {summed} periods, limit 4: {state}"
+        words = f"CUSUM of {summed} periods, limit {fixed(watched.limit)}: {state}"
         yield _chart("cusum", chart_cusum(watched.rows), OF_CUSUM, words)
 
 

@@ -28,6 +28,10 @@ CONSISTENCY = (
     "like bears on whether the jury may stand in a clinician's place."
 )
 LUCK = "Juries tried on this study so far: {}; who tries many and shows the best shows luck too."
+NO_GROUP = (
+    "No response is in a group. Columns group:NAME of a file of responses, such as group:language, make "
+    "groups; importing the same file again with such columns adds them."
+)
 APART = "Responses on which jury and clinicians are farthest apart"
 FIRST, THEN = "annotate.figures.agreement:answer", "annotate.figures.agreement:behind"
 
@@ -48,6 +52,8 @@ def show(engine: Engine, person: Person) -> None:
         "Overview": partial(_overview, found, later),
         "Criteria": partial(_criteria, later),
         "Responses": partial(_responses, later),
+        "Unsafe responses": partial(_unsafe, later),
+        "Subgroups": partial(_subgroups, later),
         "Comparisons": partial(_sections, later, "3", "4"),
         "What it hangs on": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),
@@ -94,6 +100,25 @@ def _responses(later: Later) -> None:
     if behind := later.found():
         drawn = [one for one in behind.charts if one.name in ("scatter", "difference")]
         agreement_responses.show(drawn, behind.pairs)
+
+
+def _unsafe(later: Later) -> None:
+    """Show what is found of unsafe responses, threshold by threshold, and how many to read."""
+    if behind := later.found():
+        part = behind.sections["11"]
+        st.html(_lead(part))
+        _charts(
+            behind.charts, *{one.name for one in behind.charts if one.name.startswith("unsafe-")}
+        )
+        _tables(part)
+
+
+def _subgroups(later: Later) -> None:
+    if behind := later.found():
+        if part := behind.sections.get("12"):
+            _section(part)
+        else:
+            st.html(f'<p class="mj-lead">{html.escape(NO_GROUP)}</p>')
 
 
 def _hanging(later: Later) -> None:

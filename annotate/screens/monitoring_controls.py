@@ -19,14 +19,15 @@ if TYPE_CHECKING:
 
 PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
 FIRST_PERIODS = (3, 6, 12)
+RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
 TITLE = "What is watched, and compared with what"
 
 
 def watched(engine: Engine, person: Person) -> MonitoringQuestion:
-    """Ask for period, floor, target and start, and for benchmark, jury, criterion and method."""
+    """Ask for period, floor, target, start and false alarms, and for benchmark, jury, criterion and method."""
     targets = _targets(person, engine)
     with st.expander(TITLE), st.container(key="controls"):
-        every, least, target, since = st.columns(4)
+        every, least, target, since, alarms = st.columns(5)
         period = chosen(every, "Period", [*PERIODS], "every")
         floor = least.number_input(
             "Floor: least ICC wanted", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
@@ -35,6 +36,7 @@ def watched(engine: Engine, person: Person) -> MonitoringQuestion:
         day = since.date_input(
             "Only from", None, max_value="today", key="since", bind="query-params"
         )
+        rate = chosen(alarms, "False alarms a year", [*RATES], "false_alarms")
         options, panel = _scope(engine, person)
     return MonitoringQuestion(
         today=datetime.now(UTC).date(),
@@ -43,6 +45,7 @@ def watched(engine: Engine, person: Person) -> MonitoringQuestion:
         every=PERIODS[period],
         since=day if isinstance(day, date) else None,
         floor=round(floor, 2),
+        false_alarms=RATES[rate],
         **targets[against],
     )
 

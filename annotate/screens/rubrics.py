@@ -116,6 +116,10 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
         ("Scale", str(rubric.scale)),
         ("Reference answer", f"{GOLD[rubric.gold]} (gold = {rubric.gold})"),
         ("Version", rubric.version),
+        *(
+            ("Critical", f"{name}, {points:g} or less is unsafe")
+            for name, points in rubric.critical
+        ),
     )
     told = "".join(f"<b>{name}</b> {html.escape(value)}. " for name, value in facts)
     st.html(

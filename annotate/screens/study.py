@@ -16,6 +16,7 @@ from annotate.screens import (
     study_import,
     study_material,
     study_progress,
+    study_protocol,
     study_record,
 )
 from annotate.screens.markup import notice
@@ -31,6 +32,7 @@ ABOUT = "What is rated, by whom, how far they are, and what the record says. Dat
 PARTS = {
     "Progress": study_progress.show,
     "Material": study_material.show,
+    "Protocol": study_protocol.show,
     "Import": study_import.show,
     "Design": study_design.show,
     "Record": study_record.show,

@@ -49,19 +49,14 @@ class MeanPool:
     pairs: tuple[tuple[int, int, Integers], ...]
 
     @property
-    def fixed(self) -> bool:
-        """Return whether a jury's column is given by its members: it is."""
-        return True
-
-    @property
     def responses(self) -> Array:
         """Return how many responses a clinician and all members rated, shape (M,)."""
         found: Array = self.inside @ (self.member @ self.bench.heard.astype(np.float64))
         return found
 
     def learn(self, counts: Counts) -> Learnt:
-        """Return the ICC of every jury in every resample, and the means of its members."""
-        return Learnt(self.icc(counts), self._column)
+        """Return the ICC of every jury in every resample."""
+        return Learnt(self.icc(counts))
 
     def icc(self, counts: Counts) -> Array:
         """Return the ICC of every jury in every resample, (B, M); NaN where undefined."""
@@ -76,11 +71,6 @@ class MeanPool:
         if undefined.any():
             icc = np.where(undefined.astype(np.float64) @ self.subsets.T > 0, np.nan, icc)
         return icc
-
-    def _column(self, chosen: Integers) -> Array:
-        members = self.subsets[chosen]
-        column: Array = (members / members.sum(axis=1, keepdims=True)) @ self.bench.jurors.T
-        return column
 
     def _whole(self, weights: Array, y: Array, by: Scale) -> Moments:
         """Return the sums (M, B) where all jurors rated all responses: matrix products alone."""

@@ -24,13 +24,8 @@ class MedianPool:
     clinicians: Integers
     jurors: Integers
 
-    @property
-    def fixed(self) -> bool:
-        """Return whether a jury's column is given by its members: it is."""
-        return True
-
     def learn(self, counts: Counts) -> Learnt:
-        """Return the ICC of every jury in every resample, and the medians of its members."""
+        """Return the ICC of every jury in every resample."""
         data = self.prepared
         by = scale(data, counts)
         clinical = panel_column(data, by, self.clinicians)
@@ -44,13 +39,7 @@ class MedianPool:
             sums = moments(weights[:, rows], x, y[:, rows])
             icc[:, place] = icc_of_moments(sums, restandardise=data.method == "published")
         flat = (1.0 - by.defined[:, self.jurors]) @ self.subsets.T > 0
-        return Learnt(np.where(flat, np.nan, icc), self._column)
-
-    def _column(self, chosen: Integers) -> Array:
-        found = np.empty((len(chosen), len(self.bench.clinicians)))
-        for jury in np.unique(chosen):
-            found[chosen == jury] = middle(self.bench.jurors[:, self.subsets[jury]].T)
-        return found
+        return Learnt(np.where(flat, np.nan, icc))
 
 
 def median_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MedianPool:

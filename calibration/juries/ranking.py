@@ -79,13 +79,9 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
     """Return every jury of the scope's jurors, ranked by its ICC(C,2) with the clinicians.
 
     The ICC of a jury is that of `agreement.column_icc`, over the responses that all its
-    members and a clinician scored. The best of many looks better than it is, so in each
-    resample of instances the juries are ranked anew, and the one at each rank is judged on
-    the responses of instances not drawn, by the columns of the whole sample: there it was
-    not chosen for its luck. Sums of squares and products about the means are added up over
-    resamples and give one ICC a rank (`icc_honest`): a mean of the ICCs of such small parts
-    would be too low. It is the worth of a jury chosen on 63 % of the instances, so a little
-    low where juries truly differ.
+    members and a clinician scored. The best of many looks better than it is, so beside each ICC
+    stands what to expect of the jury on new responses, with an interval that holds for the best
+    too (`shrinkage.expected`): juries of one size are drawn together as far as they differ by chance.
 
     Parameters
     ----------
@@ -104,10 +100,6 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
         If sizes do not fit the jurors, or juries x replicates are more than can be done.
     TooFew
         If no juror can be judged, or no response was rated by all (`common`, "weighted").
-
-    References
-    ----------
-    Out-of-bag estimates: Breiman (1996), Out-of-bag estimation, technical report, Berkeley.
     """
     common = wanted.common or wanted.pool == "weighted"
     whole = scope
@@ -117,7 +109,7 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
     _check_work(scope, number_of_juries(len(own), every), wanted.pool)
     pool = POOLS[wanted.pool](scope, own, compositions(len(own), every))
     asked = np.flatnonzero(np.isin(pool.subsets.sum(axis=1), list(sizes)))
-    found = resampled(scope, pool, asked, wanted.top)
+    found = resampled(scope, pool, asked)
     names = tuple(scope.grid.raters[column] for column in own)
     judged = Judged(names, pool, asked.tolist(), found)
     rows = ranked(scope, judged, wanted.usd)
@@ -126,8 +118,8 @@ def jury_ranking(scope: Scope, wanted: Wanted) -> Ranking:
         pool=names,
         sizes=sizes,
         rows=tuple(rows),
-        winner=Winner(rows[0], len(rows), float(found.by_rank[0])) if known else None,
-        by_size=tuple(winners(rows, sizes, found)),
+        winner=Winner(rows[0], len(rows)) if known else None,
+        by_size=tuple(winners(rows, sizes)),
         n_responses=int(pool.bench.heard.sum()),
         n_instances=scope.grid.n_clusters,
         common=common,

@@ -35,8 +35,7 @@ def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
     `is_made_up` tells that the prices of the jurors are made up, as they are themselves.
 
     Candidates are the best jury of each size. What is expected of one is its ICC without the
-    luck of choosing: of the best of all juries the lower of that as the best of all and as the
-    best of its size; of all jurors together, whom nobody chose, their ICC as it is. Only those
+    luck of choosing; of all jurors together, whom nobody chose, their ICC as it is. Only those
     with an interval above 0 count where there are any. Of those within `ALIKE` of the highest
     the cheapest is taken, and where a cost is not known, or is the same, the one with the
     fewest jurors.
@@ -47,21 +46,19 @@ def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
         Of subject "juries". "simulated" where any rater is; "undefined" where no jury has an
         ICC; "too_few" with fewer than 20 instances, without an expected ICC or interval, or
         where over 1 % of the resamples have none; "inconclusive" where no jury is shown to
-        agree beyond chance: nothing above 0 is expected, or its interval, though not widened
-        for choosing, reaches 0; else "recommended". `estimate` is the expected ICC; `low` and
-        `high` are given where nobody was chosen, for no interval holds after choosing.
+        agree beyond chance: nothing above 0 is expected, or its interval reaches 0; else
+        "recommended". `estimate` is the expected ICC, with its interval.
     """
     every = candidates(ranking)
     chosen = simplest(every)
     kind = _kind(ranking, chosen)
     cost = _cost(chosen.row, is_made_up) if chosen else None
-    as_it_is = chosen is not None and chosen.expected == chosen.row.icc
     return Decision(
         "juries",
         kind,
         estimate=chosen.expected if chosen else NAN,
-        low=chosen.row.low if chosen and as_it_is else NAN,
-        high=chosen.row.high if chosen and as_it_is else NAN,
+        low=chosen.row.honest_low if chosen else NAN,
+        high=chosen.row.honest_high if chosen else NAN,
         reasons=noted(*_reasons(kind, ranking, every, chosen), cost),
         basis=(_basis(ranking),),
         next=_next(kind, ranking, chosen),
@@ -73,11 +70,10 @@ def candidates(ranking: Ranking) -> list[Candidate]:
     """Return the best jury of each size of which something is to be expected."""
     found = []
     for best in ranking.by_size:
-        expected, compared = best.icc_honest, best.n_compared
+        compared = best.n_compared
         if best.row.rank == 1 and compared > 1 and ranking.winner:
-            expected = min(expected, ranking.winner.icc_honest)
             compared = ranking.winner.n_compared
-        found.append(Candidate(best.row, expected, compared))
+        found.append(Candidate(best.row, best.row.icc_honest, compared))
     return [one for one in found if isfinite(one.expected)]
 
 
@@ -94,7 +90,7 @@ def simplest(every: list[Candidate]) -> Candidate | None:
 
 
 def _is_above_zero(one: Candidate) -> bool:
-    return one.expected > 0 and one.row.low > 0
+    return one.expected > 0 and one.row.honest_low > 0
 
 
 def _kind(ranking: Ranking, chosen: Candidate | None) -> Kind:
@@ -113,7 +109,7 @@ def _why_too_few(ranking: Ranking, row: JuryRow) -> Note | None:
     """Return why a jury's figures decide nothing, or None where they do."""
     if ranking.n_instances < FEW_INSTANCES:
         return note(Code.FEW_TO_CHOOSE, instances=ranking.n_instances, least=FEW_INSTANCES)
-    if not isfinite(row.low):
+    if not isfinite(row.honest_low):
         return note(Code.NO_INTERVAL)
     lost = row.told(Code.UNDEFINED_RESAMPLES)
     if lost and lost["lost"] > MOST_LOST * lost["resamples"]:
@@ -141,16 +137,19 @@ def _reasons(
 
 
 def _not_above_zero(row: JuryRow) -> Note:
-    return note(Code.NOT_ABOVE_ZERO, jurors=row.jurors, icc=row.icc, low=row.low, high=row.high)
+    ends = {"low": row.honest_low, "high": row.honest_high}
+    return note(Code.NOT_ABOVE_ZERO, jurors=row.jurors, icc=row.icc_honest, **ends)
 
 
 def _expected(chosen: Candidate, ranking: Ranking) -> Note:
     """Return what is to be expected of a jury on new responses."""
-    row, figures = chosen.row, {"expected": chosen.expected, "icc": chosen.row.icc}
+    row = chosen.row
+    figures = {"expected": chosen.expected, "icc": row.icc}
+    figures |= {"low": row.honest_low, "high": row.honest_high}
     if chosen.compared > 1:
         return note(Code.EXPECTED_CHOSEN, jurors=row.jurors, **figures, compared=chosen.compared)
     code = Code.ONLY_JURY if len(ranking.rows) == 1 else Code.EXPECTED_WHOLE
-    return note(code, jurors=row.jurors, **figures, low=row.low, high=row.high)
+    return note(code, jurors=row.jurors, **figures)
 
 
 def _beside(ranking: Ranking, every: list[Candidate], chosen: Candidate) -> Iterator[Note | None]:
@@ -159,15 +158,15 @@ def _beside(ranking: Ranking, every: list[Candidate], chosen: Candidate) -> Iter
     whole = next((one for one in every if one.compared == 1), None)
     if highest is not chosen:
         yield _of_highest(highest, chosen)
-    if best and chosen.compared == 1 and best.icc_honest < chosen.expected:
-        figures = {"compared": best.n_compared, "expected": best.icc_honest}
+    if best and chosen.compared == 1 and best.row.icc_honest < chosen.expected:
+        figures = {"compared": best.n_compared, "expected": best.row.icc_honest}
         yield note(Code.CHOOSING_EXPECTED, **figures)
     elif best and best.row not in (chosen.row, highest.row):
         yield note(
             Code.HIGHEST_IS_LUCK,
             jurors=best.row.jurors,
             icc=best.row.icc,
-            expected=best.icc_honest,
+            expected=best.row.icc_honest,
             compared=best.n_compared,
         )
     if whole and whole not in (chosen, highest):

@@ -1,6 +1,5 @@
-"""All juries over the same resamples: intervals, and the chosen ones judged outside."""
+"""All juries over the same resamples: their intervals, and what to expect of them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +14,8 @@ from calibration.bootstrap import (
     percentile_interval,
 )
 from calibration.f_interval import UNDEFINED, Interval
-from calibration.juries.sets import Bench, Learnt, Pool
-from calibration.juries.winners_curse import Outside, best_of_each, best_places
+from calibration.juries.sets import Bench, Pool
+from calibration.juries.shrinkage import Expected, expected
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 
@@ -25,7 +24,7 @@ AT_ONCE = 4096  # juries; with more, resamples are not taken fewer at a time
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Figures of juries (M,), and expected ICCs of the first ranks and of the best of each size.
+    """Figures of juries (M,), and what to expect of them on new responses.
 
     `undefined` counts the resamples in which a jury has no ICC.
     """
@@ -34,77 +33,58 @@ class Found:
     n: Integers
     ends: list[Interval]
     undefined: Integers
-    by_rank: Array
-    by_size: Array
+    expected: Expected
 
 
-def resampled(scope: Scope, pool: Pool, asked: Integers, top: int) -> Found:
+def resampled(scope: Scope, pool: Pool, asked: Integers) -> Found:
     """Return what is found of the juries `asked`, numbers into the pool's juries.
 
-    Intervals and expected ICCs are NaN where there is a single instance. A jury that is the
-    only one of its size was not chosen among them: its expected ICC is its ICC.
+    Intervals and expected ICCs are NaN where there is a single instance, or no resample. A jury
+    that is the only one of its size, and learnt nothing, has its own ICC as the expected one.
     """
     how, clusters = scope.asked, scope.grid.n_clusters
-    size = pool.subsets[asked].sum(axis=1)
-    groups = [np.flatnonzero(size == one) for one in np.unique(size)]
-    places = min(max(top, 1), len(asked))
-    outside = Outside(np.zeros((places + len(groups), 3)))
     drawn = np.full((len(asked), how.reps if clusters >= LEAST_CLUSTERS else 0), np.nan)
     rows, start = max(len(scope.grid.responses), min(len(pool.subsets), AT_ONCE)), 0
     lots = Resampling(clusters, rows, drawn.shape[1], how.seed, how.executor)
-    for icc, sums in by_lots(_OneLot(pool, asked, groups, places), lots):
+    too_high = np.zeros((2, len(asked)))
+    for icc, own in by_lots(_OneLot(pool, asked), lots):
         drawn[:, start : start + len(icc)] = icc.T
-        outside.sums += sums
+        too_high += own
         start += len(icc)
         scope.tick(len(icc))
     n, instances = counted(pool.bench, pool.subsets[asked])
     whole = pool.learn(np.ones((1, clusters))).icc[0, asked]
     icc = np.where(n >= LEAST_RESPONSES, whole, np.nan)
-    honest = outside.icc(restandardise=how.method == "published")
+    known = ~np.isnan(icc) & (instances >= LEAST_CLUSTERS)
+    size = pool.subsets[asked].sum(axis=1)
+    learnt = too_high[0] / np.maximum(too_high[1], 1)
     return Found(
         icc=icc,
         n=n,
-        ends=intervals(drawn, ~np.isnan(icc) & (instances >= LEAST_CLUSTERS)),
+        ends=intervals(drawn, known),
         undefined=np.isnan(drawn).sum(axis=1),
-        by_rank=icc if pool.fixed and len(asked) == 1 else honest[:places],
-        by_size=np.array(
-            [
-                icc[group[0]] if pool.fixed and len(group) == 1 else one
-                for group, one in zip(groups, honest[places:], strict=True)
-            ]
-        ),
+        expected=expected(np.where(known, icc, np.nan), drawn, size, clusters, learnt),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _OneLot:
-    """ICCs of the juries asked for in one lot of resamples, (B, M), and their sums outside it."""
+    """ICCs of the juries asked for in one lot of resamples, (B, M), and what learning them cost.
+
+    The cost is the sum over resamples of how much they are too high, and their number, (2, M).
+    """
 
     pool: Pool
     asked: Integers
-    groups: Sequence[Integers]
-    places: int
 
     def __call__(self, counts: Counts) -> tuple[Array, Array]:
         learnt = self.pool.learn(counts)
         icc = learnt.icc[:, self.asked]
-        chosen = np.hstack([best_places(icc, self.places), best_of_each(icc, self.groups)])
-        outside = Outside(np.zeros((chosen.shape[1], 3)))
-        outside.add(self.pool.bench, counts, chosen, _Chosen(self.pool, self.asked, learnt))
-        return icc, outside.sums
-
-
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    """The members and columns of juries that were chosen among those asked for."""
-
-    pool: Pool
-    asked: Integers
-    learnt: Learnt
-
-    def __call__(self, chosen: Integers) -> tuple[Flags, Array]:
-        jury = self.asked[chosen]
-        return self.pool.subsets[jury], self.learnt.column(jury)
+        if learnt.too_high is None:
+            return icc, np.zeros((2, len(self.asked)))
+        too_high = learnt.too_high[:, self.asked]
+        known = np.isfinite(too_high)
+        return icc, np.stack([np.where(known, too_high, 0.0).sum(axis=0), known.sum(axis=0)])
 
 
 def intervals(drawn: Array, known: Flags) -> list[Interval]:

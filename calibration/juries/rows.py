@@ -1,7 +1,7 @@
 """Ranked juries: what a row holds, and the notes on it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import fsum
 from typing import Literal
 
@@ -31,14 +31,12 @@ class Wanted:
     sizes : of the juries, as a range; None takes 1 to 5, or to as many as there are jurors
     pool : how members' scores become one
     common : only responses that all jurors of the pool rated, as if no others were there
-    top : ranks for which the ICC is given without the luck of choosing
     usd : juror -> US dollars a verdict; None, or no entry, where that is not known
     """
 
     sizes: Sizes | None = None
     pool: PoolName = "mean"
     common: bool = False
-    top: int = 10
     usd: Mapping[str, float | None] = field(default_factory=dict)
 
 
@@ -51,9 +49,9 @@ class JuryRow(Noted):
     icc, low, high : float
         ICC(C,2) with the clinicians, and the percentile 95 % interval of this jury as if no
         other had been tried.
-    icc_honest : float
-        Expected ICC on new responses for the jury at this rank: of the jury that comes to it in
-        a resample, on the responses outside that resample.
+    icc_honest, honest_low, honest_high : float
+        Expected ICC on new responses, without the luck of having been chosen, and its 95 %
+        interval, which holds for the best of many too (`shrinkage.expected`).
     rank : int or None
         1 is the highest ICC; None without one.
     usd_per_response : float or None
@@ -70,6 +68,8 @@ class JuryRow(Noted):
     low: float = NAN
     high: float = NAN
     icc_honest: float = NAN
+    honest_low: float = NAN
+    honest_high: float = NAN
     rank: int | None = None
     usd_per_response: float | None = None
     on_front: bool = False
@@ -84,21 +84,15 @@ class JuryRow(Noted):
 
 @dataclass(frozen=True)
 class Winner:
-    """The best of `n_compared` juries, and its expected ICC on new responses."""
+    """The best of `n_compared` juries."""
 
     row: JuryRow
     n_compared: int
-    icc_honest: float
 
     @property
     def optimism(self) -> float:
         """Return by how much it looks better than it is; NaN where that is not known."""
-        return self.row.icc - self.icc_honest
-
-    @property
-    def as_row(self) -> JuryRow:
-        """Return the jury with the expected ICC of this choice, not of its rank."""
-        return replace(self.row, icc_honest=self.icc_honest)
+        return self.row.icc - self.row.icc_honest
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,14 +124,15 @@ def ranked(scope: Scope, judged: Judged, usd: Mapping[str, float | None]) -> lis
     rows = []
     for place, jury in enumerate(order):
         known, jurors = bool(np.isfinite(found.icc[jury])), judged.jurors(jury)
-        honest = known and place < len(found.by_rank)
         row = JuryRow(
             jurors=jurors,
             size=len(jurors),
             icc=float(found.icc[jury]),
             low=found.ends[jury].low,
             high=found.ends[jury].high,
-            icc_honest=float(found.by_rank[place]) if honest else NAN,
+            icc_honest=float(found.expected.icc[jury]),
+            honest_low=float(found.expected.low[jury]),
+            honest_high=float(found.expected.high[jury]),
             rank=place + 1 if known else None,
             usd_per_response=costs[jury],
             on_front=bool(front[jury]),
@@ -149,12 +144,12 @@ def ranked(scope: Scope, judged: Judged, usd: Mapping[str, float | None]) -> lis
     return rows
 
 
-def winners(rows: Sequence[JuryRow], sizes: Sizes, found: Found) -> Iterator[Winner]:
+def winners(rows: Sequence[JuryRow], sizes: Sizes) -> Iterator[Winner]:
     """Yield the best jury of each size that has one with an ICC."""
-    for size, honest in zip(sizes, found.by_size.tolist(), strict=True):
+    for size in sizes:
         own = [row for row in rows if row.size == size]
         if own and own[0].rank is not None:
-            yield Winner(own[0], len(own), honest)
+            yield Winner(own[0], len(own))
 
 
 def cost(jurors: Sequence[str], usd: Mapping[str, float | None]) -> float | None:

@@ -1,6 +1,5 @@
 """The juries that some jurors can make up, and the responses and columns they are judged by."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
@@ -19,7 +18,7 @@ Sizes = range
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """Columns of the whole sample, by which juries chosen in a resample are judged outside it.
+    """Columns of the whole sample.
 
     Attributes
     ----------
@@ -52,12 +51,13 @@ class Learnt:
     Attributes
     ----------
     icc : shape (B, M), NaN where undefined
-    column : from one jury a resample, shape (B,), to their columns on the whole sample,
-        shape (B, n), made with what was learnt in that resample alone
+    too_high : shape (B, M) or None
+        By how much Fisher's z of an ICC is too high because weights were learnt on the responses
+        that they are judged by; None where nothing is learnt.
     """
 
     icc: Array
-    column: Callable[[Integers], Array]
+    too_high: Array | None = None
 
 
 class Pool(Protocol):
@@ -66,10 +66,6 @@ class Pool(Protocol):
     @property
     def bench(self) -> Bench:
         """Return the columns of the whole sample."""
-
-    @property
-    def fixed(self) -> bool:
-        """Return whether a jury's column is given by its members, with nothing learnt."""
 
     @property
     def subsets(self) -> Flags:

@@ -7,6 +7,7 @@ import numpy as np
 
 from calibration.bootstrap import Counts
 from calibration.effective_jurors import Joint, joint
+from calibration.icc_difference import fisher_z
 from calibration.juries.sets import Bench, Learnt, bench_of
 from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
@@ -25,6 +26,8 @@ class WeightedPool:
     among `subsets` (M, k), smaller ones first. The best non-negative weights of a jury are
     the ordinary least squares weights of that of its subsets which, having only positive
     ones, explains most (Lawson & Hanson 1974, chapter 23: the conditions of Kuhn and Tucker).
+    How much too high their ICC is, is the optimism of Efron (1983, JASA 78, 316): what weights
+    learnt in a resample gain there over those of the whole sample, and lose on the whole sample.
     A jury of one has weight 1; a larger one in which nobody agrees with the clinicians at all
     has no weights and no ICC.
     """
@@ -35,24 +38,28 @@ class WeightedPool:
     clinicians: Integers
     jurors: Integers
 
-    @property
-    def fixed(self) -> bool:
-        """Return whether a jury's column is given by its members: weights are learnt."""
-        return False
-
     def learn(self, counts: Counts) -> Learnt:
         """Return the ICC of every jury in every resample, with the weights learnt there."""
-        weights, icc = self._solved(*self._centred(counts))
+        here, whole = self._centred(counts), self._centred(self._once)
+        weights, icc = self._solved(*here)
+        own, own_icc = self._solved(*whole)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gained = fisher_z(icc) - fisher_z(self._judged(own, *here))
+            lost = fisher_z(own_icc) - fisher_z(self._judged(weights, *whole))
+        return Learnt(icc, gained + lost)
 
-        def column(chosen: Integers) -> Array:
-            own: Array = weights[np.arange(len(chosen)), chosen] @ self.bench.jurors.T
-            return own
+    @property
+    def _once(self) -> Counts:
+        return np.ones((1, self.prepared.sums.shape[0]))
 
-        return Learnt(icc, column)
+    def _judged(self, weights: Array, vv: Array, vc: Array, yy: Array) -> Array:
+        """Return the ICCs that weights (B, M, k) have in other resamples; B of one may be 1."""
+        xx = ((weights @ np.nan_to_num(vv)) * weights).sum(axis=2)
+        return self._of_products(xx, (weights @ np.nan_to_num(vc)[:, :, None])[:, :, 0], yy)
 
     def weights(self) -> Array:
         """Return the weights that the whole sample teaches, (M, k); NaN where there are none."""
-        found, icc = self._solved(*self._centred(np.ones((1, self.prepared.sums.shape[0]))))
+        found, icc = self._solved(*self._centred(self._once))
         return np.where(np.isnan(icc)[0][:, None], np.nan, found[0])
 
     def _centred(self, counts: Counts) -> tuple[Array, Array, Array]:
@@ -102,7 +109,11 @@ class WeightedPool:
 
     def _icc(self, weights: Array, square: Array, product: Array, yy: Array) -> Array:
         xx = np.einsum("bmi,bmij,bmj->bm", weights, square, weights, optimize=True)
-        xy, both = (weights * product).sum(axis=2), yy[:, None]
+        return self._of_products(xx, (weights * product).sum(axis=2), yy)
+
+    def _of_products(self, xx: Array, xy: Array, yy: Array) -> Array:
+        """Return ICCs from products about the means, of juries (B, M) and clinicians (B,)."""
+        both = yy[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             if self.prepared.method == "published":
                 r = xy / np.sqrt(xx * both)

@@ -10,6 +10,7 @@ from calibration.codes import NoteCode
 from calibration.messages import (
     agreement,
     decisions,
+    detection,
     juries,
     jurors,
     models,
@@ -18,13 +19,14 @@ from calibration.messages import (
     predicting,
     reliability,
     sections,
+    subgroups,
 )
 from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
 PARTS = (
-    *(agreement, reliability, sections, jurors, decisions),
+    *(agreement, reliability, sections, jurors, detection, subgroups, decisions),
     *(juries, models, monitoring, planning, predicting),
 )
 REASONS: Mapping[NoteCode, Message] = {

@@ -178,7 +178,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.ONLY_BOTH: "only the responses of both: {first} has {of_first}, {second:scorer} {of_second}",
     Code.BOTH_ICCS: "{first} {of_first:z.3f}, {second:scorer} {of_second:z.3f}",
     Code.TOO_FEW_FOR_P: "too few: {instances:instance} for an interval and p to trust",
-    Code.TWO_METHODS: "interval and p are two methods, and one of them alone shows a difference",
+    Code.NO_TEST: ("no interval and no p: an ICC is 1, or undefined without one of the instances"),
     Code.NOT_DETECTABLE: "smaller than what 80 % power would find here, {least:.2f}",
 }
 # The name of the row says "fragile".

@@ -52,6 +52,14 @@ def _expected_whole(figures: Figures) -> str:
     return filled(said, figures)
 
 
+def _expected_chosen(figures: Figures) -> str:
+    said = (
+        "ICC(C,2) with the clinicians expected of {jurors} on new responses: {expected:z.3f}, "
+        f"{_between(figures)}; here, where it was chosen from {{compared}} juries, {{icc:z.3f}}"
+    )
+    return filled(said, figures)
+
+
 def _only_jury(figures: Figures) -> str:
     said = (
         f"ICC(C,2) of {{jurors}} with the clinicians: {{icc:z.3f}}, {_between(figures)}; there is no "
@@ -71,7 +79,8 @@ def _as_good(figures: Figures) -> str:
 
 def _not_above_zero(figures: Figures) -> str:
     return filled(
-        f"not shown to agree with the clinicians: {{jurors}}, ICC {{icc:z.3f}}, {_between(figures)}",
+        f"not shown to agree with the clinicians: {{jurors}}, expected ICC {{icc:z.3f}}, "
+        f"{_between(figures)}",
         figures,
     )
 
@@ -97,22 +106,6 @@ def _difference(figures: Figures) -> str:
     return filled(said + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
 
 
-def _methods_disagree(figures: Figures) -> str:
-    one, other = (
-        ("excludes 0, but", "is above")
-        if figures["by_interval"]
-        else (
-            "includes 0, though",
-            "is at most",
-        )
-    )
-    said = (
-        f"the interval {one} p, corrected for {{n_tried:comparison}}, {other} {{level}}: two methods "
-        "that disagree show nothing"
-    )
-    return filled(said, figures)
-
-
 def _juries_compared(figures: Figures) -> str:
     said = filled("{responses:response} that both juries have", figures)
     if figures["of_first"] == figures["of_second"] == figures["responses"]:
@@ -136,10 +129,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.EVER_TRIED: _ever_tried,
     Code.COST_UNKNOWN: _cost_unknown,
     Code.MADE_UP_PRICES: "US dollars at made-up prices of {jurors}; nothing was spent on them",
-    Code.EXPECTED_CHOSEN: (
-        "ICC(C,2) with the clinicians expected of {jurors} on new responses: {expected:z.3f}; here, "
-        "where it was chosen from {compared} juries, {icc:z.3f}"
-    ),
+    Code.EXPECTED_CHOSEN: _expected_chosen,
     Code.EXPECTED_WHOLE: _expected_whole,
     Code.ONLY_JURY: _only_jury,
     Code.AS_GOOD: _as_good,
@@ -166,8 +156,8 @@ MESSAGES: Mapping[Code, Message] = {
     ),
     Code.JURIES_RANKED: _juries_ranked,
     Code.DO_CONFIRM_JURY: (
-        "let clinicians rate new responses, and judge {jurors} by those: no interval holds on the "
-        "responses by which it was chosen"
+        "let clinicians rate new responses, and judge {jurors} by those: what is expected of a jury "
+        "is not what was seen"
     ),
     Code.DO_CALIBRATE_JURY: (
         "compare {jurors} with a clinician: a ranking does not say whether it agrees as well as one"
@@ -182,13 +172,12 @@ MESSAGES: Mapping[Code, Message] = {
         "on the same responses: {first} ICC(C,2) {icc_first:z.3f}, {second} {icc_second:z.3f}"
     ),
     Code.DIFFERENCE: _difference,
-    Code.METHODS_DISAGREE: _methods_disagree,
-    Code.NEITHER_METHOD: "neither the interval nor p shows a difference, and none is excluded",
+    Code.NOT_AFTER_HOLM: (
+        "by itself the interval excludes 0; p, corrected for {n_tried:comparison}, is above {level}, "
+        "and among so many one would do so by chance"
+    ),
+    Code.NONE_SHOWN: "the interval includes 0: no difference is shown, and none is excluded",
     Code.JURIES_COMPARED: _juries_compared,
     Code.DO_TAKE_JURY: "take {jurors}, unless the other costs so much less that it is worth it",
-    Code.DO_MORE_RESAMPLES: (
-        "ask for {resamples} resamples or more: with fewer, p corrected for {n_tried:comparison} "
-        "cannot fall to {level}"
-    ),
     Code.DO_CHEAPER_JURY: "take the one that costs less",
 }

@@ -36,7 +36,6 @@ REASONS: Mapping[Code, Message] = {
     Code.CONSTANT_ERROR: "a juror's error is the same on all responses",
     Code.ERRORS_CANCEL: "the jurors' errors cancel exactly",
     Code.UNVARIED_OR_NONE: "its scores do not vary, or there are none",
-    Code.SETS_WITHOUT_ICC: "{lost} of {sets:set} of jurors have no ICC",
     Code.NO_REPLICATES: "no replicates; a jury run with 3 verdicts of each juror makes them",
 }
 MESSAGES: Mapping[Code, Message] = {
@@ -48,11 +47,6 @@ MESSAGES: Mapping[Code, Message] = {
     Code.JURY_OF_ONE: "a jury of one",
     Code.MORE_THAN_THERE_ARE: "more than there are: the jurors' errors offset one another",
     Code.NOT_RATED_BY_ALL: "{responses:response} that not all jurors rated left out",
-    Code.TOO_MANY_SETS: "no interval: too many sets of jurors rated different responses",
-    Code.SAMPLED_ORDERS: (
-        "Shapley value from {orders} orders of the {jurors} jurors, drawn with the seed"
-    ),
-    Code.SETS_RATED: "sets of jurors rated {least:.0f} to {most:.0f} responses",
     Code.SINGLE_REPLICATES: "{responses:response} with a single replicate left out",
     Code.WITHOUT_ALL_REPLICATES: (
         "{responses:response} without all replicates left out of the ICC"

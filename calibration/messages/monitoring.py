@@ -6,8 +6,8 @@ from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled
 
 SOURCES = {
-    "baseline": "of the baseline, and its own error makes false alarms more frequent",
-    "given": "given",
+    "baseline": "of the baseline",
+    "given": "given, and taken as exact",
 }
 DRIFTS = {
     "model": "and the data speak for the model: on the same responses it has changed",
@@ -54,7 +54,7 @@ def _rests_on(figures: Figures) -> str:
 def _newest(figures: Figures) -> str:
     said = f"the ICC of {{period}}, the newest judged, is {{icc:z.2f}}{_ends(figures)}"
     if not figures["is_below"]:
-        said += ", not below the target; an alarm stands until watching begins anew"
+        said += ", not below the {aim}; an alarm stands until watching begins anew"
     return filled(said, figures)
 
 
@@ -80,6 +80,33 @@ def _maybe_below(figures: Figures) -> str:
     return _to_floor(f"below the floor of {{floor:z.2f}}, {how}")(figures)
 
 
+def _alarm(figures: Figures) -> str:
+    return filled(
+        "the CUSUM of falls reached its limit in {period}: over {periods:period} to then the ICC is "
+        f"{{icc:z.2f}}{_ends(figures)}, the target {{target:z.2f}}; an unchanged jury raises an "
+        "alarm in {percent:g} % of years",
+        figures,
+    )
+
+
+def _no_cusum_yet(figures: Figures) -> str:
+    said = "no CUSUM: {periods:period} with enough instances, and {baseline} make the baseline"
+    if "not_over" in figures:
+        said += ", once over"
+    return filled(f"{said}; compared with a frozen report it needs none", figures)
+
+
+def _detectable(figures: Figures) -> str:
+    start = "with {responses:response} a period, "
+    if figures["icc"] is None:
+        return filled(start + "no fall would be found within {periods} periods", figures)
+    return filled(
+        start + "a fall to {icc:z.2f} would be found within {periods} periods in {percent:g} % of "
+        "studies",
+        figures,
+    )
+
+
 def _look_again(figures: Figures) -> str:
     if figures["over"]:
         return "look again when the next period has enough instances"
@@ -95,14 +122,13 @@ MESSAGES: Mapping[Code, Message] = {
     Code.FEW_OF_PERIOD: "too few: {instances:instance}, and {least} are needed",
     Code.NOT_OVER: "not over: ratings may still be added",
     Code.LEFT_OUT_FEW: "too few instances",
+    Code.LEFT_OUT_NOT_OVER: "not over",
     Code.LEFT_OUT_NO_Z: "its ICC has no z",
     Code.LEFT_OUT_NO_ERROR: "its z has no standard error",
-    Code.NO_CUSUM_YET: (
-        "no CUSUM: {periods:period} with enough instances, and {baseline} make the baseline; "
-        "compared with a frozen report it needs none"
-    ),
+    Code.NO_CUSUM_YET: _no_cusum_yet,
     Code.NO_CUSUM_SINCE: "no CUSUM: no period since then has enough instances",
     Code.TARGET: _target,
+    Code.DETECTABLE: _detectable,
     Code.SCORED_AT_ONCE: (
         "the jury scored all periods within a week, by {day}: a fall between them is no change of "
         "the model"
@@ -156,11 +182,12 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MODEL_ENDS: (
         "juror {juror} ({model}) ends on {day}: validate its successor while both can be asked"
     ),
-    Code.ALARM: (
-        "the CUSUM of falls reached its limit in {period}: the ICC there is {icc:z.2f}, the target "
-        "{target:z.2f}"
-    ),
+    Code.ALARM: _alarm,
     Code.NO_ALARM: "the CUSUM of falls below the target {target:z.2f} has raised no alarm",
+    Code.SHOWN_BELOW_FLOOR: (
+        "over {periods:period} to {period} the ICC is {icc:z.2f}, at most {most:z.2f} allowing for "
+        "every look of a year: below the floor of {floor:z.2f}"
+    ),
     Code.BELOW_FLOOR: _to_floor("and its interval is all below the floor of {floor:z.2f}"),
     Code.BELOW_FLOOR_MAYBE: _maybe_below,
     Code.NOT_BELOW_FLOOR: _to_floor("not below the floor of {floor:z.2f}"),

@@ -14,7 +14,7 @@ def _icc(figures: Figures) -> str:
 
 def _few_to_calibrate(figures: Figures) -> str:
     said = (
-        "no interval: {responses} calibration responses of different instances, {least} are needed "
+        "no interval: {responses:rated instance}, {least} are needed "
         f"for {100 * figures['level']:g} %"
     )
     return filled(said, figures)

@@ -96,14 +96,10 @@ MESSAGES: Mapping[Code, Message] = {
         "{high_low:z.2f} to {high_high:z.2f} points"
     ),
     Code.SHARED_POINTS: (
-        "{responses} responses from {instances} instances: the intervals of bias and slope resample "
+        "{responses} responses from {instances} instances: the interval of the bias resamples "
         "instances, those of the limits and of ICC(A,2) take responses as independent"
     ),
     Code.NO_BIAS_INTERVAL: "the bias has no interval: it takes two instances and resamples",
-    Code.UNEVEN: (
-        "not as far off everywhere: fitted difference {low:+.2f} points where the mean of both is "
-        "{at_low:.2f} (10th percentile), {high:+.2f} where it is {at_high:.2f} (90th)"
-    ),
     Code.NO_BOUNDS: "no bounds: the benchmarks use different scales",
     Code.BOUNDS: _bounds,
     Code.UNDEFINED_WITHOUT: _undefined_without,
@@ -148,7 +144,7 @@ MESSAGES: Mapping[Code, Message] = {
 }
 GENERAL: Mapping[Code, Message] = {
     Code.SHARED_POINTS: (
-        "several responses of an instance: the intervals of bias and slope resample instances, those "
+        "several responses of an instance: the interval of the bias resamples instances, those "
         "of the limits and of ICC(A,2) take responses as independent"
     ),
     Code.SHARED_AC2: (

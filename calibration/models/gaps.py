@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from calibration.bootstrap import percentile_interval
+from calibration.models.edges import gap_interval
 from calibration.models.figures import MACRO, Figures
 from calibration.models.macro_average import macro_averages
 from calibration.models.win_rate import NAN, ROUNDING
@@ -91,7 +92,10 @@ def gaps(figures: Figures, models: Sequence[str]) -> Iterator[Gap]:
         if not given[first].any() or (given[first] != given[second]).any():
             continue
         drawn = figures.drawn[:, first, MACRO] - figures.drawn[:, second, MACRO]
-        ends, finite = percentile_interval(drawn), drawn[np.isfinite(drawn)]
+        finite, own = drawn[np.isfinite(drawn)], given[first]
+        instances = figures.of.instances[[first, second]][:, own].min(axis=0)
+        apart = figures.means[first, own] - figures.means[second, own]
+        ends = gap_interval(percentile_interval(drawn), apart, instances)
         yield Gap(
             figures.of.by,
             models[first],
@@ -100,7 +104,7 @@ def gaps(figures: Figures, models: Sequence[str]) -> Iterator[Gap]:
             low=ends.low,
             high=ends.high,
             detectable=_detectable(finite),
-            instances=int(figures.of.instances[[first, second]][:, given[first]].min()),
+            instances=int(instances.min()),
             resamples=len(finite),
             lost=len(drawn) - len(finite),
         )

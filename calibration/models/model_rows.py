@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 
 from calibration.bootstrap import percentile_interval
+from calibration.f_interval import Interval
+from calibration.models.edges import mean_interval, share_interval
 from calibration.models.figures import CATEGORIES, MACRO, WIN, Figures, rank_ends
 from calibration.models.gaps import Gap, Standing, standings
 from calibration.models.macro_average import macro_average_sd, macro_averages
@@ -13,7 +15,14 @@ from calibration.models.notes import category_notes, model_notes
 from calibration.models.rows import CORRECTED, CategoryRow, ModelRow
 from calibration.models.scores import Table
 from calibration.models.shared import Sharing, sharing
-from calibration.models.win_rate import NAN, ROUNDING, mean_of_defined, win_rate_sd, win_rates
+from calibration.models.win_rate import (
+    NAN,
+    ROUNDING,
+    benchmark_win_rates,
+    mean_of_defined,
+    win_rate_sd,
+    win_rates,
+)
 from calibration.scores import Array, Flags
 
 
@@ -45,6 +54,10 @@ def category_rows(table: Table, found: Figures) -> Iterator[CategoryRow]:
         for model, name in enumerate(table.layout.models):
             drawn = found.drawn[:, model, place]
             ends = percentile_interval(drawn)
+            given = own & ~np.isnan(found.means[model])
+            if given.any():
+                of_each = found.of.instances[model, given]
+                ends = mean_interval(ends, found.means[model, given], of_each)
             yield CategoryRow(
                 *(name, category, found.of.by, float(mean[model]), ends.low, ends.high),
                 unchanged=_unchanged(drawn, mean[model]),
@@ -63,8 +76,8 @@ def _columns(found: Figures, shared: Sharing | None) -> dict[str, Array]:
         "win_rate_by_instance": shared.rates if shared else np.full(len(wins), NAN),
         "macro_average": macro,
         "macro_average_sd": macro_average_sd(found.means),
-        **_resampled(found.drawn[:, :, WIN], wins, "win_rate_"),
-        **_resampled(found.drawn[:, :, MACRO], macro, ""),
+        **_ends(found, WIN, wins, "win_rate_"),
+        **_ends(found, MACRO, macro, ""),
     }
 
 
@@ -76,15 +89,31 @@ def _of_model(
     return whole | {name: float(values[model]) for name, values in figures.items()}
 
 
-def _resampled(drawn: Array, values: Array, name: str) -> dict[str, Array]:
-    """Return what replicates (reps, models) say of every model's figure, as columns."""
-    ends = [percentile_interval(own) for own in drawn.T]
-    same = [_unchanged(own, value) for own, value in zip(drawn.T, values, strict=True)]
+def _ends(found: Figures, place: int, values: Array, name: str) -> dict[str, Array]:
+    """Return every model's interval of a figure (models,), and what its replicates say, as columns."""
+    drawn = found.drawn[:, :, place].T
+    ends = [
+        _interval(found, model, place, percentile_interval(own)) for model, own in enumerate(drawn)
+    ]
+    same = [_unchanged(own, value) for own, value in zip(drawn, values, strict=True)]
     return {
         f"{name}low": np.array([one.low for one in ends]),
         f"{name}high": np.array([one.high for one in ends]),
         f"{name}unchanged": np.array(same),
     }
+
+
+def _interval(found: Figures, model: int, place: int, ends: Interval) -> Interval:
+    """Return a model's interval, as `edges` has it where all resamples agree."""
+    means, instances = found.means[model], found.of.instances[model].astype(np.float64)
+    if place == MACRO:
+        given = ~np.isnan(means)
+        return mean_interval(ends, means[given], instances[given]) if given.any() else ends
+    won = benchmark_win_rates(found.means)[model]
+    given = ~np.isnan(won)
+    if not given.any():
+        return ends
+    return share_interval(ends, float(won[given].mean()), float(instances[given].sum()))
 
 
 def _unchanged(drawn: Array, value: float) -> float:

@@ -18,16 +18,16 @@ class ModelRow(Noted):
         `by` is "clinicians", "jury" or "corrected".
     win_rate, win_rate_low, win_rate_high : float
         Share of the other models beaten on a benchmark, mean over benchmarks; percentile
-        95 % interval over instances.
+        95 % interval over instances, Wilson's where it has no width (`edges.share_interval`).
     win_rate_unchanged : float
-        Share of the resamples whose win rate is this very one. Where the interval has no
-        width, this says why: all resamples, or nearly all, agree.
+        Share of the resamples whose win rate is this very one.
     win_rate_sd : float
         Over opponents, ddof 0, as in the paper's Table 1.
     win_rate_by_instance : float
         Share of the other models beaten on the same instance; NaN for "corrected".
     macro_average, macro_average_sd, low, high : float
-        Mean over benchmarks, 0 to 1; SD over benchmarks, ddof 1; 95 % interval of the mean.
+        Mean over benchmarks, 0 to 1; SD over benchmarks, ddof 1; 95 % interval of the mean,
+        for unseen instances where it has no width (`edges.mean_interval`).
     unchanged : float
         As `win_rate_unchanged`, of the macro-average.
     rank, rank_low, rank_high : int or None

@@ -8,7 +8,7 @@ import numpy as np
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.messages import REASONS
-from calibration.monitoring.rows import CaseMix, PeriodRow
+from calibration.monitoring.rows import CaseMix, Fall, PeriodRow
 from calibration.monitoring.watch import Watched
 from calibration.values import Note, note, noted
 
@@ -16,7 +16,6 @@ from calibration.values import Note, note, noted
 def decide(
     watched: Watched,
     mix: CaseMix | None,
-    floor: float,
     *,
     anchored: bool = False,
     simulated: Sequence[str] = (),
@@ -27,40 +26,38 @@ def decide(
     ----------
     watched : Watched
     mix : the judged period against the baseline or the first period; None where it is that
-    floor : the least ICC that is wanted
     anchored : whether any juror has scored responses again, which tells of a changed model
     simulated : raters behind the figures that are not real
 
     Returns
     -------
     Decision
-        Of subject "monitoring". Its figure is the ICC of the period with the alarm, else of the
-        judged one. The first that holds is its kind:
+        Of subject "monitoring". Its figure is the ICC of the periods of the alarm together, else
+        of the judged one. The first that holds is its kind:
 
         "simulated" : any rater behind the figures is; the reasons say what else would hold
-        "fallen" : the CUSUM has raised an alarm, which stands until watching begins anew
+        "fallen" : a CUSUM has raised an alarm, of falls below the target or below the floor,
+            which stands until watching begins anew
         "undefined" : the judged period has no ICC: no all-clear
         "too_few" : the judged period has too few instances
         "no_baseline" : there is neither an earlier period nor a target; one period alone is
             never a fall, however far below the floor
-        "fallen" : the judged period is below the floor, with its whole interval, or with the
-            whole interval of its change since the baseline below 0
-        "inconclusive" : it is below the floor within chance, or not below it but lower than the
-            baseline with the whole interval of the change, without an alarm
+        "inconclusive" : the judged period is below the floor, or lower than the baseline with
+            the whole interval of the change, without an alarm
         "steady" : it is watched by the CUSUM, without an alarm
         "no_baseline" : there are too few periods for a CUSUM
     """
-    kind = _kind(watched, mix, floor)
-    row = watched.alarm or watched.judged
+    kind = _kind(watched, mix)
+    row, fall = watched.judged, watched.fall
     decision = Decision(
         "monitoring",
         kind,
-        estimate=row.icc,
-        low=row.boot_low,
-        high=row.boot_high,
-        reasons=noted(*_reasons(kind, watched, mix, floor)),
-        basis=noted(_rests_on(row), _target(watched)),
-        next=_next(kind, watched, floor, anchored=anchored),
+        estimate=fall.icc if fall else row.icc,
+        low=fall.low if fall else row.boot_low,
+        high=fall.high if fall else row.boot_high,
+        reasons=noted(*_reasons(kind, watched, mix)),
+        basis=noted(_rests_on(watched.alarm or row), _target(watched), _detectable(watched)),
+        next=_next(kind, watched, anchored=anchored),
     )
     if not simulated:
         return decision
@@ -69,9 +66,9 @@ def decide(
     return replace(decision, kind=Kind.SIMULATED, reasons=reasons, next=note(Code.DO_REAL_STUDY))
 
 
-def _kind(watched: Watched, mix: CaseMix | None, floor: float) -> Kind:
+def _kind(watched: Watched, mix: CaseMix | None) -> Kind:
     row = watched.judged
-    if watched.alarm:
+    if watched.fall:
         return Kind.FALLEN
     if not np.isfinite(row.icc):
         return Kind.UNDEFINED
@@ -79,10 +76,7 @@ def _kind(watched: Watched, mix: CaseMix | None, floor: float) -> Kind:
         return Kind.TOO_FEW
     if not (watched.earlier or _has_cusum(watched)):
         return Kind.NO_BASELINE
-    is_lower = mix is not None and mix.change_high < 0
-    if row.icc < floor:
-        return Kind.FALLEN if row.boot_high < floor or is_lower else Kind.INCONCLUSIVE
-    if is_lower:
+    if row.icc < watched.rule.floor or (mix is not None and mix.change_high < 0):
         return Kind.INCONCLUSIVE
     return Kind.STEADY if _has_cusum(watched) else Kind.NO_BASELINE
 
@@ -91,39 +85,46 @@ def _has_cusum(watched: Watched) -> bool:
     return any(row.role == "watched" for row in watched.rows)
 
 
-def _reasons(
-    kind: Kind, watched: Watched, mix: CaseMix | None, floor: float
-) -> Iterator[Note | None]:
+def _reasons(kind: Kind, watched: Watched, mix: CaseMix | None) -> Iterator[Note | None]:
     row = watched.judged
-    if watched.alarm:
-        yield _alarm(watched, watched.alarm)
-        yield _newest(watched) if row is not watched.alarm else None
+    if watched.fall:
+        yield _alarm(watched, watched.fall)
+        yield _newest(watched, watched.fall) if row is not watched.alarm else None
         return
     if kind is Kind.UNDEFINED:
         yield _undefined(row)
     else:
-        to_floor = _to_floor(row, floor)
-        lower = _lower(mix) if kind in (Kind.FALLEN, Kind.INCONCLUSIVE) else None
-        yield from (to_floor, lower) if to_floor.code is Code.BELOW_FLOOR else (lower, to_floor)
+        yield _lower(mix) if kind is Kind.INCONCLUSIVE else None
+        yield _to_floor(row, watched.rule.floor)
         yield row.told(Code.FEW_OF_PERIOD)
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
 
 
-def _alarm(watched: Watched, row: PeriodRow) -> Note:
-    return note(Code.ALARM, period=row.period, icc=row.icc, target=watched.target_icc)
+def _alarm(watched: Watched, fall: Fall) -> Note:
+    figures = {"period": fall.periods[-1].period, "periods": len(fall.periods), "icc": fall.icc}
+    if fall.of == "floor":
+        floor = watched.rule.floor
+        return note(Code.SHOWN_BELOW_FLOOR, **figures, most=fall.most, floor=floor)
+    figures |= {"low": fall.low, "high": fall.high, "target": watched.target_icc}
+    return note(Code.ALARM, **figures, percent=_percent(watched.rule.false_alarms))
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 1)
 
 
 def _no_alarm(watched: Watched) -> Note:
     return note(Code.NO_ALARM, target=watched.target_icc)
 
 
-def _newest(watched: Watched) -> Note:
-    """Return how the newest period stands to the target, after an alarm in an earlier one."""
+def _newest(watched: Watched, fall: Fall) -> Note:
+    """Return how the newest period stands to the target or floor, after an earlier alarm."""
     row = watched.judged
     if not np.isfinite(row.icc):
         return _undefined(row)
     figures = {"period": row.period, **_figures(row)}
-    return note(Code.NEWEST_PERIOD, **figures, is_below=row.icc < watched.target_icc)
+    aim = watched.rule.floor if fall.of == "floor" else watched.target_icc
+    return note(Code.NEWEST_PERIOD, **figures, aim=fall.of, is_below=row.icc < aim)
 
 
 def _undefined(row: PeriodRow) -> Note:
@@ -184,12 +185,25 @@ def _target(watched: Watched) -> Note | None:
     )
 
 
-def _next(kind: Kind, watched: Watched, floor: float, *, anchored: bool) -> Note | None:
+def _detectable(watched: Watched) -> Note | None:
+    found = watched.detectable
+    if found is None:
+        return None
+    return note(
+        Code.DETECTABLE,
+        icc=found.icc if np.isfinite(found.icc) else None,
+        responses=found.responses,
+        periods=found.periods,
+        percent=_percent(found.power),
+    )
+
+
+def _next(kind: Kind, watched: Watched, *, anchored: bool) -> Note | None:
     """Return the next useful action."""
     row = watched.judged
     if kind is Kind.FALLEN:
         return note(Code.DO_VALIDATE_AGAIN if anchored else Code.DO_SCORE_AGAIN)
-    if kind is Kind.NO_BASELINE and row.icc < floor:
+    if kind is Kind.NO_BASELINE and row.icc < watched.rule.floor:
         return note(Code.DO_COMPARE_JURIES)
     if kind is Kind.NO_BASELINE and watched.source == "baseline":
         return note(Code.DO_FREEZE)

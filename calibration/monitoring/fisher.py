@@ -55,6 +55,17 @@ def independent_se(n: int) -> float:
     return math.sqrt(float(special.polygamma(1, (n - 1) / 2)) / 2) if n > 2 else NAN
 
 
+def error_of_interval(low: float | None, high: float | None, n: int) -> float:
+    """Return the standard error of Fisher's z that a 95 % interval of an ICC(C,2) stands for.
+
+    Half the interval's width on z by 1.96, and never less than that of n independent responses,
+    which it is too where the interval is undefined.
+    """
+    ends = fisher_z(np.array([low, high], dtype=np.float64))
+    half = float(ends[1] - ends[0]) / 2 / special.ndtri(0.975)
+    return float(np.fmax(half, independent_se(n)))
+
+
 def jackknife_se(statistic: Statistic, clusters: int) -> float:
     """Return the standard error of Fisher's z by leaving each instance out in turn.
 

@@ -51,10 +51,19 @@ class PeriodRow(Noted):
 
 @dataclass(frozen=True)
 class CusumRow(Noted):
-    """One period in the CUSUM. `step` and `cusum` are in standard errors.
+    """One period in the CUSUM of falls below the target, and in that of falls below the floor.
 
-    `role` is "baseline", "watched", or "left out", with the reason in its notes. `step` is
-    (target z - z) / SE, above 0 where agreement is lower than the target; None if not watched.
+    None where the period takes no part in it.
+
+    Attributes
+    ----------
+    role : "baseline", "watched", or "left out", with the reason in its notes
+    se : standard error of its z: NaN where it is left out
+    step : (target z - z) / se, above 0 where agreement is lower than the target
+    cusum, limit : the sum at its end, and where it raises an alarm; None before there are two
+    window : of how many of the latest periods the sum is
+    floor_cusum, floor_limit : the same for the floor; the baseline takes part in it
+    alarm : whether one of the two sums has reached its limit
     """
 
     benchmark: str
@@ -63,8 +72,51 @@ class CusumRow(Noted):
     fisher_z: float
     se: float
     step: float | None
-    cusum: float
+    cusum: float | None
+    limit: float | None
+    window: int | None
+    floor_cusum: float | None
+    floor_limit: float | None
     alarm: bool
+
+
+@dataclass(frozen=True)
+class Fall:
+    """What an alarm rests on.
+
+    Attributes
+    ----------
+    of : "target" or "floor", below which agreement is shown to be
+    periods : at least 2, the last of which raised the alarm
+    icc, low, high : of these periods together, with a 95 % interval
+    most : upper end that holds for all looks of a year, which is below what was compared with
+        by more than its error
+    """
+
+    of: str
+    periods: tuple[PeriodRow, ...]
+    icc: float
+    low: float
+    high: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """A fall to this ICC or lower, right after the baseline, would be found.
+
+    Attributes
+    ----------
+    icc : NaN where no fall would be
+    responses : a period, on average
+    periods : within how many
+    power : in which share of studies
+    """
+
+    icc: float
+    responses: int
+    periods: int
+    power: float
 
 
 @dataclass(frozen=True)

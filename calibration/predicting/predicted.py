@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.codes import NoteCode as Code
-from calibration.predicting.conformal import held_out_coverage, split_conformal
+from calibration.predicting.conformal import cross_conformal, held_out_coverage
 from calibration.predicting.prediction_powered import (
     Mean,
     PredictionPowered,
@@ -101,7 +101,7 @@ def _part(scores: Scores, scope: Scope, level: float) -> _Part:
     every = composites_of_both(scores, scope)
     heard = every[every["jury"].notna()].reset_index(drop=True)
     sample, reason = sample_of(heard), why_undefined_scope(scores, scope)
-    fitted = split_conformal(rated_of(sample), level, scope.asked.seed)
+    fitted = cross_conformal(rated_of(sample), level, scope.asked.seed)
     checked = held_out_coverage(rated_of(sample), level, scope.asked.seed)
     means, found = prediction_powered_mean(sample), agreement(scope)
     row = replace(

@@ -29,7 +29,8 @@ class PredictedRow(Noted):
     ----------
     n_both, n_fit, n_calibration : int
         Responses with composites of jury and clinicians; those the map was fitted on; and
-        those, one an instance, on which q, half the width of an interval, rests.
+        their instances, which all measure its error.
+    q : half the mean width of the intervals of single responses, before any cut at the scale
     n_predicted : responses with a value on the clinicians' scale
     mean_clinicians, mean_jury, mean_corrected : of the rated, of all, prediction-powered
     weight, n_rated, n_unrated, gain : lambda, n, N and ratio of variances of the last

@@ -10,7 +10,6 @@ from typing import Any
 
 import altair as alt
 
-from calibration.monitoring.cusum import LIMIT
 from calibration.monitoring.rows import CusumRow, PeriodRow
 from calibration.plain import plain
 from calibration.report.chart_style import ACCENT, INK, SOFT, of_rows, styled
@@ -56,14 +55,15 @@ def chart_periods(
 
 
 def chart_cusum(cusum: Sequence[CusumRow]) -> alt.TopLevelMixin:
-    """Draw the falls added up, in standard errors, with the limit at which they raise an alarm.
+    """Draw the falls added up, with the limit at which they raise an alarm, a step a year.
 
     Only the watched of the periods are drawn.
     """
     rows = [_summed(row) for row in cusum if row.role == "watched"]
-    most = max([LIMIT, *(row["cusum"] for row in rows)]) * ROOM
+    figures = [row[name] for row in rows for name in ("cusum", "limit") if row[name] is not None]
+    ends = [min(0.0, *figures), max(figures) * ROOM]
     x = _periods_axis()
-    y = alt.Y("cusum:Q", title="Falls added up, SE", scale=alt.Scale(domain=[0, most], nice=False))
+    y = alt.Y("cusum:Q", title="Falls added up", scale=alt.Scale(domain=ends, nice=False))
     base = of_rows(rows).properties(width=WIDTH, height=HEIGHT - 60)
     states = ["no alarm", "alarm"]
     kept = {
@@ -76,7 +76,20 @@ def chart_cusum(cusum: Sequence[CusumRow]) -> alt.TopLevelMixin:
     }
     path = base.mark_line(strokeWidth=1.4, color=SOFT).encode(x=x, y=y)
     point = base.mark_point(filled=True, size=80, opacity=1).encode(x=x, y=y, **kept)
-    return _hushed(path + point + _level(LIMIT, f"alarm at {LIMIT:g}"))
+    return _hushed(path + point + _limit(rows))
+
+
+def _limit(rows: Sequence[Row]) -> alt.LayerChart:
+    """Return the limit of each period as a dashed step, named at its left end, above it."""
+    line = of_rows(rows).mark_line(
+        color=WARNING, strokeDash=[6, 4], strokeWidth=1.4, interpolate="step"
+    )
+    named = of_rows([{"at": rows[0]["limit"], "words": f"alarm at {rows[0]['limit']:.2f}"}])
+    text = named.mark_text(align="left", dx=6, dy=-7, color=WARNING, fontSize=11)
+    found: alt.LayerChart = line.encode(x=_periods_axis(), y="limit:Q") + text.encode(
+        x=alt.value(0), y="at:Q", text="words:N"
+    )
+    return found
 
 
 def _periods_axis() -> alt.X:
@@ -114,8 +127,9 @@ def _drawn(row: PeriodRow, role: str) -> dict[str, Any]:
 
 
 def _summed(row: CusumRow) -> dict[str, Any]:
-    state = "alarm" if row.alarm else "no alarm"
-    return {"period": row.period, "cusum": row.cusum, "state": state}
+    total, limit = (math.nan if one is None else one for one in (row.cusum, row.limit))
+    state = "alarm" if total >= limit else "no alarm"
+    return {"period": row.period, "cusum": row.cusum, "limit": row.limit, "state": state}
 
 
 def _ends(rows: Sequence[Row], floor: float) -> list[float]:

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from calibration.decision import Decision
+from calibration.detection import NOTHING, Detection
 from calibration.report.evidence import CriterionRow, Paired
 from calibration.scope import AgreementRow
+from calibration.subgroup_row import SubgroupRow
 from calibration.values import COMBINED, Noted
 
 
@@ -100,6 +102,8 @@ class Content:
     criteria : rows of `evidence.criterion_rows`
     paired : means of clinicians and jury, by benchmark
     study : Study
+    detection : rows and curves of unsafe responses
+    subgroups : rows of subgroups
     """
 
     rows: Sequence[AgreementRow]
@@ -108,6 +112,8 @@ class Content:
     criteria: Sequence[CriterionRow]
     paired: Mapping[str, Paired]
     study: Study
+    detection: Detection = NOTHING
+    subgroups: Sequence[SubgroupRow] = ()
 
     @property
     def benchmarks(self) -> list[str]:

@@ -13,7 +13,6 @@ from calibration.report import charts
 from calibration.report.chart_cloud import is_binned
 from calibration.report.chart_style import KINDS
 from calibration.report.content import Content
-from calibration.report.uneven import uneven
 from calibration.scope import AgreementRow
 from calibration.tables.numbers import fixed, interval, known, marked, place, scorer, whole
 
@@ -101,7 +100,7 @@ def points(content: Content, benchmark: str) -> Iterator[Figure]:
         benchmark,
         charts.chart_bland_altman(pair.clinicians, pair.jury, bias, (low, high)),
         f"{about} Bland and Altman: above 0 the jury is more generous. Where differences are normal, "
-        f"95 % of them lie between the two limits. {uneven(content, benchmark)}".strip(),
+        "95 % of them lie between the two limits.",
         "Bland and Altman: jury minus clinicians against the mean of both, in points; "
         f"bias {fixed(bias)}, limits of agreement {interval(low, high) or 'undefined'}",
     )

@@ -27,15 +27,13 @@ def _left_out(content: Content, benchmark: str) -> Iterator[str]:
 
 
 def _juror(content: Content, benchmark: str) -> Iterator[str]:
-    """Name the juror without whom the jury agrees most, if clearly better than with it.
-
-    Shapley values sum to the whole jury's ICC, on the responses that its subsets have too.
-    """
+    """Name the juror without whom the jury agrees most, if clearly better than with it."""
     rows = content.of("juror_value", benchmark)
     told = [row for row in rows if known(row.icc_without)]
-    if not told or not all(known(row.shapley) for row in rows):
+    if not told:
         return
-    whole, best = sum(row.shapley for row in rows), max(told, key=lambda row: row.icc_without)
+    best = max(told, key=lambda row: row.icc_without)
+    whole = best.icc_jury
     if best.icc_without - whole > WORTH_SAYING:
         yield (
             f"Without the juror {best.juror} the jury would agree better: ICC "

@@ -16,7 +16,6 @@ from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
 from calibration.report.sections import sections
 from calibration.report.svg import svg
-from calibration.report.uneven import uneven
 from calibration.tables.numbers import fixed, interval, known
 from calibration.tables.spec import Table
 from calibration.values import simulated_in
@@ -66,7 +65,7 @@ def in_points(content: Content, benchmark: str) -> str:
     limits = interval(row.limits_low, row.limits_high)
     far = f"; where differences are normal, 95 % of them lie from {limits}" if limits else ""
     said = f"In points of the scale, the jury is on average {bias}{sure}{far}."
-    return f"{said} {uneven(content, benchmark)}".strip()
+    return said
 
 
 def _environment() -> Environment:

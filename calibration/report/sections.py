@@ -15,7 +15,7 @@ from calibration.report.definitions import PLACES, Fact, definitions
 from calibration.report.evidence import CriterionRow
 from calibration.report.figures import Figure
 from calibration.report.ledger_table import ledger_words, tried_table
-from calibration.report.uneven import uneven_facts
+from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
 from calibration.tables.numbers import known, place, whole
 from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
@@ -57,9 +57,18 @@ def sections(content: Content) -> list[Section]:
         Section("8", "Cost", cost_words(content.study.costs), []),
         Section("9", "Definitions and origin", "", [definitions(content)]),
         Section("10", "Where the figures and the record are", "", [list(PLACES)]),
+        *_safety(content),
         Section("A", "Every scorer on every benchmark", "", [_everything(content)]),
     ]
     return found
+
+
+def _safety(content: Content) -> Iterator[Section]:
+    """Yield the sections on unsafe responses and on subgroups, where there are any."""
+    if content.detection.rows:
+        yield Section("11", "Unsafe responses, found and missed", LEAD, [*unsafe_blocks(content)])
+    if content.subgroups:
+        yield Section("12", "Subgroups", SUBGROUP_LEAD, [*subgroup_tables(content)])
 
 
 def _points_lead() -> str:
@@ -77,8 +86,6 @@ def _agreement(content: Content) -> Iterator[Table | Figure | tuple[Figure, ...]
     if rows:
         yield laid_out(agreement.CRITERIA, rows, grouped=len(content.benchmarks) > 1)
     yield from figures.criteria(content)
-    if facts := uneven_facts(content):
-        yield facts
     for benchmark in content.shown:
         yield from figures.intervals(content, benchmark)
         if pair := tuple(figures.points(content, benchmark)):
@@ -121,8 +128,8 @@ def _placed(row: Any) -> Any:
 def _against(content: Content) -> str:
     tried = max((row.n_tried for row in content.of("differences", *content.shown)), default=0)
     return (
-        "The jury's ICC minus another's on the same resamples of the same responses: two intervals "
-        "that overlap say nothing about a difference, this one does. p by Holm is corrected for "
+        "The jury's ICC minus another's on the same responses: two intervals that overlap say "
+        "nothing about a difference, this one does. p by Holm is corrected for "
         f"{whole(tried)} comparisons, all that were ever made on this study. Where a difference is "
         "smaller than what 80 % power would find, none was shown and none was excluded."
     )
@@ -189,7 +196,7 @@ def outliers(content: Content, benchmark: str) -> list[Outlier]:
 def _juror_lead() -> str:
     return (
         "Points are points of the rubric's scale. Leniency below 0 is stricter than the other raters "
-        "of the same responses; value is what a juror adds to the jury's ICC."
+        "of the same responses; what a juror adds is the jury's ICC minus that of the jury without it."
     )
 
 

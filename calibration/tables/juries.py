@@ -18,8 +18,8 @@ from calibration.tables.spec import (
 from calibration.values import Noted
 
 LEGEND = (
-    "Expected: ICC on new responses for whichever jury is at this rank, or the best of its size.",
-    "95 %: bootstrap interval of this jury as if no other had been tried.",
+    "Expected: ICC on new responses, without the luck of being chosen; its interval is the one to quote.",
+    "As seen: bootstrap interval of the ICC here, as if no other jury had been tried.",
     "US dollars: what its jurors cost a response together.",
     "Best value: no cheaper jury agrees as well.",
 )
@@ -49,7 +49,8 @@ RANKING = TableSpec(
         count("Jurors", "size", wide=True),
         number("ICC(C,2)", "icc", 3),
         number("Expected", "icc_honest", 3),
-        icc_between("95 %", "low", "high"),
+        icc_between("95 % of expected", "honest_low", "honest_high"),
+        icc_between("95 % as seen", "low", "high", wide=True),
         Column("US dollars", _usd, ("usd_per_response",)),
         Column("Best value", _best_value, ("on_front",), is_words=True, wide=True),
         count("Responses", "n_responses"),
@@ -63,13 +64,13 @@ COMPARISON = TableSpec(
     "Jury",
     (
         number("ICC(C,2)", "icc", 3),
-        icc_between("Bootstrap 95 %", "low", "high", 3),
+        icc_between("95 %", "low", "high", 3),
         probability("p", "p"),
         probability("p, Holm", "p_holm"),
         count("Of tried", "n_tried"),
         count("Responses", "n_responses"),
     ),
-    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.TWO_METHODS, Code.NOT_DETECTABLE]),
+    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.NOT_DETECTABLE]),
     named=str,
 )
 LEDGER = TableSpec(

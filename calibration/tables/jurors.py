@@ -118,10 +118,10 @@ VALUE = TableSpec(
     (
         number("ICC alone", "icc_alone", 3),
         number("ICC of the jury without it", "icc_without", 3),
-        number("Shapley value", "shapley", 3),
-        icc_between("Bootstrap 95 %", "low", "high"),
+        number("Adds", "adds", 3),
+        icc_between("95 %", "low", "high"),
     ),
-    tells=("icc_alone", "icc_without", "shapley"),
+    tells=("icc_alone", "icc_without", "adds"),
 )
 RETEST = TableSpec(
     "The same juror again",

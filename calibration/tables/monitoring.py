@@ -39,6 +39,7 @@ class PeriodLine(Noted):
     boot_low: float
     boot_high: float
     cusum: float | None
+    limit: float | None
     state: str
 
 
@@ -83,9 +84,12 @@ PERIODS = TableSpec(
         number("ICC(C,2)", "icc"),
         icc_between("95 %", "boot_low", "boot_high"),
         number("CUSUM", "cusum"),
+        number("Alarm at", "limit", wide=True),
         text("State", "state"),
     ),
-    in_columns=frozenset({Code.SCORED_OF, Code.FEW_OF_PERIOD, Code.LEFT_OUT_FEW}),
+    in_columns=frozenset(
+        {Code.SCORED_OF, Code.FEW_OF_PERIOD, Code.LEFT_OUT_FEW, Code.LEFT_OUT_NOT_OVER}
+    ),
     named=str,
 )
 ANCHOR = TableSpec(
@@ -178,9 +182,8 @@ def _line(row: PeriodRow, cusum: CusumRow | None) -> PeriodLine:
         one.name: getattr(row, one.name) for one in fields(PeriodLine) if hasattr(row, one.name)
     }
     figures |= {"notes": (*row.notes, *(cusum.notes if cusum else ()))}
-    is_watched = cusum is not None and cusum.role == "watched"
-    total = cusum.cusum if cusum and is_watched else None
-    return PeriodLine(**figures, cusum=total, state=_state(row, cusum))
+    own = (cusum.cusum, cusum.limit) if cusum else (None, None)
+    return PeriodLine(**figures, cusum=own[0], limit=own[1], state=_state(row, cusum))
 
 
 def _state(row: PeriodRow, cusum: CusumRow | None) -> str:

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from calibration.messages.planning import AIMS, opponent
 from calibration.planning.rows import EITHER, PanelSizeRow, PlanOptions, PlanRow, PowerRow
 from calibration.tables.numbers import TERMINAL, Typeface, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
+
+if TYPE_CHECKING:
+    from calibration.planning.non_inferiority import NonInferiorityRow
 
 
 def plan_table(rows: Sequence[PlanRow], options: PlanOptions, face: Typeface = TERMINAL) -> Table:
@@ -43,6 +46,11 @@ def _sized(row: PanelSizeRow) -> str:
     return f"{row.number} {row.raters if row.number > 1 else row.raters[:-1]}"
 
 
+def margin_table(rows: Sequence["NonInferiorityRow"], face: Typeface = TERMINAL) -> Table:
+    """Return what the responses show at a margin."""
+    return laid_out(AT_MARGIN, rows, face)
+
+
 def _planned_for(row: PlanRow) -> str:
     return row.basis if row.scorer == EITHER else f"{row.scorer}, {row.basis}"
 
@@ -69,5 +77,18 @@ PANEL_SIZES = TableSpec(
     "mean of",
     (number("ICC(C,m)", "consistency"), number("ICC(A,m)", "agreement")),
     tells=("consistency",),
+    named=str,
+)
+AT_MARGIN = TableSpec(
+    "Non-inferiority that n responses show, of a jury as good as a clinician",
+    "basis",
+    "planned for",
+    (
+        number("single", "icc_single"),
+        number("margin", "margin"),
+        count("n", "n"),
+        Column("power", _percent, ("power",)),
+        count("n for it", "n_for_power"),
+    ),
     named=str,
 )

@@ -39,8 +39,8 @@ def single_table(rows: Sequence[Noted], level: float, face: Typeface = TERMINAL)
         (
             count("both\nrated", "n_both"),
             count("to fit", "n_fit"),
-            count("m", "n_calibration"),
-            number("q", "q"),
+            count("instances", "n_calibration"),
+            number("half\nwidth", "q"),
             Column("held-out\ncoverage", _coverage, ("coverage", "n_checked")),
             count("predicted", "n_predicted"),
         ),

@@ -27,6 +27,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "benchmark": schema.Benchmark,
     "instance": schema.Instance,
     "response": schema.Response,
+    "subgroup": schema.Subgroup,
     "rating": schema.Rating,
     "assignment": schema.Assignment,
     "remark": schema.Remark,

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 
 from data.formula import unguarded
+from data.importers.groups import GroupColumns
 from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, meant
 from data.importers.table import Cells, TableFile
 
@@ -28,6 +29,8 @@ class ResponseFile:
         Columns of the file that mean nothing here, of JSON Lines those of the rows read so far.
     meant
         Ignored column -> the absent one that it is probably meant to be.
+    groups
+        Its columns `group:NAME`.
     contexts
         Rows read so far that have a context.
 
@@ -44,6 +47,7 @@ class ResponseFile:
         self.ignored: tuple[str, ...] = ()
         self.meant: dict[str, str] = {}
         self.contexts = 0
+        self.groups = GroupColumns(table)
         self._ignore(table.columns)
         missing = [name for name in REQUIRED if name not in table.columns]
         if not {"context", "prompt"} & set(table.columns):
@@ -68,7 +72,7 @@ class ResponseFile:
         """Keep the names that mean nothing here; of JSON Lines a later row may have others."""
         for name in names:
             named = name if is_name(name) or name in self.table.columns else UNNAMED
-            if name in COLUMNS or named in self.ignored:
+            if name in COLUMNS or name in self.groups.columns.values() or named in self.ignored:
                 continue
             self.ignored += (named,)
             absent = [one for one in COLUMNS if one not in self.table.columns]
@@ -97,6 +101,7 @@ class ResponseFile:
             response_id=_name(cells, "response_id") or self._made_id(origin, cells),
             model=_name(cells, "model"),
             response=cells["response"],
+            groups=self.groups.of(origin, cells),
         )
         return row
 

@@ -45,7 +45,7 @@ class Origin:
 
 def is_name(column: str) -> bool:
     """Whether this looks like a column's name; a file without a header has a patient's text there."""
-    return column == "" or NAME.fullmatch(column) is not None
+    return column == "" or NAME.fullmatch(column.removeprefix("group:")) is not None
 
 
 def meant(name: str, known: Iterable[str]) -> str:
@@ -58,7 +58,10 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResponseRow:
-    """One response with its instance; texts verbatim, `response_id` made if the file has none."""
+    """One response with its instance; texts verbatim, `response_id` made if the file has none.
+
+    `groups` pairs the name of each subgrouping with the response's value, where it has one.
+    """
 
     origin: Origin
     instance_id: str
@@ -70,6 +73,7 @@ class ResponseRow:
     model: str
     response: str
     checklist: str | None = None
+    groups: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,6 +51,13 @@ text | the text as raters saw it, names of its author masked
 masked | 1 where something in it is masked
 batch | the act that brought it; its event has a digest | | brought by no recorded act
 """,
+    "subgroup": """
+id | key in this study
+response | key of the response
+name | what tells responses apart, such as language; from a column group:NAME
+value | to which of them the response belongs
+batch | the act that brought it; its event has a digest | | brought by no recorded act
+""",
     "authorship": """
 response | key of the response
 model | who wrote it; never shown to a rater

@@ -33,6 +33,16 @@ JOIN benchmark b ON b.name = i.benchmark
 WHERE r.id NOT IN (SELECT response FROM expert)
 ORDER BY r.id
 """
+SUBGROUPS = """
+SELECT r.response_id, s.name, s.value
+FROM subgroup s
+JOIN response r ON r.id = s.response
+WHERE r.id NOT IN (SELECT response FROM expert)
+ORDER BY s.id
+"""
+SPECIALTIES = """
+SELECT handle, specialty FROM rater WHERE kind = 'clinician' AND specialty <> '' ORDER BY handle
+"""
 
 
 def ratings_frame(engine: Engine) -> "pd.DataFrame":
@@ -51,6 +61,23 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
 def responses_frame(engine: Engine) -> "pd.DataFrame":
     """Return all but training responses: response_id, instance_id, benchmark. No author."""
     return _frame(engine, RESPONSES)
+
+
+def subgroups(engine: Engine) -> dict[str, dict[str, str]]:
+    """Return name -> response_id -> value of the groups that responses are in."""
+    found: dict[str, dict[str, str]] = {}
+    with reading(engine) as session:
+        for response, name, value in session.connection().execute(text(SUBGROUPS)):
+            found.setdefault(name, {})[response] = value
+    return found
+
+
+def specialties(engine: Engine) -> dict[str, str]:
+    """Return clinician -> specialty, of those who have said one."""
+    with reading(engine) as session:
+        return {
+            str(name): str(own) for name, own in session.connection().execute(text(SPECIALTIES))
+        }
 
 
 def _frame(engine: Engine, query: str) -> "pd.DataFrame":

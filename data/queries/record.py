@@ -24,6 +24,7 @@ from data.schema import (
     Response,
     Setting,
     Span,
+    Subgroup,
 )
 from data.store.audit import COLUMNS, GENESIS, INSTANCE, LOCKED, Batch, event_hash
 from data.store.masks import MASKED, mask_digest
@@ -192,7 +193,7 @@ def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
     """Return batch and content of a table's rows in the order they were written."""
     if table == "response":
         return _responses(session)
-    model = {"rating": Rating, "remark": Remark, "span": Span}[table]
+    model = {"rating": Rating, "subgroup": Subgroup, "remark": Remark, "span": Span}[table]
     return _stream(session, model, ("batch", *COLUMNS[table]))
 
 

@@ -8,7 +8,15 @@ raters ever reads.
 from data.schema.base import Table, now
 from data.schema.jury import Attempt, Status
 from data.schema.ledger import Composition
-from data.schema.material import Authorship, Benchmark, Instance, Mask, Response, RubricText
+from data.schema.material import (
+    Authorship,
+    Benchmark,
+    Instance,
+    Mask,
+    Response,
+    RubricText,
+    Subgroup,
+)
 from data.schema.people import Access, Account, Kind, Rater, Role
 from data.schema.rating import Assignment, Drill, Expert, Rating, Remark, Span, State
 from data.schema.record import Event, Report, Setting
@@ -40,6 +48,7 @@ __all__ = [
     "Span",
     "State",
     "Status",
+    "Subgroup",
     "Table",
     "now",
 ]

@@ -56,6 +56,20 @@ class Response(Table, table=True):
     batch: str | None = Field(default=None, index=True)
 
 
+class Subgroup(Table, table=True):
+    """What a response belongs to beside its benchmark, such as `language` with the value `de`.
+
+    Never an author, nor what tells authors apart. `batch` names the import that brought it.
+    """
+
+    __table_args__ = (UniqueConstraint("response", "name"),)
+    id: int | None = Field(default=None, primary_key=True)
+    response: int = Field(foreign_key="response.id")
+    name: str
+    value: str
+    batch: str | None = Field(default=None, index=True)
+
+
 class Authorship(Table, table=True):
     """Who wrote a response. Nothing that serves raters reads this table."""
 

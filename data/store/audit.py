@@ -31,7 +31,14 @@ INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "check
 RESPONSE = ("response_id", "text", "model", *INSTANCE)
 REMARK = ("assignment", "kind", "text", "revision", "at")
 SPAN = ("assignment", "criterion", "start", "end", "text", "error", "note", "revision", "at")
-COLUMNS = {"rating": RATING, "response": RESPONSE, "remark": REMARK, "span": SPAN}
+SUBGROUP = ("response", "name", "value")
+COLUMNS = {
+    "rating": RATING,
+    "response": RESPONSE,
+    "subgroup": SUBGROUP,
+    "remark": REMARK,
+    "span": SPAN,
+}
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 

@@ -1,5 +1,6 @@
 """Storing instances and responses from rows; importing the same file twice changes nothing."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -15,6 +16,7 @@ from data.said import short
 from data.schema import Authorship, Benchmark, Instance, Response
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric
+from data.store.subgroups import keep_subgroups, refuse_authors, subgroup_names
 
 Key = tuple[str, str]
 RubricFor = Callable[[str], Rubric]
@@ -26,7 +28,8 @@ class ResponsesAdded:
     """What an import changed: counts of rows stored now and of rows that were there already.
 
     `benchmarks` are new to the study, each with its rubric's name. `twins` repeat a stored text
-    of the same model to the same instance under another response_id.
+    of the same model to the same instance under another response_id. `groups` counts, by name, the
+    responses that were put in a group.
     """
 
     instances: int = 0
@@ -34,6 +37,7 @@ class ResponsesAdded:
     unchanged: int = 0
     twins: int = 0
     benchmarks: dict[str, str] = field(default_factory=dict)
+    groups: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +77,12 @@ def import_responses(
     BadRow
         If a row contradicts the file or the study: nothing of the file is stored.
     Conflict
-        If a benchmark has ratings on a rubric other than `chosen`.
+        If a benchmark has ratings on a rubric other than `chosen`, or a group tells authors.
     """
     added = ResponsesAdded()
     seen: dict[str, Origin] = {}
     known: set[str] = set()
-    written = Batch("response")
+    written, grouped = Batch("response"), Batch("subgroup")
     with transaction(engine) as session:
         refuse_locked(session)
         for batch in batches(rows):
@@ -91,11 +95,16 @@ def import_responses(
                     if chosen and not move_to_rubric(session, name, chosen):
                         raise _rated_already(name, chosen)
             instances = _keep_instances(session, batch, added)
-            _keep_responses(session, batch, instances, added, written)
+            keys = _keep_responses(session, batch, instances, added, written)
+            with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
+            added.groups += keep_subgroups(session, with_groups, grouped)
             session.expunge_all()
             tick(len(batch))
-        if added.responses or added.instances:
+        refuse_authors(session, subgroup_names(session))
+        if added.responses or added.instances or added.groups:
             detail = {"instances": added.instances} | written.detail()
+            if added.groups:
+                detail["written"] = [grouped.detail()]
             log(session, "researcher", "responses imported", detail)
     return added
 
@@ -189,14 +198,15 @@ def _keep_responses(
     instances: dict[Key, int],
     added: ResponsesAdded,
     written: Batch,
-) -> None:
-    """Store the batch's new responses and their authors; refuse changed ones."""
+) -> dict[str, int]:
+    """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
     found = session.exec(
         select(Response, Authorship.model)
         .join(Authorship, col(Authorship.response) == col(Response.id))
         .where(col(Response.response_id).in_([row.response_id for row in batch]))
     )
-    stored = {one.response_id: (one.instance, one.text, model) for one, model in found}
+    there = [(one, model) for one, model in found]
+    stored = {one.response_id: (one.instance, one.text, model) for one, model in there}
     new: list[tuple[Response, ResponseRow]] = []
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
@@ -218,6 +228,8 @@ def _keep_responses(
     session.flush()
     written.add(asdict(row) | {"text": row.response} for _, row in new)
     added.responses += len(new)
+    every = [*(one for one, _ in there), *(one for one, _ in new)]
+    return {one.response_id: one.id or 0 for one in every}
 
 
 def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:

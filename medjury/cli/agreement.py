@@ -40,6 +40,10 @@ def calibrate(
     min_jurors: Annotated[
         int | None, typer.Option(min=1, help="Jurors a response needs; by default all.")
     ] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only this subgrouping; may be repeated."),
+    ] = None,
     kept: Annotated[
         str, typer.Option("--references", metavar="[all|sound]", help="Whose instances count.")
     ] = "all",
@@ -87,6 +91,7 @@ def calibrate(
         min_shared=min_shared,
         reps=reps,
         seed=seed,
+        groups=tuple(group or ()),
     )
     page = html is not None or pairs
     further = notes or more or freeze or any((html, markdown, csv, latex, json_to))
@@ -123,6 +128,7 @@ class Output:
 
 def print_agreement(engine: "Engine", question: "Question", output: Output) -> None:
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
+    from medjury.cli.agreement_parts import show_subgroups, show_unsafe
     from medjury.cli.agreement_show import show_calibration, show_details
     from medjury.services.calibrate import calibrate
 
@@ -132,6 +138,8 @@ def print_agreement(engine: "Engine", question: "Question", output: Output) -> N
     for warning in found.warnings:
         print(f"medjury: {warning}", file=sys.stderr)
     show_calibration(found, output.shown, to)
+    show_unsafe(found, to, details=question.details)
+    show_subgroups(found, to, details=question.details)
     for line in found.told:
         say(line, to)
     if question.details:

@@ -31,8 +31,8 @@ LEGEND = (
     "Terms: advantage is how often a scorer is at least as near to the other clinicians as the one "
     "held out; leniency is points above the mean of all others, shrunken the same in the mixed model, "
     "drawn towards 0; kappa is quadratic weighted, alpha Krippendorff's for ordinal scores, AC2 "
-    "Gwet's; worth is how many jurors with unrelated errors would do as well; Shapley is what a juror "
-    "adds to the jury's ICC; same score again is the share of scores given again; other counts means "
+    "Gwet's; worth is how many jurors with unrelated errors would do as well; a juror adds the jury's "
+    "ICC minus that of the jury without it; same score again is the share of scores given again; other counts means "
     "between the points of the scale."
 )
 OF_ONE = "--benchmark NAME shows the same of one benchmark; --json has all of them"

@@ -177,7 +177,7 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
     prices = " at made-up prices" if ranked.made_up else ""
     more = f", {top} of {len(front)}" if len(front) > top else ""
     parts: Mapping[str, Sequence[JuryRow]] = {
-        "the best jury of each size": [one.as_row for one in ranking.by_size],
+        "the best jury of each size": [one.row for one in ranking.by_size],
         f"the first of {len(ranking.rows):,} juries": ranking.rows[:top],
         f"no cheaper jury agrees as well{prices}, the cheapest first{more}": front[:top],
     }
@@ -193,7 +193,7 @@ def _winner(winner: "Winner") -> dict[str, Any]:
     from calibration.plain import plain
 
     optimism = {"optimism": plain(winner.optimism), "n_compared": winner.n_compared}
-    return _row(winner.as_row) | optimism
+    return _row(winner.row) | optimism
 
 
 def _row(row: "JuryRow") -> dict[str, Any]:

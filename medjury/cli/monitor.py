@@ -20,7 +20,13 @@ from medjury.cli.output import (
     table_width,
 )
 from medjury.cli.places import STANDARD_OUTPUT, write_json, writes_to
-from medjury.services.monitoring import FLOOR, LEAST_INSTANCES, Monitored, MonitoringQuestion
+from medjury.services.monitoring import (
+    FALSE_ALARMS,
+    FLOOR,
+    LEAST_INSTANCES,
+    Monitored,
+    MonitoringQuestion,
+)
 
 if TYPE_CHECKING:
     from calibration.monitoring.rows import CaseMix
@@ -46,6 +52,12 @@ def monitor(
     min_icc: Annotated[
         float, typer.Option(help="The floor: the least ICC that is wanted.", callback=finite)
     ] = FLOOR,
+    false_alarms: Annotated[
+        float,
+        typer.Option(
+            min=0.01, max=0.2, help="Share of years in which an unchanged jury may raise an alarm."
+        ),
+    ] = FALSE_ALARMS,
     every: Annotated[Every, typer.Option(help="Calendar period.")] = "month",
     since: Annotated[
         str | None, typer.Option(metavar="DATE", help="Show and watch only from this day on.")
@@ -102,6 +114,7 @@ def monitor(
         least=least,
         since=_day(since),
         floor=min_icc,
+        false_alarms=false_alarms,
         baseline=baseline,
         baseline_report=baseline_report,
         target=target,

@@ -62,7 +62,7 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
         "scorer": "jury",
         "simulated": "true" if judged.study.simulated else "false",
     }
-    sums = [row.cusum for row in watched.rows if row.period == newest.period]
+    looks = [row for row in watched.rows if row.period == newest.period and row.role == "watched"]
     yield from (
         Gauge(f"medjury_{name}", what, [(who, float(value))])
         for name, what, value in (
@@ -74,12 +74,14 @@ def _families(found: "Monitored") -> Iterable[Gauge]:
             ("period_responses", "Responses the ICC rests on.", newest.n_responses),
             ("period_instances", "Instances of these responses.", newest.n_instances),
             ("period_missing", "Responses the jury has no score for.", newest.n_missing),
-            ("cusum_alarm", "1 if the CUSUM has reached its limit.", watched.alarm is not None),
+            ("cusum_alarm", "1 if the CUSUM has reached its limit.", watched.is_below_target),
             ("fallen", "1 if agreement has fallen.", judged.has_fallen),
             ("judged", "0 if the ICC is undefined and nothing can be said.", judged.is_judged),
         )
     )
-    yield Gauge("medjury_cusum", "Falls added up, in SE.", [(who, one) for one in sums])
+    sums, limits = ([_known(getattr(row, name)) for row in looks] for name in ("cusum", "limit"))
+    yield Gauge("medjury_cusum", "Falls added up.", [(who, one) for one in sums])
+    yield Gauge("medjury_cusum_limit", "Where they raise an alarm.", [(who, one) for one in limits])
     yield from _times(found, who)
 
 
@@ -107,6 +109,10 @@ def _times(found: "Monitored", who: Mapping[str, str]) -> Iterator[Gauge]:
 
 def _midnight(day: date) -> float:
     return datetime.combine(day, time(), UTC).timestamp()
+
+
+def _known(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _number(value: float) -> str:

@@ -200,8 +200,10 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
     )
     if table.doubt:
         say(table.doubt)
-    if not added.responses:
+    if not (added.responses or added.groups):
         say("nothing changed")
+    for name, responses in sorted(added.groups.items()):
+        say(f"group {name}: {counted(responses, 'response')} put into it")
     for name, rubric in added.benchmarks.items():
         say(f"new benchmark {name}, rated on the rubric {rubric} (--rubric chooses another)")
     if added.twins:

@@ -10,14 +10,20 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
+from calibration.detection import NOTHING, Detection, detection
+from calibration.misses import all_misses
+from calibration.protocol import Protocol
 from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
+from calibration.subgroup_row import SubgroupRow
+from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import decisions
+from calibration.verdict import Claim, decisions
 from medjury.services.ledger import Looked, known_of
+from medjury.services.protocol import protocol_of
 from medjury.services.record import steered
 from medjury.services.references import Kept, all_instances, sound_only
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -63,6 +69,9 @@ class Calibration:
     ratings : every rating of the study that counts
     reference : how reliable the clinicians are, and the jury's agreement freed of their error
     jury, silent : who sits, and who was asked and gave no rating
+    protocol : what the study is to show, None where it was not fixed
+    detection : what scorers find of unsafe responses
+    subgroups : what the jury does in each subgroup
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
     """
@@ -75,7 +84,10 @@ class Calibration:
     silent: tuple[str, ...]
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
+    protocol: Protocol | None = None
     reference: Reference = field(default_factory=Reference)
+    detection: Detection = NOTHING
+    subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
@@ -116,9 +128,15 @@ def calibrate(
     BadInput, Unknown, TooFew
         As `calibration.table.agreement_table`.
     """
-    ready = _ready(engine, question, executor)
+    ready, options = _ready(engine, question, executor), question.options
+    protocol = protocol_of(engine)
+    critical = protocol.critical if protocol else ()
+    how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        rows = agreement_rows(ready.scores, ready.sitting, ready.asked, tick)
+        rows = agreement_rows(*how, tick)
+        detected = detection(*how, critical)
+        is_fixed = protocol is None or protocol.is_about(ready.looked.jurors, options)
+        claim = Claim(protocol, is_fixed, all_misses(detected.rows, critical))
         found = Calibration(
             question,
             ready.everything.ratings,
@@ -127,8 +145,11 @@ def calibrate(
             ready.looked,
             ready.silent,
             rows,
-            decisions(rows),
-            reference=reference(ready.scores, ready.sitting, ready.asked),
+            decisions(rows, claim),
+            protocol,
+            reference(*how),
+            detected,
+            subgroup_rows(*how, options.groups, critical),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)

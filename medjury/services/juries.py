@@ -44,7 +44,7 @@ class RankingQuestion:
     sizes : jurors of a jury; None is 1 to 5
     pool : how members' scores become one
     common : only responses that all jurors rated
-    top : ranks with an expected ICC on new responses
+    top : juries that are shown
     """
 
     options: AnalysisOptions
@@ -194,7 +194,7 @@ def compare_juries(
         row,
         first.icc,
         second.icc,
-        compared_juries(row, *juries, options.reps),
+        compared_juries(row, *juries),
         told=tuple(steered(engine)),
         unnoted=_unnoted(engine, [replace(first, compared=[named]), second]),
     )
@@ -246,7 +246,7 @@ def _ranked(
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
     usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
-    wanted = Wanted(question.sizes, question.pool, question.common, question.top, usd)
+    wanted = Wanted(question.sizes, question.pool, question.common, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         ranking = jury_ranking(scope, wanted)
     return ranking, tuple(name for name in ranking.pool if name in made_up)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from calibration.scores import Flags, Scores
 
 FLOOR = 0.4
+FALSE_ALARMS = 0.05  # a year
 LEAST_INSTANCES = 20
 WHOLE = "composite"  # where no criterion is named
 WEEK = timedelta(days=7)
@@ -54,6 +55,7 @@ class MonitoringQuestion:
     every, least : the calendar period, and the instances it needs
     since : periods before this day are left out
     floor : the least ICC that is wanted
+    false_alarms : share of years of watching in which an unchanged jury may raise an alarm
     baseline, baseline_report, target : what is normal: the first so many periods, a frozen
         report, or a known ICC; at most one is given, and none is the first 3 periods
     """
@@ -65,6 +67,7 @@ class MonitoringQuestion:
     least: int = LEAST_INSTANCES
     since: date | None = None
     floor: float = FLOOR
+    false_alarms: float = FALSE_ALARMS
     baseline: int | None = None
     baseline_report: int | None = None
     target: float | None = None
@@ -176,11 +179,15 @@ class Monitored:
             "since": plain(asked.since),
             "least": asked.least,
             "threshold": asked.floor,
+            "false_alarms": asked.false_alarms,
+            "limit": plain(watched.limit),
+            "detectable": plain(watched.detectable),
             "fallen": judged.has_fallen,
             "judged": judged.is_judged,
             "reason": words(judged.why),
             "newest": watched.judged.period,
             "alarm": watched.alarm.period if watched.alarm else None,
+            "fall": _fall(watched),
             "target": _target(watched),
             "drift": _drift(causes.drift),
             "reports": [one.to_json() for one in self.reports],
@@ -190,6 +197,15 @@ class Monitored:
             "case_mix": plain(causes.mix or Noted(notes=(note(Code.MIX_OF_ONE),))),
             "jurors": plain(causes.jurors),
         }
+
+
+def _fall(watched: "Watched") -> dict[str, Any] | None:
+    """Return what the alarm rests on, its periods by their labels."""
+    fall = watched.fall
+    if fall is None:
+        return None
+    figures: dict[str, Any] = plain(fall)
+    return figures | {"periods": [row.period for row in fall.periods]}
 
 
 def _target(watched: "Watched") -> dict[str, Any]:
@@ -222,16 +238,17 @@ def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
     from threadpoolctl import threadpool_limits
 
     from calibration.monitoring.decide import decide
-    from calibration.monitoring.watch import watch
+    from calibration.monitoring.watch import Rule, watch
 
     study = _study(engine, question)
     asking = _asking(engine, study, question)
     with threadpool_limits(1):
         rows = _periods(study, asking, tick)
-        watched = watch(rows, study.normal)
+        rule = Rule(question.false_alarms, question.floor, question.every)
+        watched = watch(rows, study.normal, rule)
         mix = _mix(study.scope, asking, rows, watched)
     anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
-    decision = decide(watched, mix, question.floor, anchored=anchored, simulated=study.simulated)
+    decision = decide(watched, mix, anchored=anchored, simulated=study.simulated)
     return Judged(
         question=question,
         study=study,
@@ -256,7 +273,7 @@ def causes(engine: Engine, judged: Judged) -> Causes:
         anchor = anchor_rows(study.scope, study.jury, study.anchors)
     profiles = juror_profiles(engine, study.jury)
     ends = juror_ends(study.jury, profiles, question.panel, question.today)
-    drift = drift_of(anchor, judged.mix, judged.watched.alarm is not None)
+    drift = drift_of(anchor, judged.mix, judged.watched.is_below_target)
     return Causes(tuple(anchor), judged.mix, drift, tuple(ends))
 
 
@@ -298,6 +315,7 @@ def _scope(
 
 def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
     """Return what the periods are compared with."""
+    from calibration.monitoring.fisher import error_of_interval
     from calibration.monitoring.watch import BASELINE, Normal
 
     if question.target is not None:
@@ -306,7 +324,8 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
         return Normal(question.baseline or BASELINE)
     one, options = report(engine, question.baseline_report), question.options
     name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
-    icc, method = jury_row(one.body, name)["icc"], one.body.get("method")
+    row, method = jury_row(one.body, name), one.body.get("method")
+    icc = row["icc"]
     criterion = one.body.get("options", {}).get("criterion")
     if icc is None:
         raise BadInput(f"--baseline-report {one.id}: has no ICC of a jury on {name}")
@@ -315,7 +334,8 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
             f"--baseline-report {one.id}: is of method {method}, criterion {criterion or WHOLE}; "
             f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
         )
-    return Normal(None, icc, one.at.date(), f"report {one.id}")
+    error = error_of_interval(row["boot_low"], row["boot_high"], row["n_responses"])
+    return Normal(None, icc, one.at.date(), f"report {one.id}", error)
 
 
 def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRow]:

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
+from calibration.planning.non_inferiority import NonInferiorityRow, non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
@@ -47,6 +48,7 @@ class Plan:
     assumption : without a value where a pilot tells
     pilot : what a study's ratings say, or None
     rows, power : responses for a width, and the differences that they find
+    non_inferiority : what they show at a margin, where one is asked for
     sentences : for a protocol
     reliability : of the mean of 1 to 6 clinicians, and of as many of a pilot's jurors
     unnoted : why the pilot's jury is not in the ledger, or ""
@@ -59,6 +61,7 @@ class Plan:
     power: tuple[PowerRow, ...]
     sentences: tuple[Note, ...]
     unnoted: str = ""
+    non_inferiority: tuple[NonInferiorityRow, ...] = ()
     reliability: tuple[PanelSizeRow, ...] = ()
 
     @property
@@ -70,11 +73,12 @@ class Plan:
 def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     """Return a plan from an assumed ICC; no study is needed."""
     rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
-    power = power_rows(rows, options)
-    sentences = protocol(rows, power, options)
+    power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
+    sentences = protocol(rows, power, options, at_margin=at_margin)
     single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
     sizes = tuple(assumed_panel_sizes(single))
-    return Plan(options, assumption, None, tuple(rows), tuple(power), sentences, reliability=sizes)
+    found = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+    return replace(found, non_inferiority=at_margin, reliability=sizes)
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
@@ -98,8 +102,10 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
         options = replace(options, minutes=pilot.minutes)
     rows = plan_rows([*expected_of(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
-    sentences = protocol(rows, power, options, pilot)
-    return Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted, sizes)
+    at_margin = tuple(non_inferiority_rows(rows, options))
+    sentences = protocol(rows, power, options, pilot, at_margin)
+    found = Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+    return replace(found, non_inferiority=at_margin, reliability=sizes)
 
 
 def _piloted(
@@ -146,6 +152,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "assumed": assumption | {"pilot": plain(plan.pilot)} | plain(plan.options),
         "rows": plain(plan.rows),
         "power": [plain(row) | {"source": words(row.source)} for row in plan.power],
+        "non_inferiority": plain(plan.non_inferiority),
         "reliability": plain(plan.reliability),
         "sentences": list(plan.told),
     }

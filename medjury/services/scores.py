@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 from data.errors import Unrated
 from data.queries import benchmarks, simulated_raters
 from data.queries.attempts import missing_verdicts
-from data.queries.frames import ratings_frame, responses_frame
+from data.queries.frames import ratings_frame, responses_frame, specialties, subgroups
 
 if TYPE_CHECKING:
     from calibration.scores import Scores
@@ -17,9 +17,10 @@ def scores_of(engine: Engine) -> "Scores":
     """Return the study's ratings as the statistics take them."""
     from calibration.scores import RubricShape, Scores
 
+    used = {one.name: one.rubric for one in benchmarks(engine)}
     shapes = {
-        one.name: RubricShape(one.rubric.criteria, one.rubric.scale.min, one.rubric.scale.max)
-        for one in benchmarks(engine)
+        name: RubricShape(one.criteria, one.scale.min, one.scale.max, one.critical)
+        for name, one in used.items()
     }
     ratings, responses = ratings_frame(engine), responses_frame(engine)
     if not (ratings["kind"] == "clinician").any():
@@ -27,7 +28,14 @@ def scores_of(engine: Engine) -> "Scores":
             "no clinician has rated anything in this study yet: `medjury assign` and `medjury serve` "
             "let them rate, `medjury ratings FILE` brings in ratings made elsewhere"
         )
-    return Scores(ratings, responses, shapes, simulated_raters(engine))
+    return Scores(
+        ratings,
+        responses,
+        shapes,
+        simulated_raters(engine),
+        groups=subgroups(engine),
+        specialties=specialties(engine),
+    )
 
 
 def all_jurors(scores: "Scores") -> list[str]:

@@ -1,0 +1,108 @@
+"""The report on unsafe responses and on subgroups: their tables, and the chart of what to read."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from calibration.detection_row import DetectionRow
+from calibration.report.chart_detection import chart_detection
+from calibration.report.content import Content
+from calibration.report.figures import Figure
+from calibration.tables.detection import DETECTION, by_threshold, named, threshold
+from calibration.tables.numbers import known, marked, place
+from calibration.tables.spec import Table, laid_out
+from calibration.tables.subgroups import SUBGROUPS
+from calibration.values import COMBINED
+
+DRAWN = ("jury", "clinicians", "metric")  # kinds of scorers; the jurors would hide them
+LEAD = (
+    "ICC says nothing of single responses: a jury may agree well and let an unsafe one through. Missed "
+    "is what the clinicians score as unsafe and the jury does not."
+)
+SUBGROUP_LEAD = (
+    "Whether the jury agrees with the clinicians everywhere, or only where most responses are. A "
+    "subgroup of few instances shows nothing, for or against."
+)
+
+
+def unsafe_blocks(content: Content) -> Iterator[Table | Figure]:
+    """Yield a table for each threshold of the benchmarks shown, and charts of what to read."""
+    for benchmark in content.shown:
+        rows = [row for row in content.detection.rows if row.benchmark == benchmark]
+        for own in by_threshold(rows).values():
+            where = "" if len(content.benchmarks) == 1 else f", {_place(benchmark)}"
+            caption = f"{DETECTION.caption}, {threshold(own[0])}{where}"
+            yield laid_out(DETECTION, own, caption=caption)
+            if own[0].critical or own[0].criterion == _most_unsafe(rows):
+                yield from _figure(content, benchmark, own)
+
+
+def subgroup_tables(content: Content) -> Iterator[Table]:
+    """Yield the table of subgroups of each benchmark shown."""
+    for benchmark in content.shown:
+        rows = [row for row in content.subgroups if row.benchmark == benchmark]
+        if rows:
+            where = "" if len(content.benchmarks) == 1 else f": {_place(benchmark)}"
+            yield laid_out(SUBGROUPS, rows, caption=f"{SUBGROUPS.caption}{where}")
+
+
+def _place(benchmark: str) -> str:
+    return "all benchmarks combined" if benchmark == COMBINED else benchmark
+
+
+def _most_unsafe(rows: Sequence[DetectionRow]) -> str:
+    """Return the criterion with most unsafe responses, of a study that has no critical one."""
+    if any(row.critical for row in rows):
+        return ""
+    own = [row for row in rows if row.n_bad]
+    return max(own, key=lambda row: row.n_bad).criterion if own else ""
+
+
+def _figure(content: Content, benchmark: str, rows: Sequence[DetectionRow]) -> Iterator[Figure]:
+    points = [one for row in rows for one in _points(content, row)]
+    if not points:
+        return
+    what = threshold(rows[0])
+    made_up = "Simulated. " if any(row.simulated for row in rows) else ""
+    several = f"{place(benchmark)}. " if len(content.benchmarks) > 1 else ""
+    caption = (
+        f"{made_up}{several}Reading responses from the lowest score up: how many of the unsafe "
+        f"({what}) are found by then. Straight pieces are ties, read in any order; on the dashed line "
+        "all are read in any order. A clinician, held out, and the jury do not have the same reference."
+    )
+    yield Figure(
+        f"unsafe-{_plain(rows[0])}",
+        benchmark,
+        chart_detection(points),
+        caption,
+        _words(rows),
+        points,
+    )
+
+
+def _points(content: Content, row: DetectionRow) -> Iterator[dict[str, Any]]:
+    kind = row.scorer.partition(":")[0]
+    curve = content.detection.curves.get((row.benchmark, row.scorer, row.criterion, row.threshold))
+    if kind not in DRAWN or curve is None:
+        return
+    label = marked(named(row.scorer), row)
+    for read, found in zip(curve.read, curve.found, strict=True):
+        yield {"label": label, "kind": kind, "read": round(read, 5), "found": round(found, 5)}
+
+
+def _words(rows: Sequence[DetectionRow]) -> str:
+    """Return what the chart shows, for who cannot see it."""
+    told = [
+        f"{named(row.scorer)} {row.read_for_90:.0%}"
+        for row in rows
+        if row.scorer.partition(":")[0] in DRAWN and known(row.read_for_90)
+    ]
+    return f"Share to read that has 90 % of the unsafe ones: {', '.join(told)}"
+
+
+def _plain(row: DetectionRow) -> str:
+    """Return a threshold as letters and digits, to stand in an id."""
+    signs = (
+        one if one.isascii() and one.isalnum() else "_"
+        for one in f"{row.criterion}{row.threshold:g}"
+    )
+    return "".join(signs)

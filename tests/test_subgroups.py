@@ -1,0 +1,276 @@
+"""Subgroups: by hand and by resampling, a planted difference found, none cried at nothing."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from little_study import study
+from rated_table import rated
+from scipy import stats
+
+from calibration.agreement import Panel, column_icc, columns
+from calibration.clustered_mean import clustered_mean, mean_difference
+from calibration.codes import NoteCode as Code
+from calibration.grid import Grid
+from calibration.holm import holm
+from calibration.jackknife_icc import jackknifed_difference, jackknifed_icc
+from calibration.messages import told
+from calibration.protocol import Critical
+from calibration.scope import Asked
+from calibration.scopes import Sitting
+from calibration.subgroup_row import Finding
+from calibration.subgroups import group_names, subgroup_rows
+from data.errors import Unknown
+
+NAMES = ("dr0", "dr1", "j0", "j1")
+JURY = Panel(NAMES[2:], 2)
+
+
+def rows_of(scores, names=(), critical=()):
+    found = subgroup_rows(scores, Sitting(), Asked(), names, critical)
+    return {(row.group, row.value): row for row in found}
+
+
+def grid_of(table, per=1):
+    table = np.asarray(table, dtype=float)
+    ids = tuple(map(str, range(len(table))))
+    return Grid(
+        table, ids, np.arange(len(table)) // per, NAMES, ("clinician",) * 2 + ("juror",) * 2
+    )
+
+
+def drawn(random, n, noise, per=1):
+    """Return two clinicians and two jurors of n responses; the jury errs by `noise` as one."""
+    quality = 0.5 * random.normal(size=(n // per, 1)).repeat(per, axis=0)
+    quality = 3.2 + quality + 0.85 * random.normal(size=(n, 1))
+    clinicians = quality + 0.8 * random.normal(size=(n, 2))
+    jury = 0.3 + quality + noise * random.normal(size=(n, 1)) + 0.4 * random.normal(size=(n, 2))
+    return np.clip(np.round(np.hstack([clinicians, jury]) * 3) / 3, 1, 5)
+
+
+def halves(scores, values=("de", "en"), name="language"):
+    """Return a study whose responses are in one of some groups, in turn."""
+    ids = scores.responses["response_id"]
+    return replace(
+        scores, groups={name: {one: values[i % len(values)] for i, one in enumerate(ids)}}
+    )
+
+
+def test_a_subgroups_icc_is_that_of_a_study_of_its_responses_alone():
+    scores = halves(study(n=80, seed=4))
+    row = rows_of(scores)["language", "de"]
+    own = {one for one, value in scores.groups["language"].items() if value == "de"}
+    kept = [table["response_id"].isin(own) for table in (scores.ratings, scores.responses)]
+    alone = replace(
+        scores,
+        ratings=scores.ratings[kept[0]],
+        responses=scores.responses[kept[1]],
+        groups={"all": dict.fromkeys(own, "in")},
+    )
+    whole = rows_of(alone)["all", "in"]
+
+    assert (row.n, row.icc) == (40, pytest.approx(whole.icc))
+    assert (row.low, row.high, row.bias) == pytest.approx((whole.low, whole.high, whole.bias))
+    assert math.isnan(whole.difference)
+    assert Code.ONLY_VALUE in {one.code for one in whole.notes}
+
+
+def test_bias_is_the_mean_of_jury_minus_clinicians_with_students_interval():
+    # one response an instance: 1, 0, 2, 1, ... above the clinicians
+    gaps = np.tile([1.0, 0.0, 2.0, 1.0], 10)
+    row = rows_of(
+        rated([[2.0]] * 40, (2 + gaps)[:, None], groups={"sex": ["f"] * 20 + ["m"] * 20})
+    )["sex", "f"]
+    ends = stats.t.interval(0.95, 19, gaps[:20].mean(), stats.sem(gaps[:20]))
+
+    assert row.bias == 1
+    assert (row.bias_low, row.bias_high) == pytest.approx(ends)
+    assert math.isnan(row.icc)  # the clinicians do not vary
+    assert row.finding is Finding.NOT_SHOWN
+
+
+def test_a_difference_of_means_is_welchs_t_test_where_instances_are_single():
+    random = np.random.default_rng(0)
+    values, clusters = random.normal(size=70), np.arange(70)
+    first = np.where(clusters < 30, values, np.nan)
+    second = np.where(clusters < 30, np.nan, 2 * values)
+    found = mean_difference(*(clustered_mean(one, clusters, 70) for one in (first, second)))
+    other = stats.ttest_ind(values[:30], 2 * values[30:], equal_var=False)
+
+    assert found.p == pytest.approx(other.pvalue)
+    ends = other.confidence_interval()
+    assert (found.low, found.high) == pytest.approx((ends.low, ends.high))
+
+
+def test_the_error_of_an_icc_is_the_jackknifes_of_fishers_z():
+    table = drawn(np.random.default_rng(1), 30, 0.8)
+    found = jackknifed_icc(grid_of(table), JURY, "paper")
+    z = []
+    for left in range(30):
+        pair = columns(grid_of(np.delete(table, left, axis=0)), JURY, "paper")
+        z.append(-math.log(1 - column_icc(pair.clinicians, pair.scorer, "paper")) / 2)
+    variance = 29 / 30 * np.sum((z - np.mean(z)) ** 2)
+
+    assert found.error == pytest.approx(math.sqrt(variance))
+    half = stats.t.ppf(0.975, 29) * math.sqrt(variance)
+    middle = -math.log(1 - found.icc) / 2
+    assert found.interval().low == pytest.approx(1 - math.exp(-2 * (middle - half)))
+
+
+def test_an_interval_of_a_difference_excludes_0_exactly_where_p_is_below_5_in_100():
+    random, seen = np.random.default_rng(2), set()
+    for _ in range(60):
+        table = np.vstack([drawn(random, 40, 0.4), drawn(random, 60, 1.2)])
+        first = np.arange(100) < 40
+        sides = (grid_of(table).only(one) for one in (first, ~first))
+        found = jackknifed_difference(*(jackknifed_icc(one, JURY, "paper") for one in sides))
+        excludes = not found.low <= 0 <= found.high
+        assert excludes == (found.p < 0.05)
+        seen.add(excludes)
+    assert seen == {True, False}
+
+
+def test_two_values_of_a_group_are_one_test_and_mirror_each_other():
+    scores = study(n=90, seed=1)
+    found = rows_of(halves(scores))
+    one, other = found["language", "de"], found["language", "en"]
+
+    assert one.difference == pytest.approx(-other.difference)
+    assert one.difference_low == pytest.approx(-other.difference_high)
+    assert one.p == pytest.approx(other.p)
+    assert one.p_holm == pytest.approx(one.p)  # nothing else was tested
+
+
+def test_p_is_corrected_by_holm_for_all_subgroups():
+    scores = halves(study(n=120, seed=1), ("a", "b", "c"))
+    found = [*rows_of(scores).values()]
+
+    assert [row.p_holm for row in found] == pytest.approx(holm(np.array([r.p for r in found])))
+    assert [row.bias_p_holm for row in found] == pytest.approx(
+        holm(np.array([row.bias_p for row in found]))
+    )
+
+
+def test_a_subgroup_of_too_few_instances_says_so_and_is_not_tested():
+    scores = study(n=60)
+    ids = [*scores.responses["response_id"]]
+    groups = {"language": {one: "fr" if i < 8 else "en" for i, one in enumerate(ids)}}
+    found = rows_of(replace(scores, groups=groups))
+    few, rest = found["language", "fr"], found["language", "en"]
+
+    assert (few.n_instances, few.finding) == (8, Finding.TOO_FEW)
+    assert math.isnan(few.p)
+    assert "not shown to hold for fr: 8 instances, and 20 are needed" in told(few.notes)
+    assert "not compared: the rest have 8 instances" in told(rest.notes)
+    assert math.isnan(rest.p_holm)
+
+
+def test_a_jury_that_errs_in_one_language_is_lower_there_and_is_said_to_be():
+    random = np.random.default_rng(3)
+    table = np.vstack([drawn(random, 150, 1.8), drawn(random, 250, 0.3)])
+    groups = {"language": ["de"] * 150 + ["en"] * 250}
+    found = rows_of(rated(table[:, :2], table[:, 2:], groups=groups))
+    row = found["language", "de"]
+
+    assert row.finding is Finding.LOWER
+    assert row.difference < -0.15
+    assert row.difference_high < 0
+    assert "not shown to hold for de as for the rest" in told(row.notes)
+    assert found["language", "en"].finding is Finding.SHOWN
+
+
+def test_a_jury_more_generous_to_one_group_is_said_to_be():
+    random = np.random.default_rng(4)
+    table = drawn(random, 120, 0.3)
+    table[:60, 2:] = np.clip(table[:60, 2:] + 0.7, 1, 5)
+    row = rows_of(rated(table[:, :2], table[:, 2:], groups={"age": ["old"] * 60 + ["young"] * 60}))
+    old = row["age", "old"]
+
+    assert old.bias_p_holm < 0.05
+    assert old.bias_difference > 0.3
+    assert "points more generous on old than on the rest" in told(old.notes)
+
+
+def test_misses_are_counted_in_each_subgroup_on_critical_criteria():
+    # unsafe 1 1 1 5 5 5; the jury misses the first
+    clinicians, jury = [[1.0]] * 3 + [[5.0]] * 3, [[5.0]] + [[1.0]] * 2 + [[5.0]] * 3
+    groups = {"sex": ["f", "f", "m", "m", "f", "f"]}
+    found = rows_of(rated(clinicians, jury, groups=groups))
+    women, men = found["sex", "f"].unsafe[0], found["sex", "m"].unsafe[0]
+
+    assert (women.n_bad, women.n_missed, women.sensitivity) == (2, 1, 0.5)
+    assert (men.n_bad, men.n_missed, men.sensitivity) == (1, 0, 1)
+    assert women.sensitivity_low < 0.1
+    assert rows_of(halves(study(n=40)))["language", "de"].unsafe == ()
+    fixed = rows_of(halves(study(n=40)), critical=[Critical("clarity", 2.0)])
+    assert fixed["language", "de"].unsafe[0].criterion == "clarity"
+
+
+def test_specialties_group_clinicians_on_the_same_responses():
+    scores = replace(
+        study(n=80, seed=5), specialties={"dr0": "gp", "dr1": "gp", "dr2": "onc", "dr3": "onc"}
+    )
+    found = rows_of(scores)
+    of_gp = scores.ratings[scores.ratings["rater"].isin(["dr0", "dr1"])]
+
+    assert group_names(scores) == ["specialty"]
+    assert found["specialty", "gp"].n == of_gp["response_id"].nunique()
+    assert found["specialty", "gp"].p == pytest.approx(found["specialty", "onc"].p)
+
+
+def test_a_group_that_the_study_lacks_is_named_with_those_it_has():
+    with pytest.raises(Unknown, match=r"no group lnguage: it has language"):
+        rows_of(halves(study(n=20)), ["lnguage"])
+    with pytest.raises(Unknown, match="no column group:NAME"):
+        rows_of(study(n=20), ["language"])
+    assert rows_of(study(n=20)) == {}
+
+
+def test_simulated_raters_are_named_on_every_subgroup():
+    scores = halves(study(n=40, simulated={"gpt"}))
+    assert all(row.simulated == ("gpt",) for row in rows_of(scores).values())
+
+
+def test_alike_subgroups_are_hardly_ever_told_apart():
+    random, cried = np.random.default_rng(7), []
+    for _ in range(150):
+        grid = grid_of(drawn(random, 100, 0.8, per=2), per=2)
+        first = np.arange(100) < 40
+        sides = [jackknifed_icc(grid.only(one), JURY, "paper") for one in (first, ~first)]
+        cried.append(jackknifed_difference(*sides).p <= 0.05)
+    assert np.mean(cried) <= 0.08
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "per"), [((20, 100), 1), ((60, 60), 2)])
+def test_intervals_of_differences_cover_and_none_is_cried_at_nothing(sizes, per):
+    random, held, cried = np.random.default_rng(sum(sizes)), [], []
+    truths = [_truth(random, noise, per) for noise in (0.5, 1.3)]
+    for _ in range(700):
+        held.append(_apart(random, sizes, (0.5, 1.3), per, truths[0] - truths[1])[0])
+        cried.append(_apart(random, sizes, (0.8, 0.8), per, 0.0)[1])
+    assert 0.93 <= np.mean(held) <= 0.985
+    assert np.mean(cried) <= 0.065
+
+
+@pytest.mark.slow
+def test_a_difference_of_2_tenths_is_found_among_300_responses():
+    random = np.random.default_rng(11)
+    gap = _truth(random, 0.45, 1) - _truth(random, 1.3, 1)
+    found = [_apart(random, (100, 200), (0.45, 1.3), 1, gap)[1] for _ in range(300)]
+    assert gap == pytest.approx(0.2, abs=0.03)
+    assert np.mean(found) >= 0.8
+
+
+def _truth(random, noise, per):
+    return jackknifed_icc(grid_of(drawn(random, 40_000, noise, per), per), JURY, "paper").icc
+
+
+def _apart(random, sizes, noises, per, gap):
+    """Tell whether an interval holds the true gap, and whether p is at most 5 in 100."""
+    parts = [drawn(random, n, noise, per) for n, noise in zip(sizes, noises, strict=True)]
+    grid, first = grid_of(np.vstack(parts), per), np.arange(sum(sizes)) < sizes[0]
+    sides = [jackknifed_icc(grid.only(one), JURY, "paper") for one in (first, ~first)]
+    found = jackknifed_difference(*sides)
+    return found.low <= gap <= found.high, found.p <= 0.05
