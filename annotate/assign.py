@@ -16,7 +16,7 @@ from annotate.order import Showing, arrange
 from annotate.plan import Assigned, Design, Item
 from annotate.staff import Start, most_even
 from data.errors import BadInput
-from data.store.assignments import Slot
+from data.store.submissions import Slot
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from data.queries.lab_response import CallView
+from data.queries.lab import CallView
 from jury.ask import AGAIN, request_sha256
 from jury.call import Call, Message
 from jury.panel import Juror

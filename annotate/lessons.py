@@ -4,7 +4,7 @@ import html
 from collections.abc import Iterator
 from importlib.resources import files
 
-from data.queries.training import Exercise, Feedback, Mark, Miss, Result
+from data.queries.rating_room import Exercise, Feedback, Mark, Miss, Result
 from data.rubric import Rubric
 
 STYLE = (files("annotate") / "lessons.css").read_text("utf-8")

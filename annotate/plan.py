@@ -9,7 +9,7 @@ from typing import Any
 
 from annotate.order import GAP, Showing, adjacent
 from annotate.repair import groups
-from data.store.assignments import Slot
+from data.store.submissions import Slot
 
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast

@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from data import queries, store
 from data.card import Error, Flag, Marked, Reply
 from data.errors import BadInput, MedjuryError, NoStudy, NotAllowed, OffScale, Unknown
-from data.low import low_points
 from data.queries import House, Person, Task
+from data.rubric import low_points
 
 LARGEST = 2**31 - 1
 LONGEST_COMMENT = 20_000

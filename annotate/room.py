@@ -4,8 +4,8 @@ from typing import Any
 
 from annotate.panes import unseen
 from annotate.replies import Answer, form_data
-from data.low import low_points
 from data.queries import House, Task
+from data.rubric import low_points
 
 
 def room_data(

@@ -30,7 +30,7 @@ from sqlalchemy import Engine
 
 from data.errors import MedjuryError
 from data.person import Person, only
-from data.queries.version import version
+from data.queries.study import version
 from data.schema import Role
 
 Lane = Literal["figures", "details", "drawings", "probes"]

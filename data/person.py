@@ -69,3 +69,15 @@ def only(
         return cast(Callable[Concatenate[Person, Given], Found], guarded)
 
     return guard
+
+
+def asking(
+    function: Callable[Given, Found], *roles: Role
+) -> Callable[Concatenate[Person, Given], Found]:
+    """Return a function that also takes who calls it, first, and lets only these roles call it."""
+
+    @wraps(function)
+    def asked(_: Person, /, *args: Given.args, **kwargs: Given.kwargs) -> Found:
+        return function(*args, **kwargs)
+
+    return only(*roles)(asked)

@@ -33,6 +33,7 @@ from data.toml_file import NotToml, read_toml
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
+LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
 NO_REFERENCE = "(no reference is given for this instance)"
 NO_CHECKLIST = "(no checklist is given for this instance)"
@@ -279,3 +280,9 @@ def read_rubric(name_or_folder: str | Path) -> Rubric:
         raise BadRubric(f"rubric {folder}: {error}") from error
     except ValidationError as error:
         raise BadRubric(f"rubric {folder}: {first_complaint(error.errors())}") from error
+
+
+def low_points(rubric: Rubric) -> tuple[int, ...]:
+    """Return the lowest 40 % of the scale's points, rounded down, but at least the lowest."""
+    points = rubric.scale.points
+    return tuple(points[: max(1, int(LOW_SHARE * len(points) + 1e-9))])

@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 
 from data.card import Card, Reply
 from data.rubric import Rubric
-from data.schema import Status
-from data.store.attempts import AttemptRecord, record_attempts
+from data.schema import Attempt, Status
+from data.store.attempts import record_attempts
 from jury.call import Answer, Call
 from jury.conversation import Conversation, JurorSession, RunContext, not_asked, sha256_of
 from jury.panel import Juror
@@ -21,7 +21,7 @@ AGAIN = (
     "object only, in the form given above, every score a whole number on the scale {scale}."
 )
 NO_TEXT = "the response has no text"
-Entry = tuple[AttemptRecord, Rubric, Reply | None]
+Entry = tuple[Attempt, Rubric, Reply | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class _Verdict(Conversation[Parsed]):
         job, rubric = self.job, self.job.rubric
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
-        record = AttemptRecord(response=job.response, replicate=job.replicate, **columns)
+        record = Attempt(response=job.response, replicate=job.replicate, **columns)
         await self.writer.write((record, rubric, reading.reply))
 
     async def not_asked(self, status: Status, reason: str) -> Status:
@@ -125,11 +125,11 @@ async def _not_asked(
     return status
 
 
-def not_asked_record(rater: int, job: Job, status: Status, reason: str) -> AttemptRecord:
+def not_asked_record(rater: int, job: Job, status: Status, reason: str) -> Attempt:
     """Return the attempt that a response which was not put to a juror at all is."""
     digest = hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest()
     columns = not_asked(rater, status, reason, digest)
-    return AttemptRecord(response=job.response, replicate=job.replicate, **columns)
+    return Attempt(response=job.response, replicate=job.replicate, **columns)
 
 
 def request_sha256(juror: Juror, call: Call) -> str:

@@ -15,9 +15,9 @@ from functools import cache
 
 from data.schema import Status
 from jury.call import Answer, Call, Provider
+from jury.loop import RunResult
 from jury.panel import Juror
 from jury.providers import open_provider
-from jury.tally import RunResult
 
 LOST = "was lost in mid-call"
 NO_WORKER = "no worker is left"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from data.queries.attempts import without_texts
+from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider

@@ -1,30 +1,72 @@
 """Asking every juror of a panel, once an instance, whether its reference says more than its source.
 
-What is asked is about an instance and not a response, and no rubric is in it. Money, patience,
-forms of answer and hosts' limits are those of a jury run.
+The MedHELM paper's Appendix D: some references use what is absent from the source, so that a
+response which keeps to the source is marked down for it. What is asked is about an instance and
+not a response, and no rubric is in it. Money, patience, forms of answer and hosts' limits are
+those of a jury run. An answer is read with the same care as a rating (`jury/parse.py`): a whole
+object, or the last fenced or balanced one that names `absent`; `absent` true or false and nothing
+like it; `facts` a list of texts, with at least one where `absent` is true and none where it is
+false. Whatever else it says is no answer.
 """
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
 from data.queries.references import ReferenceCard, answered_references, reference_cards
-from data.schema import Status, now
-from data.store.references import ReferenceRecord, record_references
-from jury.call import Answer, Call, Provider
+from data.rubric import PLACEHOLDER
+from data.rubrics.tags import disarm
+from data.schema import ReferenceCheck, Status, now
+from data.store.attempts import record_references
+from jury.call import Answer, Call, Provider, Usage
 from jury.conversation import Conversation, JurorSession, Patience, RunContext, not_asked, sha256_of
-from jury.loop import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
+from jury.loop import (
+    Progress,
+    RunLimits,
+    RunResult,
+    Tally,
+    known_sessions,
+    refuse_numbers,
+    run_all,
+    run_loop,
+)
 from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.parse import LONGEST, Reading, objects, storable  # one reader of objects for all answers
 from jury.providers import open_provider
-from jury.reference_question import AGAIN, SCHEMA, Said, SimulatedReader, prompt_for, read
 from jury.run_lock import run_lock
-from jury.tally import Progress, RunResult, Tally
 from jury.worklist import known_benchmarks
 
+FORM = '{"absent": true or false, "facts": ["..."]}'
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "absent": {"type": "boolean"},
+        "facts": {"type": "array", "items": {"type": "string"}},
+    },
+    "required": ["absent", "facts"],
+    "additionalProperties": False,
+}
+AGAIN = (
+    "This answer cannot be used: {reason}. Look at the same reference again and answer with one "
+    "JSON object only, in the form " + FORM + "."
+)
+QUESTION = Path(__file__).with_name("reference_question.txt").read_text("utf-8").rstrip("\n")
 Watch = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Said(Reading):
+    """What an answer said of a reference: a verdict if the status is OK."""
+
+    absent: bool | None = None
+    facts: tuple[str, ...] = ()
 
 
 def check_references(
@@ -59,16 +101,17 @@ def check_references(
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
     tally = Tally(instances * len(panel.juror), progress)
     with run_lock(engine, waiting):
-        lines = {one.name: _line(one, secrets[one.name]) for one in panel.juror}
+        lines: dict[str, Provider] = {
+            one.name: SimulatedReader(one)
+            if one.simulated
+            else open_provider(one, secrets[one.name])
+            for one in panel.juror
+        }
         sessions = known_sessions(engine, panel, lines)
         queues = [_left(engine, session, benchmarks, tally) for session in sessions]
         limits = RunLimits(concurrency, max_usd, patience)
         run_loop(run_all(sessions, queues, partial(_ask, engine), tally, limits))
     return tally.result(panel.name, instances, sessions)
-
-
-def _line(juror: Juror, key: str) -> Provider:
-    return SimulatedReader(juror) if juror.simulated else open_provider(juror, key)
 
 
 def _left(
@@ -122,5 +165,69 @@ class _ReferenceConversation(Conversation[Said]):
 
     async def _keep(self, **columns: Any) -> None:
         """Store a row beside the event loop."""
-        record = ReferenceRecord(instance=self.card.instance, **columns)
+        record = ReferenceCheck(instance=self.card.instance, **columns)
         await asyncio.to_thread(record_references, self.engine, [record])
+
+
+def prompt_for(card: ReferenceCard) -> str:
+    """Return the question about one reference; only a tag that it uses itself is broken in a text."""
+    texts = {name: getattr(card, name) for name in ("context", "prompt", "reference")}
+    parts = {name: disarm(text, QUESTION) for name, text in texts.items()} | {"form": FORM}
+    return PLACEHOLDER.sub(lambda found: parts[found[1]], QUESTION)
+
+
+def read(text: str) -> Said:
+    """Return what a juror's answer says; never raises, never guesses."""
+    found: dict[str, Any] | None = None
+    for one in objects(text[:LONGEST]):
+        if isinstance(one, dict) and (found is None or "absent" in one):
+            found = one
+    if found is None:
+        return Said(Status.INVALID_JSON, "the answer holds no JSON object")
+    for key in ("absent", "facts"):
+        if found.get(key) is None:
+            return Said(Status.MISSING_CRITERION, f"{key} is not given")
+    return _weighed(found["absent"], found["facts"])
+
+
+def _weighed(absent: object, facts: object) -> Said:
+    """Return the verdict that the two values are, or why they are none."""
+    if not isinstance(absent, bool):
+        return Said(Status.INVALID_JSON, "absent is neither true nor false, or given twice")
+    if not isinstance(facts, list) or not all(isinstance(one, str) for one in facts):
+        return Said(Status.INVALID_JSON, "facts is not a list of texts")
+    named = tuple(storable(one).strip() for one in facts if one.strip())
+    if absent != bool(named):
+        why = "true, but facts names none" if absent else "false, but facts names some"
+        return Said(Status.INVALID_JSON, f"absent is {why}")
+    return Said(Status.OK, "", absent, named)
+
+
+class SimulatedReader:
+    """Stands in for a simulated juror: its answer is drawn from the texts' hash and says so."""
+
+    def __init__(self, juror: Juror) -> None:
+        self._juror = juror
+
+    async def complete(self, call: Call) -> Answer:
+        """Return an answer in the form a real juror gives it; one reference in five is marked."""
+        text = call.messages[0].text
+        shared = _share(text)
+        absent = shared < 0.2 if _share(self._juror.name + text) < 0.9 else shared >= 0.2
+        said = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
+        return Answer(
+            Status.OK,
+            text=json.dumps({"absent": absent, "facts": said}),
+            sent={"simulated": self._juror.model},
+            usage=Usage(tokens_in=0, tokens_out=0),
+            http=200,
+            returned_model=self._juror.model,
+        )
+
+    async def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+
+def _share(text: str) -> float:
+    """Return a number from 0 to 1 that this text always gives."""
+    return int(sha256(text.encode("utf-8", "replace")).hexdigest()[:8], 16) / 16**8

@@ -11,11 +11,19 @@ from jury.ask import Writer, ask
 from jury.call import Provider
 from jury.conversation import Patience
 from jury.cost import JurorEstimate
-from jury.loop import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
+from jury.loop import (
+    Progress,
+    RunLimits,
+    RunResult,
+    Tally,
+    known_sessions,
+    refuse_numbers,
+    run_all,
+    run_loop,
+)
 from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.run_lock import run_lock
-from jury.tally import Progress, RunResult, Tally
 from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
 
 Watch = Callable[[Progress], None]
@@ -56,7 +64,7 @@ def run_panel(
     given = all(one.name in lines for one in panel.juror)
     if not given:
         refuse_ended(panel, now().date())
-    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     tally = Tally(worklist.responses * len(panel.juror) * replicates, progress)
     secrets = {} if given else keys(panel)
     with run_lock(engine, waiting):
@@ -76,7 +84,7 @@ def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
-    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [record_of(one) for one in panel.juror])
     rows = []

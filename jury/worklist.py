@@ -8,28 +8,18 @@ from sqlalchemy import Engine
 
 from data import queries
 from data.errors import BadPanel, Conflict, Unknown
-from data.queries.attempts import juror_profiles
-from data.rubric import Rubric
+from data.importers.rows import JurorRecord
+from data.queries.jury import juror_profiles
 from data.schema import Status
-from data.store.attempts import JurorRecord
 from jury.ask import Job
 from jury.panel import Juror, Panel
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """A benchmark to be rated: its name, its rubric and how many responses it has."""
-
-    benchmark: str
-    rubric: Rubric
-    responses: int
 
 
 @dataclass(frozen=True, slots=True)
 class Worklist:
     """All that is to be rated, and how many verdicts of each juror are wanted."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[queries.BenchmarkView, ...]
     replicates: int
 
     @property
@@ -44,7 +34,7 @@ def jobs(
     """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
-        for shown in queries.juror_cards(engine, task.benchmark, task.rubric):
+        for shown in queries.juror_cards(engine, task.name, task.rubric):
             for replicate in range(worklist.replicates):
                 if (shown.response, replicate) in done:
                     rated(Status.OK)
@@ -52,16 +42,19 @@ def jobs(
                     yield Job(shown.response, shown.card, task.rubric, replicate)
 
 
-def tasks_of(engine: Engine, panel: Panel, names: Sequence[str] | None) -> list[Task]:
+def tasks_of(
+    engine: Engine, panel: Panel, names: Sequence[str] | None
+) -> tuple[queries.BenchmarkView, ...]:
     """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
-    chosen = [one for one in known_benchmarks(engine, names) if names is None or one.name in names]
+    known = known_benchmarks(engine, names)
+    chosen = tuple(one for one in known if names is None or one.name in names)
     for one in chosen:
         if panel.rubric not in (None, one.rubric.name):
             raise BadPanel(
                 f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
                 f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
-    return [Task(one.name, one.rubric, one.responses) for one in chosen]
+    return chosen
 
 
 def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[queries.BenchmarkView]:
@@ -76,7 +69,7 @@ def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[querie
 
 def record_of(juror: Juror) -> JurorRecord:
     """Return a juror as a study keeps it."""
-    return JurorRecord(juror.name, juror.family, juror.profile(), juror.simulated)
+    return JurorRecord(juror.name, juror.profile(), juror.family, juror.simulated)
 
 
 def refuse_changed(engine: Engine, panel: Panel) -> None:

@@ -22,12 +22,11 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from data.queries.training_record import ANSWERED, IMPORTED
+from data.queries.record import ANSWERED, IMPORTED
 from data.store.audit import COLUMNS, INSTANCE, Batch
-from data.store.experts import experts_digest
-from data.store.ledger import EVALUATED
+from data.store.ledger import EVALUATED, FROZEN, report_sha256
 from data.store.masks import MASKED, mask_digest
-from data.store.reports import FROZEN, report_sha256
+from data.store.training import experts_digest
 
 AT = datetime(2026, 1, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 TEXT = "No fe\u0301ver \U0001f600; it's \u201cmild\u201d \\ %s {x}"

@@ -16,9 +16,9 @@ from data.rubric import read_rubric
 from data.schema import ReferenceCheck
 from data.store import import_responses
 from jury.conversation import Patience
+from jury.loop import RunResult
 from jury.panel import Panel
 from jury.references import check_references
-from jury.tally import RunResult
 
 Write = Callable[[str, str], Path]
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)

@@ -20,11 +20,11 @@ from data.errors import BadFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.queries import next_task
-from data.queries.moving import TABLES, content, has_event
+from data.queries.package import ALL_TABLES, content, has_event
 from data.queries.record import verify
 from data.rubric import read_rubric
 from data.store import Slot, assign, import_responses, invite, submit
-from data.store.backup import back_up
+from data.store.moving import back_up
 
 __all__ = ["made", "whole"]
 HEADER = RESPONSES.splitlines()[0]
@@ -92,7 +92,7 @@ def test_a_backup_holds_every_row_of_every_table(whole: Engine, tmp_path: Path) 
     back_up(whole, tmp_path / "backup.db")
     copy = open_study(f"sqlite:///{tmp_path / 'backup.db'}")
     with reading(whole) as here, reading(copy) as there:
-        assert all(content(here, one) == content(there, one) for one in TABLES)
+        assert all(content(here, one) == content(there, one) for one in ALL_TABLES)
     copy.dispose()
 
 

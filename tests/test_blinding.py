@@ -8,8 +8,8 @@ from sqlalchemy import Engine, text
 
 from data.card import Reply
 from data.queries import next_task
-from data.queries.masks import stored_texts
 from data.queries.record import acts, verify
+from data.queries.steering import stored_texts
 from data.store import Slot, assign, invite, submit
 from medjury.cli.blinding import masked_at
 

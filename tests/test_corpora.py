@@ -10,8 +10,7 @@ import pytest
 from small import Run
 from sqlalchemy import Engine
 
-from data.importers.aci_bench import aci_bench
-from data.importers.mts_dialog import mts_dialog
+from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.queries import pairs

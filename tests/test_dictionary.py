@@ -7,9 +7,8 @@ from packaged_study import made, whole
 from small import Run
 from sqlalchemy import Engine
 
-from data.importers.package_cells import EVERY, columns
-from data.queries.dictionary import FILES, HEADER, dictionary
-from data.queries.dictionary_tables import TABLES
+from data.importers.package import EVERY, columns
+from data.queries.dictionary import FILES, HEADER, TABLES, dictionary
 from data.schema import Table
 
 __all__ = ["made", "whole"]

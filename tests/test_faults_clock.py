@@ -18,9 +18,8 @@ from data.database import reading
 from data.errors import Conflict
 from data.person import OPERATOR
 from data.queries import person_by_code, rated_codes
-from data.queries.frames import ratings_frame
+from data.queries.frames import clinician_dates, ratings_frame
 from data.queries.lab import last_run
-from data.queries.periods import clinician_dates
 from data.queries.record import verify
 from data.schema import Assignment, Event, Rating, now
 from data.store import submit

@@ -17,9 +17,8 @@ from data.database import open_study, transaction
 from data.errors import Conflict, NoStudy
 from data.queries.record import verify
 from data.rubric import read_rubric
-from data.schema import Status
-from data.store import record_attempt
-from data.store.attempts import AttemptRecord
+from data.schema import Attempt, Status
+from data.store import record_attempts
 from jury.panel import Panel
 from jury.run_lock import KEY, run_lock
 
@@ -165,5 +164,5 @@ def rate_third(study: Engine) -> None:
     rubric = read_rubric("generic")
     with study.connect() as connection:
         rater = connection.scalar(text("SELECT id FROM rater"))
-    record = AttemptRecord(rater or 0, 3, Status.OK, "0" * 64)
-    record_attempt(study, record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))
+    record = Attempt(rater=rater or 0, response=3, status=Status.OK, request_sha256="0" * 64)
+    record_attempts(study, [(record, rubric, Reply(dict.fromkeys(rubric.criteria, 3)))])

@@ -13,7 +13,7 @@ from sqlalchemy import Engine, text
 from calibration.values import simulated_in
 from data.person import OPERATOR
 from data.queries import benchmarks, validations
-from data.store.reports import freeze
+from data.store.ledger import freeze
 from medjury.cli.methods import page
 from medjury.services.methods import study_facts
 

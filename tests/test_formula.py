@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from annotate.tables import csv_of
 from data.formula import FORMULA, guarded, guarded_name, unguarded
-from data.importers.experts import ExpertFile
+from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.queries.frames import ratings_frame
 from medjury.cli.export_cells import cells

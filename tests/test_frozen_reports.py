@@ -12,16 +12,18 @@ from sqlalchemy import Engine, text
 
 from calibration.codes import NoteCode as Code
 from calibration.values import AnalysisOptions, note
-from data.queries.reports import FrozenReport, reports
+from data.queries.ledger import reports
+from data.schema import Report
 from medjury.services.frozen_reports import FreezeQuestion, freeze_report, report_rows
 
 ROW = {"scorer": "jury", "benchmark": "visits", "icc": 0.5, "boot_low": 0.4, "boot_high": 0.6}
 ROW |= {"n_responses": 40, "n_instances": 20, "note": "left out, no variance: simulated raters: x"}
 
 
-def report(number: int, row: dict[str, Any], **body: Any) -> FrozenReport:
+def report(number: int, row: dict[str, Any], **body: Any) -> Report:
     body = {"rows": [ROW | row], "jury": ["gpt"], "method": "paper"} | body
-    return FrozenReport(number, datetime(2026, 1, 1, tzinfo=UTC), "f" * 64, body)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Report(id=number, at=at, fingerprint="f" * 64, body=body)
 
 
 @pytest.fixture

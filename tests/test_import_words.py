@@ -9,8 +9,7 @@ import pytest
 from small import RESPONSES, Run
 
 from data.errors import BadInput, BadRubric
-from data.importers.experts import ExpertFile
-from data.importers.ratings import RatingFile
+from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile
 from data.rubric import Criterion, Rubric, Scale, read_rubric

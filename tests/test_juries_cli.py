@@ -17,12 +17,13 @@ from test_ledger import only_reading
 
 from calibration.values import AnalysisOptions
 from data.database import reading
+from data.importers.rows import JurorRecord
 from data.queries import benchmarks
-from data.queries.costs import JurorCost, juror_costs
+from data.queries.jury import JurorCost, juror_costs
 from data.queries.ledger import comparisons_besides, tried
 from data.queries.record import acts, verify
-from data.schema import Response, Status
-from data.store.attempts import AttemptRecord, JurorRecord, add_jurors, record_attempts
+from data.schema import Attempt, Response, Status
+from data.store.attempts import add_jurors, record_attempts
 from data.store.ledger import EVALUATED, Evaluated, remember
 from medjury import main
 from medjury.services.juries import RankingQuestion, rank_juries
@@ -102,7 +103,7 @@ def test_every_jury_is_in_the_ledger_once_with_one_event_and_the_record_is_whole
     assert juries(study, "--seed", "1")["n_tried_before"] == 0
     entries = tried(engine)
     every = {one for size in (1, 2, 3) for one in combinations(JURORS, size)}
-    assert {entry.jurors for entry in entries} == every
+    assert {tuple(entry.jurors) for entry in entries} == every
     assert [entry.times for entry in entries] == [2] * 7
     assert [len(act.detail["juries"]) for act in acts(engine, EVALUATED)] == [7, 7]
     assert verify(engine).findings == ()
@@ -197,14 +198,15 @@ def test_a_study_without_jurors_says_how_to_get_some(run: Run, write: Write) -> 
 
 
 def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engine) -> None:
-    keys = add_jurors(small_study, [JurorRecord(one, "", {}) for one in ("a", "b", "c")])
+    keys = add_jurors(small_study, [JurorRecord(one, {}) for one in ("a", "b", "c")])
     rubric = benchmarks(small_study)[0].rubric
     with reading(small_study) as session:
         responses = [one.id or 0 for one in session.exec(select(Response))]
 
     def call(juror: str, response: int, status: Status, usd: float | None, number: int = 1) -> None:
         told = {"request_sha256": "0" * 64, "usd": usd, "number": number}
-        record = AttemptRecord(keys[juror], responses[response], status, **told)  # type: ignore[arg-type]  # as named
+        place = {"rater": keys[juror], "response": responses[response], "status": status}
+        record = Attempt(rubric_sha256=rubric.sha256, **place, **told)  # type: ignore[arg-type]  # as named
         record_attempts(small_study, [(record, rubric, None)])
 
     call("a", 0, Status.OK, 0.02)
@@ -226,7 +228,7 @@ def test_a_verdict_costs_all_money_by_the_verdicts_it_yielded(small_study: Engin
 
 def test_1585_juries_are_remembered_and_counted_again_and_twice_in_one_go(engine: Engine) -> None:
     names = [f"j{n}" for n in range(12)]
-    add_jurors(engine, [JurorRecord(one, "", {}) for one in names])
+    add_jurors(engine, [JurorRecord(one, {}) for one in names])
     every = [
         Evaluated(one, "b", "paper", "f" * 64, 56, math.nan)
         for size in range(1, 6)

@@ -9,7 +9,7 @@ from small import RESPONSES, Run
 from sqlalchemy import Engine
 from stub_llm import Do, Script, Seen, Stub, verdict
 
-from data.queries.attempts import missing_verdicts, without_texts
+from data.queries.jury import missing_verdicts, without_texts
 from medjury.cli.jury_words import AGAIN, BY_REASON, BY_STATUS, FORM
 
 Write = Callable[[str, str], Path]

@@ -20,10 +20,11 @@ from test_differences import JURY, scope_of, scores
 from calibration.agreement import Panel
 from calibration.differences import compared, difference_rows
 from data.errors import NoStudy, Unknown
+from data.importers.rows import JurorRecord
 from data.queries.ledger import comparisons_besides, fingerprint, ledger_findings, tried
 from data.queries.record import acts, verify
 from data.schema import now
-from data.store.attempts import JurorRecord, add_jurors
+from data.store.attempts import add_jurors
 from data.store.ledger import EVALUATED, Evaluated, remember
 from data.store.record import lock
 
@@ -36,7 +37,7 @@ READ_ONLY = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY"
 def ledger(engine: Engine) -> Engine:
     """Make a study with three real jurors and a simulated one."""
     names = ("j0", "j1", "j2", "j3", "sim")
-    add_jurors(engine, [JurorRecord(one, "", {}, simulated=one == "sim") for one in names])
+    add_jurors(engine, [JurorRecord(one, {}, simulated=one == "sim") for one in names])
     return engine
 
 
@@ -48,9 +49,9 @@ def test_a_jury_is_kept_with_all_that_was_found(ledger: Engine) -> None:
     before = now()
     remember(ledger, [BASE])
     (entry,) = tried(ledger)
-    assert (entry.key, entry.jurors, entry.needed) == (BASE.key, ("j0", "j1", "j2"), 3)
+    assert (entry.key, entry.jurors, entry.needed) == (BASE.key, ["j0", "j1", "j2"], 3)
     assert (entry.benchmark, entry.criterion, entry.instances) == ("b", "", "")
-    assert (entry.method, entry.fingerprint, entry.compared) == ("paper", MARK, ("metric:m",))
+    assert (entry.method, entry.fingerprint, entry.compared) == ("paper", MARK, ["metric:m"])
     assert (entry.icc, entry.n_responses, entry.times) == (0.47, 56, 1)
     assert before <= entry.first_at <= entry.last_at <= before + timedelta(minutes=1)
     assert not entry.simulated
@@ -64,7 +65,7 @@ def test_the_same_jury_again_counts_once_with_its_newest_figures(ledger: Engine)
     (entry,) = tried(ledger)
     assert (entry.times, entry.icc, entry.n_responses) == (2, 0.5, 60)
     assert entry.fingerprint == "e" * 64
-    assert entry.compared == ("juror:j0", "metric:m")
+    assert entry.compared == ["juror:j0", "metric:m"]
     assert entry.first_at == first.first_at < entry.last_at
 
 

@@ -174,7 +174,7 @@ def test_a_jury_seen_beside_clinicians_is_in_the_ledger(run: Run, rated: Engine)
     figures(run)
     figures(run, "--by", "corrected")
     (entry,) = tried(rated)
-    assert (entry.jurors, entry.method, entry.times) == (("gpt",), "models", 2)
+    assert (entry.jurors, entry.method, entry.times) == (["gpt"], "models", 2)
     assert (entry.icc, entry.n_responses, entry.benchmark) == (None, 18, "aci_bench")
     assert run("verify")[0] == 0
 

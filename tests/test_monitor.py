@@ -13,8 +13,8 @@ from sqlalchemy import Engine, text
 
 from calibration.codes import NoteCode as Code
 from calibration.messages import told
+from data.queries.frames import clinician_dates
 from data.queries.ledger import tried
-from data.queries.periods import clinician_dates
 from data.queries.record import verify
 from medjury.cli.monitor_metrics import Gauge
 from medjury.services.juror_ends import juror_ends
@@ -233,7 +233,7 @@ def test_looking_is_noted_in_the_ledger_once(
     run("calibrate", *QUICK)
     monitor(run)
     entries = [one for one in tried(engine) if one.benchmark == "visits"]
-    assert [(one.jurors, one.times) for one in entries] == [(("claude", "gpt"), 2)]
+    assert [(one.jurors, one.times) for one in entries] == [(["claude", "gpt"], 2)]
 
 
 BAD = [

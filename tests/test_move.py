@@ -17,7 +17,7 @@ from data.card import Reply
 from data.database import open_study, reading, transaction
 from data.errors import BadInput, Conflict, NoStudy
 from data.queries import next_task
-from data.queries.moving import TABLES, Content, content
+from data.queries.package import ALL_TABLES, Content, content
 from data.queries.record import verify
 from data.schema import Setting
 from data.store import submit
@@ -58,7 +58,7 @@ def opened() -> Iterator[Callable[[str], Engine]]:
 
 def held(engine: Engine) -> dict[str, Content]:
     with reading(engine) as session:
-        return {table.name: content(session, table) for table in TABLES}
+        return {table.name: content(session, table) for table in ALL_TABLES}
 
 
 def url_of(engine: Engine) -> str:

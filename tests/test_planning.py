@@ -276,7 +276,7 @@ def test_a_pilot_is_planned_from_and_its_jury_enters_the_ledger(
     assert with_ledger[0] == 0
 
     entries = tried(open_study(url))
-    assert [(entry.jurors, entry.times) for entry in entries] == [(("gpt",), 2)]
+    assert [(entry.jurors, entry.times) for entry in entries] == [(["gpt"], 2)]
 
 
 @pytest.mark.usefixtures("pilot")

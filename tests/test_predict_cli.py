@@ -100,7 +100,7 @@ def test_the_jury_stands_in_the_ledger_as_when_calibrated(run: Run, engine: Engi
     run("predict", "--jurors", "gpt", "--benchmark", "visits")
     run("calibrate", "--reps", "50")
 
-    found = {(one.jurors, one.benchmark): one.times for one in tried(engine)}
+    found = {(tuple(one.jurors), one.benchmark): one.times for one in tried(engine)}
 
     both = ("gpt", "llama")
     assert found == {

@@ -19,7 +19,8 @@ from data.errors import BadInput, MedjuryError, NotAllowed, Unknown
 from data.person import OPERATOR, Person
 from data.queries.record import verify
 from data.schema import Role
-from medjury.services.protocol import check, fix, protocol_of
+from medjury.services.protocol import check, fix
+from medjury.services.record import protocol_of
 
 Write = Callable[[str, str], Path]
 CRITERIA = ("accuracy", "completeness", "clarity")

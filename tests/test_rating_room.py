@@ -145,9 +145,9 @@ def test_every_event_carries_the_hash_of_the_one_before(small_study: Engine, dr_
 
 
 def test_nothing_that_serves_raters_reads_who_wrote_a_response() -> None:
-    import data.queries.cards
+    import data.queries.base
     import data.queries.jury
     import data.queries.rating_room
 
-    for module in (data.queries.cards, data.queries.jury, data.queries.rating_room):
+    for module in (data.queries.base, data.queries.jury, data.queries.rating_room):
         assert not hasattr(module, "Authorship")

@@ -15,7 +15,7 @@ from data.queries.record import verify
 from data.queries.references import ReferenceCard
 from data.schema import Status
 from data.store.record import lock
-from jury.reference_question import SCHEMA, prompt_for, read
+from jury.references import SCHEMA, prompt_for, read
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from annotate.replies import Answer, form_data, take_in
 from data import queries
 from data.card import Reply
 from data.errors import NotAllowed
-from data.low import low_points
 from data.queries import Person
+from data.rubric import low_points
 from data.store import submit
 from data.store.record import lock
 from data.store.settings import set_setting

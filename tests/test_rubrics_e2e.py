@@ -21,7 +21,7 @@ from data.person import OPERATOR, Person
 from data.queries import study_rubrics, validations
 from data.rubric import read_rubric
 from data.schema import Role
-from data.store.house_rubrics import keep_version
+from data.store.steering import keep_version
 
 axe, codes = room.axe, steering.codes
 

@@ -13,8 +13,7 @@ from data import queries
 from data.errors import BadFile, BadPanel
 from data.importers.table import TableFile
 from data.person import OPERATOR, Person
-from data.queries.reports import FrozenReport
-from data.schema import Role
+from data.schema import Report, Role
 from data.store import add_people
 from jury.panel import read_panel
 
@@ -22,9 +21,10 @@ ROW = {"scorer": "jury", "benchmark": "aci", "icc": 0.98657, "boot_low": 0.951, 
 ROW |= {"n_responses": 40, "n_instances": 20, "note": ""}
 
 
-def report(icc: float = 0.98657, **options: Any) -> FrozenReport:
+def report(icc: float = 0.98657, **options: Any) -> Report:
     body = {"rows": [ROW | {"icc": icc}], "jury": ["a"], "method": "paper", "options": options}
-    return FrozenReport(1, datetime(2026, 1, 1, tzinfo=UTC), "f" * 64, body)
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return Report(id=1, at=at, fingerprint="f" * 64, body=body)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput, Unknown
 from data.queries.record import acts
-from data.queries.settings import settings
+from data.queries.study import settings
 from data.settings import Settings
 from data.store.settings import set_setting
 

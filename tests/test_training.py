@@ -15,19 +15,23 @@ from data import training
 from data.card import Card, Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
-from data.importers.experts import ExpertFile
-from data.importers.ratings import RatingFile
+from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.table import TableFile
 from data.queries import benchmarks, design_items, juror_cards, next_task
 from data.queries.frames import responses_frame
-from data.queries.record import acts, verify
-from data.queries.training import Exercise, Feedback, Mark, Result, stage, trainees
-from data.queries.training_record import training_findings
+from data.queries.rating_room import Exercise, Feedback, Mark, Result, stage, trainees
+from data.queries.record import acts, training_findings, verify
 from data.schema import Drill, Expert
 from data.store import import_ratings, import_responses, submit
-from data.store.experts import ExpertsAdded, import_experts
 from data.store.settings import set_setting
-from data.store.training import answer_drill, leave_feedback, leave_outcome, let_through
+from data.store.training import (
+    ExpertsAdded,
+    answer_drill,
+    import_experts,
+    leave_feedback,
+    leave_outcome,
+    let_through,
+)
 from medjury import main
 
 Write = Callable[[str, str], Path]

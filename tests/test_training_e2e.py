@@ -21,10 +21,10 @@ from rating_server import (
 from sqlalchemy import Engine
 from wiretap import record
 
-from data.importers.experts import ExpertFile
+from data.importers.ratings import ExpertFile
 from data.importers.table import TableFile
 from data.store import import_responses
-from data.store.experts import import_experts
+from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e
 

@@ -25,7 +25,7 @@ from data.database import open_study
 from data.errors import BadInput, BadPanel, MedjuryError, NoStudy, NotAllowed, TooFew
 from data.person import OPERATOR, Person
 from data.queries.ledger import tried
-from data.queries.version import version
+from data.queries.study import version
 from data.rubric import read_rubric
 from data.schema import Role
 from data.store.settings import set_setting

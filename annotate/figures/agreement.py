@@ -24,7 +24,7 @@ from calibration.tables.agreement import AGREEMENT
 from calibration.tables.spec import Table, laid_out
 from calibration.values import note, simulated_in
 from data.errors import BadInput, TooFew, Unrated
-from data.queries.version import version
+from data.queries.study import version
 from medjury.services.calibrate import Calibration, Question, calibrate, more
 from medjury.services.reports import FORMATS, content_of, report_text
 

@@ -18,7 +18,7 @@ from calibration.tables.monitoring import ANCHOR, JURORS, mix_table, periods_tab
 from calibration.tables.numbers import fixed
 from calibration.tables.spec import Table, laid_out
 from calibration.values import NAN
-from data.queries.version import version
+from data.queries.study import version
 from medjury.services.monitoring import Causes, Judged, MonitoringQuestion, causes, judge
 
 KEPT = 4

@@ -15,7 +15,7 @@ from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.spec import laid_out
 from data import queries
 from data.person import Person
-from data.queries.ledger import LedgerEntry
+from data.schema import Composition
 
 MOST = 200
 ABOUT = (
@@ -45,7 +45,7 @@ def show(engine: Engine, person: Person) -> None:
     )
 
 
-def _row(entry: LedgerEntry) -> TriedRow:
+def _row(entry: Composition) -> TriedRow:
     return TriedRow(
         jury=listed(entry.jurors) + (" (simulated)" if entry.simulated else ""),
         benchmark=entry.benchmark,
@@ -58,11 +58,11 @@ def _row(entry: LedgerEntry) -> TriedRow:
     )
 
 
-def _csv(entries: list[LedgerEntry]) -> str:
+def _csv(entries: list[Composition]) -> str:
     return tables.csv_of([_cells(one) for one in entries])
 
 
-def _cells(entry: LedgerEntry) -> Mapping[str, Any]:
+def _cells(entry: Composition) -> Mapping[str, Any]:
     row = _row(entry)
     return {
         "jury": row.jury,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from annotate.panes import PICTURES
-from data.queries.lab_response import Stretch
+from data.card import Marked as Stretch
 
 Marked = tuple[str, Stretch]  # who, what
 

@@ -17,8 +17,7 @@ from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person, only
-from data.queries.reports import FrozenReport
-from data.schema import Role
+from data.schema import Report, Role
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
 Row = Mapping[str, Any]
@@ -61,7 +60,7 @@ def say_frozen() -> None:
         st.html(f'<p class="mj-good" role="status">{html.escape(told)}</p>')
 
 
-def _compared(known: Mapping[str, FrozenReport]) -> None:
+def _compared(known: Mapping[str, Report]) -> None:
     """Show two reports side by side; which ones stands in the URL."""
     names = [*known]
     earlier, later, _ = st.columns((1, 1, 2))
@@ -72,7 +71,7 @@ def _compared(known: Mapping[str, FrozenReport]) -> None:
     st.html(tables.of_table(comparison_table([*compared(known[a], known[b])], a, b)))
 
 
-def compared(a: FrozenReport, b: FrozenReport) -> Iterator[ComparedLine]:
+def compared(a: Report, b: Report) -> Iterator[ComparedLine]:
     """Yield what each of two reports has of everything that makes a figure, and where they differ."""
     one, other = jury_row(a.body, None), jury_row(b.body, None)
     yield _iccs(one, other)

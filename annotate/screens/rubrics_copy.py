@@ -14,7 +14,7 @@ from data.person import Person
 from data.rubric import Criterion, Rubric
 from data.rubrics.complaints import first_complaint, too_wide, unasked
 from data.schema import Role
-from data.store.house_rubrics import keep_version
+from data.store.steering import keep_version
 
 ADDED = "rubric-added"
 GOLDS = ("never", "when_needed", "always")

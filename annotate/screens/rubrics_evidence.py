@@ -12,7 +12,7 @@ from data import queries
 from data.person import Person
 from data.queries import Validation
 from data.rubric import Rubric
-from medjury.services.protocol import protocol_of
+from medjury.services.record import protocol_of
 
 NONE_YET = "No jury was held against clinicians on exactly these words."
 TODO = (

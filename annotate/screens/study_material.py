@@ -8,7 +8,7 @@ from data import queries
 from data.errors import MedjuryError
 from data.person import Person
 from data.queries import Material
-from data.queries.steering import taxonomy
+from data.queries.models import taxonomy
 from data.schema import Role
 from data.store.responses import Place
 from data.store.steering import set_place

@@ -13,7 +13,8 @@ from data.errors import MedjuryError
 from data.person import Person
 from data.schema import Role
 from jury.panel import shipped
-from medjury.services.protocol import fix, of_panel, protocol_of
+from medjury.services.protocol import fix, of_panel
+from medjury.services.record import protocol_of
 
 ABOUT = (
     "A jury may take a clinician's place only if its agreement with the other clinicians is no lower "

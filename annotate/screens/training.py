@@ -8,7 +8,7 @@ from annotate.practice import take_in
 from annotate.replies import Answer, form_data
 from data.card import Card
 from data.queries import Person
-from data.queries.training import Exercise, Feedback, Result, stage
+from data.queries.rating_room import Exercise, Feedback, Result, stage
 from data.store.training import leave_feedback, leave_outcome
 
 ANSWER = "training answer"

@@ -12,7 +12,7 @@ from annotate.screens import marked_text
 from annotate.screens.markup import Cell, heading, notice, said, table
 from data import queries
 from data.person import Person
-from data.queries.lab_response import CallView, Opened, Opinion
+from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
 from data.schema import Kind
 

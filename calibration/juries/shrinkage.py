@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.icc_difference import fisher_z
-from calibration.scores import Array, Flags, Integers
+from calibration.scores import Array, Integers
 
 LEAST_DRAWN = 2  # resamples with an ICC: what a variance takes
 MOST_DRAWN = 400  # resamples that tell how many juries' worth of chance there is
@@ -120,8 +120,7 @@ def _z_drawn(drawn: Array) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         z = fisher_z(drawn)
     z[~np.isfinite(z)] = np.nan
-    known: Flags = np.isnan(z).all(axis=1) == 0
-    return z if bool(known.all()) else z[known]
+    return z[np.isfinite(z).any(axis=1)]
 
 
 def _spread(away: Array, moved: Array, enlarged: float) -> _Spread:

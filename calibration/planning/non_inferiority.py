@@ -8,36 +8,12 @@ import numpy as np
 
 from calibration.codes import NoteCode as Code
 from calibration.planning.power import CLOSE, CRITICAL, DRAWS, MOST_RESPONSES
-from calibration.planning.rows import Basis, PlanOptions, PlanRow
+from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array
-from calibration.values import NAN, Noted, note, noted
+from calibration.values import note, noted
 from data.errors import BadInput
 
 LEAST = 4  # responses for which power is told
-
-
-@dataclass(frozen=True)
-class NonInferiorityRow(Noted):
-    """What n responses show of a jury that is truly as good as a clinician.
-
-    Attributes
-    ----------
-    basis : of the single-rater ICC `icc_single`, as in the rows of the plan
-    margin : in ICC of like for like
-    power, mc_error : share of simulated studies that show it, and its error from simulating
-    sd : of the estimated difference
-    n_for_power : responses for the share that the plan is to assure; None above a million
-    """
-
-    basis: Basis
-    icc_single: float
-    per_response: int
-    margin: float
-    n: int
-    power: float = NAN
-    mc_error: float = NAN
-    sd: float = NAN
-    n_for_power: int | None = None
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from calibration.codes import NoteCode as Code
-from calibration.planning.non_inferiority import NonInferiorityRow
-from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow, Reliability
+from calibration.planning.rows import (
+    NonInferiorityRow,
+    Pilot,
+    PlanOptions,
+    PlanRow,
+    PowerRow,
+    Reliability,
+)
 from calibration.values import Note, note, noted, simulated_in
 
 

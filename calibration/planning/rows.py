@@ -178,6 +178,30 @@ class PanelSizeRow(Noted):
     agreement: float | None = NAN
 
 
+@dataclass(frozen=True)
+class NonInferiorityRow(Noted):
+    """What n responses show of a jury that is truly as good as a clinician.
+
+    Attributes
+    ----------
+    basis : of the single-rater ICC `icc_single`, as in the rows of the plan
+    margin : in ICC of like for like
+    power, mc_error : share of simulated studies that show it, and its error from simulating
+    sd : of the estimated difference
+    n_for_power : responses for the share that the plan is to assure; None above a million
+    """
+
+    basis: Basis
+    icc_single: float
+    per_response: int
+    margin: float
+    n: int
+    power: float = NAN
+    mc_error: float = NAN
+    sd: float = NAN
+    n_for_power: int | None = None
+
+
 def two(single: float) -> float:
     """Return the ICC(C,2) over a single-rater ICC."""
     return 2 * single / (1 + single)

@@ -2,15 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calibration.messages.planning import AIMS, opponent
-from calibration.planning.rows import EITHER, PanelSizeRow, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import (
+    EITHER,
+    NonInferiorityRow,
+    PanelSizeRow,
+    PlanOptions,
+    PlanRow,
+    PowerRow,
+)
 from calibration.tables.numbers import TERMINAL, Typeface, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
-
-if TYPE_CHECKING:
-    from calibration.planning.non_inferiority import NonInferiorityRow
 
 
 def plan_table(rows: Sequence[PlanRow], options: PlanOptions, face: Typeface = TERMINAL) -> Table:
@@ -46,7 +50,7 @@ def _sized(row: PanelSizeRow) -> str:
     return f"{row.number} {row.raters if row.number > 1 else row.raters[:-1]}"
 
 
-def margin_table(rows: Sequence["NonInferiorityRow"], face: Typeface = TERMINAL) -> Table:
+def margin_table(rows: Sequence[NonInferiorityRow], face: Typeface = TERMINAL) -> Table:
     """Return what the responses show at a margin."""
     return laid_out(AT_MARGIN, rows, face)
 

@@ -2,22 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from data.importers.rows import RatingRow, ResponseRow
+from data.importers.rows import JurorRecord, RatingRow, ResponseRow
 from data.rubric import Rubric
 from data.schema import Kind, Status
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedJuror:
-    """A juror of that evaluation; `profile` says what is known of it, its model above all."""
-
-    handle: str
-    profile: Mapping[str, Any]
-    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +31,7 @@ class FinishedRun:
     source: str
     rubric: Rubric
     responses: tuple[ResponseRow, ...]
-    jurors: tuple[FinishedJuror, ...]
+    jurors: tuple[JurorRecord, ...]
     ratings: tuple[RatingRow, ...]
     failures: tuple[Failure, ...]
 
@@ -92,6 +83,23 @@ def rating_rows(row: ResponseRow, juror: str, said: Verdict) -> Iterator[RatingR
             score=repr(score),
             comment=said.comments.get(name, ""),
         )
+
+
+def run_of(
+    source: str,
+    rubric: Rubric,
+    jurors: tuple[JurorRecord, ...],
+    said: Sequence[tuple[ResponseRow, Mapping[str, Verdict]]],
+) -> FinishedRun:
+    """Return responses, each with the verdict of every juror, as values to be stored."""
+    ratings, failures = list[RatingRow](), list[Failure]()
+    for row, verdicts in said:
+        for juror, verdict in verdicts.items():
+            ratings += rating_rows(row, juror, verdict)
+            if verdict.status != Status.OK:
+                failures.append(Failure(row.response_id, juror, verdict.status, verdict.reason))
+    rows = tuple(row for row, _ in said)
+    return FinishedRun(source, rubric, rows, jurors, tuple(ratings), tuple(failures))
 
 
 def missing(runs: Iterable[FinishedRun]) -> dict[str, dict[str, int]]:

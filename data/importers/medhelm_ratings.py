@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from data.importers.rows import Origin, RatingRow
+from data.importers.rows import Origin, RatingRow, filled
 from data.importers.table import Cells, TableFile
 from data.schema import Kind
 
@@ -82,7 +82,7 @@ class MedhelmFile:
                 self.unmatched.append(origin.row)
                 continue
             taken += 1
-            rater = pseudonym(self.key, _filled(origin, cells, "username"))
+            rater = pseudonym(self.key, filled(origin, cells, "username"))
             yield from self._clinician(origin, cells, response, rater)
             if self.jury_mean:
                 yield from _means(origin, cells, response, means)
@@ -94,8 +94,8 @@ class MedhelmFile:
 
     def _response(self, origin: Origin, cells: Cells) -> str | None:
         """Return the response a row is about, None where the study has none."""
-        dataset, model = (_filled(origin, cells, name) for name in ("dataset_name", "model_key"))
-        instance = _filled(origin, cells, "instance_id")
+        dataset, model = (filled(origin, cells, name) for name in ("dataset_name", "model_key"))
+        instance = filled(origin, cells, "instance_id")
         found = [
             one.response_id
             for one in self._known.get((plain(dataset), instance), [])
@@ -154,10 +154,3 @@ def pseudonym(key: str, username: str) -> str:
 def plain(name: str) -> str:
     """Return a name without what HELM's folders write otherwise: slashes, hyphens, underscores."""
     return "".join(sign for sign in name.casefold() if sign.isalnum())
-
-
-def _filled(origin: Origin, cells: Cells, column: str) -> str:
-    value = cells.get(column, "").strip()
-    if not value:
-        raise origin.wrong(column, "", "must not be empty")
-    return value

@@ -1,10 +1,11 @@
-"""Rows of ratings, long (one score a row) or wide (one column a criterion)."""
+"""Rows of ratings and of experts' scores, long (one score a row) or wide (one column a criterion)."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from data.formula import unguarded
-from data.importers.rows import Origin, RatingRow
+from data.importers.rows import Origin, RatingRow, filled
 from data.importers.table import Cells, TableFile
 from data.schema import Kind
 
@@ -55,42 +56,34 @@ class RatingFile:
         if not self.long:
             self.table.refuse_new_keys(origin, cells, KNOWN)
             return [(name, cells.get(name, "")) for name in self.criteria]
-        if not cells.get("criterion", "").strip():
-            raise origin.wrong("criterion", "", "must not be empty")
-        return [(unguarded(cells["criterion"].strip()), cells.get("score", ""))]
+        criterion = unguarded(filled(origin, cells, "criterion"))
+        return [(criterion, cells.get("score", ""))]
 
 
 def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
     """Return one score with who gave it, to what and when."""
     return RatingRow(
         origin=origin,
-        response_id=_filled(origin, cells, "response_id"),
-        rater=_filled(origin, cells, "rater"),
+        response_id=unguarded(filled(origin, cells, "response_id")),
+        rater=unguarded(filled(origin, cells, "rater")),
         kind=_kind(origin, cells),
         criterion=criterion,
         score=score,
         comment=unguarded(cells.get("comment", "")),
-        rated_at=_time(origin, cells.get("rated_at", "").strip()),
+        rated_at=time_of(origin, cells.get("rated_at", "").strip()),
         pass_=_count(origin, cells, "pass", 1),
         replicate=_count(origin, cells, "replicate", 10_000),
     )
 
 
-def _filled(origin: Origin, cells: Cells, column: str) -> str:
-    value = unguarded(cells.get(column, "").strip())
-    if not value:
-        raise origin.wrong(column, value, "must not be empty")
-    return value
-
-
 def _kind(origin: Origin, cells: Cells) -> Kind:
-    value = _filled(origin, cells, "kind")
+    value = unguarded(filled(origin, cells, "kind"))
     if value not in set(Kind):
         raise origin.wrong("kind", value, "must be clinician, juror or metric")
     return Kind(value)
 
 
-def _time(origin: Origin, value: str) -> datetime | None:
+def time_of(origin: Origin, value: str) -> datetime | None:
     """Return a time; one without a zone is taken as UTC."""
     if not value:
         return None
@@ -109,3 +102,53 @@ def _count(origin: Origin, cells: Cells, column: str, highest: int) -> int:
     if not value.isdecimal() or len(value) > LONGEST_COUNT or int(value) > highest:
         raise origin.wrong(column, value, f"must be a whole number from 0 to {highest}")
     return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRow:
+    """An expert's score of a response; `score` is as the file has it, checked on the rubric."""
+
+    origin: Origin
+    response_id: str
+    criterion: str
+    score: str
+    why: str = ""
+
+
+class ExpertFile:
+    """A file of expert scores; iterating gives one `ExpertRow` a score.
+
+    In a wide file every column but response_id and why is a criterion, and the why stands
+    for all of them.
+
+    Raises
+    ------
+    BadFile
+        If a column that is needed is missing.
+    BadRow
+        While iterating, at the first row that is wrong.
+    """
+
+    def __init__(self, table: TableFile) -> None:
+        self.table = table
+        self.long = set(LONG) <= set(table.columns)
+        self.criteria = tuple(one for one in table.columns if one not in ("response_id", "why"))
+        absent = "response_id" if "response_id" not in table.columns else "criterion"
+        if absent == "response_id" or not self.criteria:
+            raise table.wrong(
+                f"column {absent!r} is missing (expert scores have response_id, then criterion and "
+                "score or a column a criterion, and optionally why; "
+                f"{table.header})"
+            )
+
+    def __iter__(self) -> Iterator[ExpertRow]:
+        for origin, cells in self.table:
+            response = unguarded(filled(origin, cells, "response_id"))
+            why = cells.get("why", "").strip()
+            if self.long:
+                name = unguarded(filled(origin, cells, "criterion"))
+                yield ExpertRow(origin, response, name, filled(origin, cells, "score"), why)
+                continue
+            self.table.refuse_new_keys(origin, cells, ("why",))
+            for name in self.criteria:
+                yield ExpertRow(origin, response, name, filled(origin, cells, name), why)

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from data.importers.ratings import _time
+from data.importers.ratings import time_of
 from data.importers.rows import Origin, RatingRow
 from data.importers.table import Cells, TableFile
 from data.rubric import Rubric
@@ -184,7 +184,7 @@ class RedcapFile:
         self, origin: Origin, cells: Cells, form: Form, reading: Reading
     ) -> Iterator[RatingRow]:
         when = cells.get(f"{form.name}_timestamp", "").strip()
-        at = _time(origin, when) if when and when != "[not completed]" else None
+        at = time_of(origin, when) if when and when != "[not completed]" else None
         for criterion, name in form.variables.items():
             score = cells[name].strip()
             if not score:

@@ -1,11 +1,10 @@
 """Rows of responses: one row a response, its instance repeated beside it."""
 
-import hashlib
 from collections.abc import Iterable, Iterator
 
 from data.formula import unguarded
 from data.importers.groups import GroupColumns
-from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, meant
+from data.importers.rows import UNNAMED, Origin, ResponseRow, is_name, made_id, meant
 from data.importers.table import Cells, TableFile
 
 REQUIRED = ("instance_id", "model", "response")
@@ -98,7 +97,11 @@ class ResponseFile:
             prompt=texts["prompt"],
             reference=texts["reference"] if texts["reference"].strip() else None,
             checklist=texts["checklist"] if texts["checklist"].strip() else None,
-            response_id=_name(cells, "response_id") or self._made_id(origin, cells),
+            response_id=_name(cells, "response_id")
+            or made_id(
+                self._benchmark(origin, cells),
+                *(cells[name] for name in ("instance_id", "model", "response")),
+            ),
             model=_name(cells, "model"),
             response=cells["response"],
             groups=self.groups.of(origin, cells),
@@ -113,12 +116,6 @@ class ResponseFile:
         if not name:
             raise origin.wrong("benchmark", own, "must not be empty; or give --benchmark NAME")
         return name
-
-    def _made_id(self, origin: Origin, cells: Cells) -> str:
-        """Return an id that the same row always gets, and that no reader can order by model."""
-        parts = (self._benchmark(origin, cells), cells["instance_id"], cells["model"])
-        body = "\0".join((*parts, cells["response"]))
-        return "r" + hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:15]
 
 
 def _name(cells: Cells, column: str) -> str:

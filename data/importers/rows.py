@@ -1,10 +1,13 @@
 """Rows as every importer yields them, whatever the format they came in."""
 
+import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
+from itertools import islice
+from typing import Any, TypeVar
 
 from data.errors import BadRow
 from data.schema import Kind
@@ -17,6 +20,8 @@ QUOTED = {
 }
 LONGEST_QUOTED = 40  # a UUID in quotation marks has 38
 NAME = re.compile(r"(?=.{1,40}$)[^\W\d][\w./()-]*(?: [\w./()-]+){0,3}")
+T = TypeVar("T")
+BATCH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +95,34 @@ class RatingRow:
     rated_at: datetime | None = None
     pass_: int = 0
     replicate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JurorRecord:
+    """A juror as the study keeps it; `profile` holds all that decides what it answers."""
+
+    handle: str
+    profile: Mapping[str, Any]
+    family: str = ""
+    simulated: bool = False
+
+
+def made_id(*parts: str) -> str:
+    """Return an id that the same parts always get, and that no reader can order by model."""
+    body = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return "r" + hashlib.sha256(body).hexdigest()[:15]
+
+
+def filled(origin: Origin, cells: Mapping[str, str], column: str) -> str:
+    """Return a cell without the blanks around it; one that is empty is refused."""
+    value = cells.get(column, "").strip()
+    if not value:
+        raise origin.wrong(column, value, "must not be empty")
+    return value
+
+
+def batches(rows: Iterable[T], size: int = BATCH) -> Iterator[list[T]]:
+    """Yield lists of at most `size` rows, in order."""
+    rest = iter(rows)
+    while batch := list(islice(rest, size)):
+        yield batch

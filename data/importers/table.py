@@ -1,18 +1,24 @@
 """Files of rows: CSV (comma, semicolon or tab) and JSON Lines, in the encodings hospitals use."""
 
+import codecs
 import csv
 import io
+import json
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from data.errors import BadFile
-from data.importers.encodings import encoding_of, last_sign
-from data.importers.json_rows import NotARow, Pairs, pairs_of
 from data.importers.rows import UNNAMED, Origin, is_name
 
+BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+CHUNK = 1 << 20
 Format = Literal["csv", "jsonl"]
 Cells = Mapping[str, str]
 SUFFIXES: dict[str, Format] = {
@@ -32,6 +38,75 @@ BINARY = {
 ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
 LONGEST_HEADER = 300  # characters of a header in a message
 csv.field_size_limit(1 << 30)
+
+
+def encoding_of(path: Path) -> str:
+    """Return the encoding by its mark, else UTF-8 if all of the file is, else Windows-1252."""
+    with path.open("rb") as file:
+        start = file.read(4)
+        for mark, name in BOMS:
+            if start.startswith(mark):
+                return name
+    for name in ("utf-8", "cp1252"):
+        if _decodes(path, name):
+            return name
+    raise BadFile(f"{path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
+
+
+def last_sign(path: Path, encoding: str) -> str:
+    """Return a file's last byte as text; in UTF-16 its last two, read as its mark says."""
+    with path.open("rb") as file:
+        mark = file.read(2) if encoding == "utf-16" else b""
+        file.seek(-(len(mark) or 1), io.SEEK_END)
+        return (mark + file.read()).decode(encoding if mark else "latin-1", "replace")
+
+
+def _decodes(path: Path, encoding: str) -> bool:
+    """Tell whether all of a file is in an encoding, reading it in pieces."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with path.open("rb") as file:
+        try:
+            while piece := file.read(CHUNK):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+class NotARow(ValueError):
+    """A line that is no row, with the reason; none of its text is quoted."""
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as it stands: a key may be there twice, with two values."""
+
+
+def pairs_of(line: str) -> Pairs:
+    """Return the keys and values of a JSON object in their order.
+
+    Raises
+    ------
+    NotARow
+        If it is no object, gives a key twice, or holds what no database can.
+    """
+    try:
+        found = json.loads(line, strict=False, object_pairs_hook=Pairs)
+        if "\\u" in line:
+            json.dumps(found, ensure_ascii=False).encode()
+    except json.JSONDecodeError as error:
+        raise NotARow(f"is not JSON ({error.msg} at {error.colno})") from error
+    except UnicodeEncodeError as error:
+        raise NotARow("holds half a surrogate pair, which is no text") from error
+    except RecursionError as error:
+        raise NotARow("is nested too deep") from error
+    except ValueError as error:  # of int(), which takes no number of any length
+        raise NotARow("has a number that is too long") from error
+    if not isinstance(found, Pairs):
+        raise NotARow(f"is {type(found).__name__}, not a JSON object")
+    if len(found) > len({key for key, _ in found}):
+        raise NotARow("gives a value twice, under the same key")
+    return found
 
 
 class TableFile:

@@ -1,16 +1,16 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
 from data.person import Person
-from data.queries.heard import juries_tried
-from data.queries.jury import JurorCard, complete_ratings, juror_cards
-from data.queries.lab import all_spending, jury_progress, last_run, own_panels, study_benchmarks
-from data.queries.lab_response import opened_response
+from data.queries.jury import complete_ratings, juror_cards
+from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
 from data.queries.lab_workbench import compared, workbench_jurors
+from data.queries.ledger import juries_tried
 from data.queries.people import (
-    Checked,
     Outcome,
     PersonView,
+    Workload,
     check_code,
+    finished,
     has_coordinator,
     names_of_actors,
     people,
@@ -20,6 +20,7 @@ from data.queries.people import (
     person_by_code,
     person_by_email,
     signed_out,
+    workloads,
 )
 from data.queries.rating_room import (
     House,
@@ -31,15 +32,6 @@ from data.queries.rating_room import (
     progress,
     rated_codes,
     task,
-)
-from data.queries.rubric_evidence import (
-    RatedOn,
-    StudyRubric,
-    Validation,
-    frozen_reports,
-    jurors_heard,
-    study_rubrics,
-    validations,
 )
 from data.queries.steering import (
     Material,
@@ -53,9 +45,7 @@ from data.queries.steering import (
     who_can_rate,
 )
 from data.queries.study import (
-    AssignedView,
     BenchmarkView,
-    DesignItem,
     Pair,
     assigned,
     benchmarks,
@@ -64,71 +54,12 @@ from data.queries.study import (
     simulated_raters,
     stored_rubric,
 )
-from data.queries.workload import Workload, finished, workloads
-
-__all__ = [
-    "AssignedView",
-    "BenchmarkView",
-    "Checked",
-    "DesignItem",
-    "House",
-    "JurorCard",
-    "Material",
-    "Outcome",
-    "Pair",
-    "Person",
-    "PersonView",
-    "Progress",
-    "RatedOn",
-    "Standing",
-    "StudyRubric",
-    "Task",
-    "Validation",
-    "Workload",
-    "all_spending",
-    "assigned",
-    "benchmarks",
-    "check_code",
-    "checked_record",
-    "compared",
-    "complete_ratings",
-    "design_items",
-    "finished",
-    "frozen_reports",
-    "has_coordinator",
-    "house",
-    "juries_tried",
-    "juror_cards",
-    "jurors_heard",
-    "jury_progress",
-    "kept",
-    "last_run",
-    "materials",
-    "names_of_actors",
-    "next_task",
-    "opened_response",
-    "own_panels",
-    "pairs",
-    "people",
-    "person",
-    "person_by_access",
-    "person_by_account",
-    "person_by_code",
-    "person_by_email",
-    "progress",
-    "rated_codes",
-    "readings_by_response",
-    "rubric_names",
-    "rubric_of_name",
-    "signed_out",
-    "simulated_raters",
-    "standing",
-    "stored_rubric",
-    "study_benchmarks",
-    "study_rubrics",
-    "task",
-    "validations",
-    "who_can_rate",
-    "workbench_jurors",
-    "workloads",
-]
+from data.queries.validation import (
+    RatedOn,
+    StudyRubric,
+    Validation,
+    frozen_reports,
+    jurors_heard,
+    study_rubrics,
+    validations,
+)

@@ -1,23 +1,36 @@
-"""Reading a study as rows of files, one at a time; no author."""
+"""Reading a study as rows of files, what is to be rated in REDCap, and what a report must state."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
 from typing import Any
 
-from sqlalchemy import Engine, Select, func, select
-from sqlmodel import col
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
 
+from data.card import Card
 from data.database import reading
+from data.importers.redcap import Reading
+from data.queries.base import Columns, card, columns_of, counting_ratings, shown
+from data.queries.study import benchmarks
+from data.rubric import Rubric
 from data.schema import (
     Assignment,
-    Benchmark,
+    Authorship,
+    Drill,
     Event,
+    Expert,
     Instance,
     Kind,
     Rater,
     Rating,
     Remark,
     Response,
+    Setting,
     Span,
+    State,
 )
 
 PAGE = 2000
@@ -35,36 +48,27 @@ SPANS = (
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
+# What clinicians have read.
+_READ = (
+    select(Rating.response, Rating.rater).join(Rater).where(Rater.kind == Kind.CLINICIAN).distinct()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ToRate:
+    """One reading that a clinician has not done yet."""
+
+    rater: str
+    rubric: Rubric
+    card: Card
 
 
 def rating_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the ratings that count, as `calibrate` reads them; columns `RATINGS`."""
-    key: tuple[Any, ...] = (Rating.response, Rating.rater, Rating.criterion)
-    key += (Rating.rubric_sha256, Rating.pass_, Rating.replicate)
-    newest = select(func.max(col(Rating.id))).group_by(*map(col, key))
-    query = (
-        _columns(
-            Response.response_id,
-            Rater.handle,
-            Rater.kind,
-            Rating.criterion,
-            Rating.score,
-            Rating.comment,
-            Rating.at,
-            Rating.pass_,
-            Rating.replicate,
-        )
-        .select_from(Rating)
-        .join(Response, col(Response.id) == col(Rating.response))
-        .join(Instance, col(Instance.id) == col(Response.instance))
-        .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
-        .join(Rater, col(Rater.id) == col(Rating.rater))
-        .where(
-            (col(Rater.kind) == Kind.METRIC)
-            | (col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)),
-            col(Rating.id).in_(newest),
-        )
-        .order_by(col(Rating.id))
+    given = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
+    query = counting_ratings(
+        *(Response.response_id, Rater.handle, Rater.kind),
+        *(*given, Rating.pass_, Rating.replicate),
     )
     yield from _rows(engine, query)
 
@@ -72,68 +76,63 @@ def rating_rows(engine: Engine) -> Iterator[Cells]:
 def reading_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every assignment in each clinician's order; columns `READINGS`."""
     said = _remarks(engine)
-    query = (
-        _columns(
-            Assignment.id,
-            Response.response_id,
-            Rater.handle,
-            Assignment.pass_,
-            Assignment.position,
-            Assignment.state,
-            Assignment.opened_at,
-            Assignment.done_at,
-            Assignment.seconds_active,
-            Assignment.reference_opened_at,
-            Assignment.revision,
-            Assignment.previous,
-        )
-        .select_from(Assignment)
-        .join(Response, col(Response.id) == col(Assignment.response))
-        .join(Rater, col(Rater.id) == col(Assignment.rater))
-        .order_by(col(Assignment.rater), col(Assignment.position), col(Assignment.id))
-    )
-    for key, *cells in _rows(engine, query):
+    place = (Assignment.pass_, Assignment.position, Assignment.state)
+    times = (Assignment.opened_at, Assignment.done_at, Assignment.seconds_active)
+    opened = (Assignment.reference_opened_at, Assignment.revision, Assignment.previous)
+    query = _assigned(Assignment.id, Response.response_id, Rater.handle, *place, *times, *opened)
+    order = (col(Assignment.rater), col(Assignment.position), col(Assignment.id))
+    for key, *cells in _rows(engine, query.order_by(*order)):
         flags, remark = said.get(key, ("", ""))
         yield (*cells, flags, remark)
 
 
 def span_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every marked stretch; those of the newest revision count. Columns `SPANS`."""
-    query = (
-        _columns(
-            Response.response_id,
-            Rater.handle,
-            Assignment.pass_,
-            Span.criterion,
-            Span.start,
-            Span.end,
-            Span.text,
-            Span.error,
-            Span.note,
-            Span.revision,
-            (col(Span.revision) == col(Assignment.revision) - 1),
-            Span.at,
-        )
-        .select_from(Span)
-        .join(Assignment, col(Assignment.id) == col(Span.assignment))
-        .join(Response, col(Response.id) == col(Assignment.response))
-        .join(Rater, col(Rater.id) == col(Assignment.rater))
-        .order_by(col(Span.id))
-    )
+    newest = col(Span.revision) == col(Assignment.revision) - 1
+    place = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
+    marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
+    query = _assigned(*place, *marked, newest, Span.at).join(Span).order_by(col(Span.id))
     yield from _rows(engine, query)
 
 
 def event_rows(engine: Engine) -> Iterator[Cells]:
     """Yield the audit chain, oldest first; columns `EVENTS`."""
-    query = _columns(*(getattr(Event, name) for name in EVENTS)).order_by(col(Event.id))
+    query = columns_of(*(getattr(Event, name) for name in EVENTS)).order_by(col(Event.id))
     yield from _rows(engine, query)
+
+
+def to_rate(engine: Engine) -> Iterator[ToRate]:
+    """Yield every open assignment, each clinician's in their order; hidden repeats too."""
+    rubrics = {one.name: one.rubric for one in benchmarks(engine)}
+    query = (
+        shown(Assignment.code, Rater.handle, Instance.benchmark)
+        .join(Assignment)
+        .join(Rater)
+        .where(Assignment.state == State.OPEN)
+        .order_by(col(Rater.handle), col(Assignment.position), col(Assignment.id))
+    )
+    with reading(engine) as session:
+        for *texts, code, rater, benchmark in session.exec(query):
+            rubric = rubrics[benchmark]
+            yield ToRate(rater, rubric, card(code, texts, rubric))
+
+
+def readings(engine: Engine) -> dict[str, Reading]:
+    """Return, for every assignment's code, whose reading of what it is."""
+    query = _assigned(Assignment.code, Response.response_id, Rater.handle, Assignment.pass_)
+    return {code: Reading(*rest) for code, *rest in _rows(engine, query)}
+
+
+def _assigned(*columns: Any) -> Columns:
+    """Select from assignments with their response and their rater."""
+    return columns_of(*columns).select_from(Assignment).join(Response).join(Rater)
 
 
 def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
     """Return the flags and the remark of each assignment's newest revision."""
     query = (
-        _columns(Remark.assignment, Remark.kind, Remark.text)
-        .join(Assignment, col(Assignment.id) == col(Remark.assignment))
+        columns_of(Remark.assignment, Remark.kind, Remark.text)
+        .join(Assignment)
         .where(col(Remark.revision) >= col(Assignment.revision) - 1)
         .order_by(col(Remark.id))
     )
@@ -146,12 +145,124 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
     }
 
 
-def _rows(engine: Engine, query: Select[Any]) -> Iterator[Cells]:
+def _rows(engine: Engine, query: Columns) -> Iterator[Cells]:
     paged = query.execution_options(yield_per=PAGE)
     with reading(engine) as session, session.execute(paged) as found:
         yield from map(tuple, found)
 
 
-def _columns(*columns: Any) -> Select[Any]:
-    """Select columns of several tables; more than sqlmodel's `select` has types for."""
-    return select(*columns)
+@dataclass(frozen=True, slots=True)
+class Raters:
+    """Raters of one kind who gave ratings: handles, those simulated, and where known specialties."""
+
+    names: tuple[str, ...]
+    simulated: tuple[str, ...]
+    specialties: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a study can say of itself in numbers; no author and no text.
+
+    Attributes
+    ----------
+    raters
+        "clinician", "juror", "metric" -> those who gave ratings.
+    models
+        Number of authors of responses; who they are is not read.
+    states
+        State of an assignment -> number of first readings; `repeats` are hidden second ones done.
+    per_response
+        Clinicians wanted for each response, "" where nothing was assigned here.
+    elsewhere
+        Clinicians' first readings that were not made in the rating room.
+    median_seconds
+        At work on a reading that is done, None where none is.
+    """
+
+    raters: Mapping[str, Raters]
+    models: int
+    states: Mapping[str, int]
+    repeats: int
+    per_response: str
+    elsewhere: int
+    median_seconds: float | None
+    first: datetime | None
+    last: datetime | None
+    masked: int
+    training: int
+    trained: int
+    seeds: tuple[int, ...]
+
+
+def facts(engine: Engine) -> Facts:
+    """Return the counts of a study as it stands."""
+    with reading(engine) as session:
+        first, last = session.exec(
+            select(func.min(Rating.at), func.max(Rating.at))
+            .join(Rater)
+            .where(Rater.kind == Kind.CLINICIAN)
+        ).one()
+        wanted = session.get(Setting, "per_response")
+        return Facts(
+            raters={str(kind): _raters(session, kind) for kind in Kind},
+            models=_count(session, func.count(func.distinct(col(Authorship.model)))),
+            states=_states(session),
+            repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
+            per_response=wanted.value if wanted else "",
+            elsewhere=_elsewhere(session),
+            median_seconds=_seconds(session),
+            first=first,
+            last=last,
+            masked=_count(session, func.count(col(Response.shown))),
+            training=_count(session, func.count(func.distinct(col(Expert.response)))),
+            trained=_count(session, func.count(func.distinct(col(Drill.rater)))),
+            seeds=_seeds(session),
+        )
+
+
+def _count(session: Session, what: Any) -> int:
+    return int(session.scalar(select(what)) or 0)
+
+
+def _raters(session: Session, kind: Kind) -> Raters:
+    query = (
+        select(Rater.handle, Rater.simulated, Rater.specialty)
+        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater)))
+        .order_by(Rater.handle)
+    )
+    found = session.exec(query).all()
+    specialties = Counter(specialty for _, _, specialty in found if specialty)
+    names = tuple(name for name, _, _ in found)
+    return Raters(names, tuple(name for name, made_up, _ in found if made_up), specialties)
+
+
+def _states(session: Session) -> dict[str, int]:
+    query = (
+        select(Assignment.state, func.count())
+        .where(Assignment.pass_ == 0)
+        .group_by(Assignment.state)
+    )
+    return {str(state): number for state, number in session.exec(query)}
+
+
+def _elsewhere(session: Session) -> int:
+    """Count clinicians' first readings without an assignment that is done."""
+    done = select(Assignment.response, Assignment.rater).where(
+        Assignment.pass_ == 0, Assignment.state == State.DONE
+    )
+    here = {(response, rater) for response, rater in session.exec(done)}
+    rated = session.exec(_READ.where(Rating.pass_ == 0))
+    return sum((response, rater) not in here for response, rater in rated)
+
+
+def _seconds(session: Session) -> float | None:
+    query = select(Assignment.seconds_active).where(Assignment.state == State.DONE)
+    found = list(session.exec(query))
+    return median(found) if found else None
+
+
+def _seeds(session: Session) -> tuple[int, ...]:
+    query = select(Event.detail).where(Event.action == "responses assigned")
+    found = dict.fromkeys(one.get("seed") for one in session.exec(query.order_by(col(Event.id))))
+    return tuple(one for one in found if isinstance(one, int))

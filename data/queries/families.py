@@ -1,16 +1,16 @@
-"""Which responses come from a juror's own family; for coordinators, never for raters or jurors."""
+"""Lengths of responses, and which come from a juror's own family; never for raters or jurors."""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Engine, func, select
-from sqlmodel import col
+from sqlalchemy import Engine, func
+from sqlmodel import col, select
 
 from data.database import reading
-from data.schema import Authorship, Expert, Instance, Response
+from data.queries.base import FOR_STUDY, columns_of
+from data.schema import Authorship, Instance, Kind, Rater, Response
 
 # Words of model names -> the family whose weights or training they point to. GPT alone is OpenAI's;
 # BioGPT, GPT-J and GPT-Neo are not, and a name we do not know is unknown, never guessed at.
@@ -63,6 +63,25 @@ class OwnFamily:
     own: Mapping[str, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Facts about responses and jurors that no rater is shown.
+
+    Attributes
+    ----------
+    words
+        response_id -> number of words of the response as raters see it.
+    authors
+        response_id -> family of its author; absent where the name tells none, or two.
+    families
+        Juror -> family, as its panel said when it was first run; "" where none is known.
+    """
+
+    words: Mapping[str, int]
+    authors: Mapping[str, str]
+    families: Mapping[str, str]
+
+
 def families_of(name: str, also: frozenset[str] = frozenset()) -> frozenset[str]:
     """Return the families a model's name tells of, none where it tells nothing.
 
@@ -85,6 +104,25 @@ def families_of(name: str, also: frozenset[str] = frozenset()) -> frozenset[str]
     if O_SERIES.search(text):
         known.add("gpt")
     return frozenset(known | {one for one in also if _names(text, one)})
+
+
+def evidence(engine: Engine, panel: Mapping[str, str] = {}) -> Evidence:
+    """Return the lengths and author families of all but training responses, and the jurors'.
+
+    `panel` has families of jurors; they count where the study has none, as of imported jurors.
+    """
+    with reading(engine) as session:
+        jurors = session.exec(select(Rater.handle, Rater.family).where(Rater.kind == Kind.JUROR))
+        families = {handle: _family(family or panel.get(handle, "")) for handle, family in jurors}
+        text = func.coalesce(Response.shown, Response.text)
+        query = columns_of(Response.response_id, text, Authorship.model).select_from(Response)
+        query = query.outerjoin(Authorship).where(FOR_STUDY).order_by(col(Response.id))
+        words, authors = dict[str, int](), dict[str, str]()
+        for name, shown, model in session.exec(query):
+            words[name] = len(shown.split())
+            if len(known := families_of(model or "", frozenset(families.values()) - {""})) == 1:
+                authors[name] = next(iter(known))
+    return Evidence(words, authors, families)
 
 
 def own_family(
@@ -118,6 +156,12 @@ def _words_of(family: str) -> frozenset[str]:
     return families_of(family) or frozenset({family.strip().casefold()})
 
 
+def _family(told: str) -> str:
+    """Return a panel's family by the name used here, or as it is written where none fits."""
+    known = families_of(told)
+    return next(iter(known)) if len(known) == 1 else told.strip().casefold()
+
+
 def _names(text: str, family: str) -> bool:
     """Tell whether a family stands in a name as a whole word."""
     shape = rf"(?<![^\W\d_]){re.escape(family)}(?![^\W\d_])"
@@ -127,14 +171,13 @@ def _names(text: str, family: str) -> bool:
 def _authors(engine: Engine, benchmarks: Sequence[str] | None) -> Counter[str]:
     """Return how many responses each author wrote, those for training left out."""
     query = (
-        select(col(Authorship.model), func.count())
-        .join(Response, col(Response.id) == col(Authorship.response))
-        .join(Instance, col(Instance.id) == col(Response.instance))
-        .where(col(Response.id).not_in(select(col(Expert.response))))
+        select(Authorship.model, func.count())
+        .join(Response)
+        .join(Instance)
+        .where(FOR_STUDY)
         .group_by(col(Authorship.model))
     )
     if benchmarks is not None:
         query = query.where(col(Instance.benchmark).in_(benchmarks))
     with reading(engine) as session:
-        rows: Sequence[Any] = session.execute(query).all()
-        return Counter(dict(map(tuple, rows)))
+        return Counter(dict(session.exec(query).all()))

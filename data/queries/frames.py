@@ -1,48 +1,30 @@
 """Reading a study as tables for the statistics; pandas is loaded only here and only when asked."""
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, func
+from sqlmodel import col
 
 from data.database import reading
+from data.queries.base import FOR_STUDY, Columns, columns_of, counting_ratings, rated
+from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, Subgroup
 
 if TYPE_CHECKING:
     import pandas as pd
 
-RATINGS = """
-SELECT r.response_id, b.name || '/' || i.instance_id AS instance_id, b.name AS benchmark,
-       p.handle AS rater, p.kind, g.criterion, g.score, g.pass_, g.replicate
-FROM rating g
-JOIN response r ON r.id = g.response
-JOIN instance i ON i.id = r.instance
-JOIN benchmark b ON b.name = i.benchmark
-JOIN rater p ON p.id = g.rater
-WHERE (p.kind = 'metric' OR g.rubric_sha256 = b.rubric_sha256)
-  AND g.id IN (
-    SELECT MAX(id) FROM rating
-    GROUP BY response, rater, criterion, rubric_sha256, pass_, replicate
-  )
-  AND r.id NOT IN (SELECT response FROM expert)
-ORDER BY g.id
-"""
-RESPONSES = """
-SELECT r.response_id, b.name || '/' || i.instance_id AS instance_id, b.name AS benchmark
-FROM response r
-JOIN instance i ON i.id = r.instance
-JOIN benchmark b ON b.name = i.benchmark
-WHERE r.id NOT IN (SELECT response FROM expert)
-ORDER BY r.id
-"""
-SUBGROUPS = """
-SELECT r.response_id, s.name, s.value
-FROM subgroup s
-JOIN response r ON r.id = s.response
-WHERE r.id NOT IN (SELECT response FROM expert)
-ORDER BY s.id
-"""
-SPECIALTIES = """
-SELECT handle, specialty FROM rater WHERE kind = 'clinician' AND specialty <> '' ORDER BY handle
-"""
+INSTANCE = (col(Benchmark.name) + "/" + col(Instance.instance_id)).label("instance_id")
+RESPONSE: tuple[Any, ...] = (Response.response_id, INSTANCE, col(Benchmark.name).label("benchmark"))
+RATER: Any = col(Rater.handle).label("rater")
+
+
+@dataclass(frozen=True, slots=True)
+class ClinicianDates:
+    """When the clinicians of a response rated it, in UTC: the first and the last of them."""
+
+    first: datetime
+    last: datetime
 
 
 def ratings_frame(engine: Engine) -> "pd.DataFrame":
@@ -55,35 +37,85 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     of several scores by one rater for one thing; clinicians' and jurors' only where they
     were made on the benchmark's present rubric. No author, and nothing of training responses.
     """
-    return _frame(engine, RATINGS)
+    scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
+    return _frame(engine, counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY))
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
     """Return all but training responses: response_id, instance_id, benchmark. No author."""
-    return _frame(engine, RESPONSES)
+    query = columns_of(*RESPONSE).select_from(Response).join(Instance).join(Benchmark)
+    return _frame(engine, query.where(FOR_STUDY).order_by(col(Response.id)))
 
 
 def subgroups(engine: Engine) -> dict[str, dict[str, str]]:
     """Return name -> response_id -> value of the groups that responses are in."""
+    query = (
+        columns_of(Response.response_id, Subgroup.name, Subgroup.value)
+        .select_from(Subgroup)
+        .join(Response)
+        .where(FOR_STUDY)
+        .order_by(col(Subgroup.id))
+    )
     found: dict[str, dict[str, str]] = {}
     with reading(engine) as session:
-        for response, name, value in session.connection().execute(text(SUBGROUPS)):
+        for response, name, value in session.exec(query):
             found.setdefault(name, {})[response] = value
     return found
 
 
 def specialties(engine: Engine) -> dict[str, str]:
     """Return clinician -> specialty, of those who have said one."""
+    query = (
+        columns_of(Rater.handle, Rater.specialty)
+        .where(Rater.kind == Kind.CLINICIAN, Rater.specialty != "")
+        .order_by(col(Rater.handle))
+    )
     with reading(engine) as session:
-        return {
-            str(name): str(own) for name, own in session.connection().execute(text(SPECIALTIES))
-        }
+        return dict(map(tuple, session.exec(query)))
 
 
-def _frame(engine: Engine, query: str) -> "pd.DataFrame":
+def juror_ratings(engine: Engine) -> "pd.DataFrame":
+    """Return the jurors' ratings that count, with their dates.
+
+    Returns
+    -------
+    Columns response_id, instance_id (benchmark/instance), benchmark, rater, criterion, pass_,
+    replicate, score, at (UTC); which ratings count is as in `ratings_frame`.
+    """
+    import pandas as pd
+
+    scores = (Rating.criterion, Rating.pass_, Rating.replicate, Rating.score, Rating.at)
+    query = counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY, Rater.kind == Kind.JUROR)
+    found = _frame(engine, query)
+    return found.assign(at=pd.to_datetime(found["at"], utc=True))
+
+
+def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
+    """Return, for each response clinicians rated on its present rubric, when they did.
+
+    Of each clinician the first score of the response counts: neither a hidden repeat nor a
+    score that was changed later moves a response to another time. Training is left out.
+    """
+    each: Any = (
+        rated(Response.response_id, func.min(Rating.id).label("first"))
+        .where(FOR_STUDY, Rater.kind == Kind.CLINICIAN)
+        .where(col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256))
+        .group_by(col(Response.response_id), col(Rating.rater))
+        .subquery()
+    )
+    query = (
+        columns_of(each.c.response_id, func.min(Rating.at), func.max(Rating.at))
+        .join(Rating, col(Rating.id) == each.c.first)
+        .group_by(each.c.response_id)
+    )
+    with reading(engine) as session:
+        return {name: ClinicianDates(*ends) for name, *ends in session.exec(query)}
+
+
+def _frame(engine: Engine, query: Columns) -> "pd.DataFrame":
     """Run one query and return its rows as a table."""
     import pandas as pd
 
     with reading(engine) as session:
-        found = session.connection().execute(text(query))
+        found = session.connection().execute(query)
         return pd.DataFrame(found.fetchall(), columns=list(found.keys()))

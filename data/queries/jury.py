@@ -1,19 +1,40 @@
-"""What jurors have still to rate. The author's table is not read here."""
+"""What jurors have still to rate, what they have not rated and why, and what all calls have cost.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+The author's table is not read here.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, func
+from sqlalchemy import Engine, case, func
 from sqlmodel import col, select
 
 from data.card import Card
 from data.database import reading
-from data.queries.cards import card, shown
+from data.queries.base import FOR_STUDY, card, columns_of, shown
+from data.queries.study import BenchmarkView, benchmarks
 from data.rubric import Rubric
-from data.schema import Expert, Instance, Rating, Response
+from data.schema import (
+    Attempt,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    ReferenceCheck,
+    Response,
+    RubricText,
+    Status,
+)
+from data.schema.jury import BatchState, JuryBatch, JuryRequest
 
 PAGE = 200
+NOT_ASKED = "not_asked"
+IN_FLIGHT = "in_flight"
+SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
+NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +44,18 @@ class JurorCard:
     response: int
     benchmark: str
     card: Card
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """One request of a batch; `response` is a primary key, `usd_most` None where unpriced."""
+
+    custom_id: str
+    response: int
+    replicate: int
+    rubric: Rubric
+    request_sha256: str
+    usd_most: float | None = None
 
 
 def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[JurorCard]:
@@ -39,18 +72,11 @@ def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[Juro
 
 def _page(engine: Engine, benchmark: str, after: int) -> list[list[Any]]:
     """Return the next responses of a benchmark, by primary key."""
-    query = (
-        shown(Response.id)
-        .where(
-            col(Instance.benchmark) == benchmark,
-            col(Response.id) > after,
-            col(Response.id).not_in(select(Expert.response)),
-        )
-        .order_by(col(Response.id))
-        .limit(PAGE)
+    query = shown(Response.id).where(
+        Instance.benchmark == benchmark, col(Response.id) > after, FOR_STUDY
     )
     with reading(engine) as session:
-        return [list(row) for row in session.execute(query)]
+        return [list(row) for row in session.exec(query.order_by(col(Response.id)).limit(PAGE))]
 
 
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:
@@ -63,3 +89,284 @@ def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[in
     )
     with reading(engine) as session:
         return {(response, replicate) for response, replicate in session.exec(query)}
+
+
+def open_batches(engine: Engine, rater: int) -> list[JuryBatch]:
+    """Return a juror's batches that are not closed, the oldest first."""
+    query = (
+        select(JuryBatch)
+        .where(JuryBatch.rater == rater, JuryBatch.state != BatchState.CLOSED)
+        .order_by(col(JuryBatch.id))
+    )
+    with reading(engine) as session:
+        return list(session.exec(query))
+
+
+def open_requests(engine: Engine, batch: int) -> dict[str, BatchRequest]:
+    """Return the requests of a batch whose end is not known, by custom id."""
+    query = (
+        select(JuryRequest, RubricText.body)
+        .join(RubricText)
+        .where(JuryRequest.batch == batch, JuryRequest.outcome == "")
+    )
+    with reading(engine) as session:
+        return {row.custom_id: _request(row, body) for row, body in session.exec(query)}
+
+
+def in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | None]:
+    """Return what a juror has been asked in batches and has not answered as far as is known.
+
+    Returns
+    -------
+    dict
+        (response, replicate, SHA-256 of the rubric) -> what the request can cost at most in US
+        dollars, None where no price was known.
+    """
+    key = (JuryRequest.response, JuryRequest.replicate, JuryRequest.rubric_sha256)
+    query = columns_of(*key, JuryRequest.usd_most).join(JuryBatch)
+    with reading(engine) as session:
+        rows = session.exec(query.where(JuryBatch.rater == rater, JuryRequest.outcome == ""))
+        return {(response, replicate, sha): most for response, replicate, sha, most in rows}
+
+
+def waiting_in_batches(engine: Engine, handles: Iterable[str]) -> dict[str, int]:
+    """Return how many answers of each of these jurors are still in batches, none left out."""
+    query = (
+        select(Rater.handle, func.count())
+        .select_from(JuryRequest)
+        .join(JuryBatch)
+        .join(Rater)
+        .where(JuryRequest.outcome == "", col(Rater.handle).in_(list(handles)))
+        .group_by(col(Rater.handle))
+    )
+    with reading(engine) as session:
+        return {str(handle): int(number) for handle, number in session.exec(query)}
+
+
+def provider_ids(engine: Engine) -> frozenset[str]:
+    """Return the providers' ids of all batches that this study knows to be its own."""
+    with reading(engine) as session:
+        return frozenset(session.exec(select(JuryBatch.provider_id)))
+
+
+def _request(row: JuryRequest, rubric: str) -> BatchRequest:
+    """Return a row as a value, with the rubric that it was made on."""
+    asked = (row.custom_id, row.response, row.replicate, Rubric.from_json(rubric))
+    return BatchRequest(*asked, row.request_sha256, row.usd_most)
+
+
+@dataclass(frozen=True, slots=True)
+class MissingVerdict:
+    """A verdict that does not stand on the present rubric of its benchmark.
+
+    Attributes
+    ----------
+    status, reason
+        Of the last call about it on this rubric; "in_flight" in a batch, "not_asked" where there
+        was none. The reason holds no word of any text.
+    calls
+        Requests that were sent for it on this rubric.
+    """
+
+    juror: str
+    benchmark: str
+    response_id: str
+    replicate: int
+    status: str
+    reason: str
+    calls: int
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as `medjury jury missing --json` writes it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What all stored calls cost: `unknown` of the `calls` have no known cost."""
+
+    usd: float
+    unknown: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class JurorCost:
+    """What asking one juror has cost.
+
+    Attributes
+    ----------
+    usd
+        Of all calls of known price, failed ones and those in batches included, each at the
+        price stored with it.
+    calls
+        Requests that were sent.
+    unknown
+        How many of the calls have no known price.
+    verdicts
+        Calls that gave a whole valid answer.
+    simulated
+        Whether no model was asked, so that nothing was spent.
+    tokens_in, tokens_out
+        Of all calls that say how many; a simulated juror's are estimated from the texts.
+    """
+
+    usd: float
+    calls: int
+    unknown: int
+    verdicts: int
+    simulated: bool = False
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def usd_per_verdict(self) -> float | None:
+        """Return US dollars a verdict; None where a price is unknown or no verdict came."""
+        return None if self.unknown or not self.verdicts else self.usd / self.verdicts
+
+
+@dataclass
+class _Last:
+    """What the calls about one verdict have come to."""
+
+    status: str = NOT_ASKED
+    reason: str = ""
+    calls: int = 0
+
+
+def missing_verdicts(engine: Engine) -> list[MissingVerdict]:
+    """Return what jurors have not rated, of every benchmark that they were asked about.
+
+    Of replicates those that were ever asked for count. Training responses are left out.
+    """
+    found = []
+    for benchmark in benchmarks(engine):
+        responses = _responses(engine, benchmark.name)
+        for rater, juror in _asked(engine, benchmark.name):
+            rows = _missing(engine, benchmark, rater, responses)
+            found += [
+                MissingVerdict(juror, benchmark.name, responses[response], replicate, *last)
+                for response, replicate, last in rows
+            ]
+    return sorted(found, key=lambda one: (one.juror, one.benchmark, one.response_id))
+
+
+def by_juror(rows: Sequence[MissingVerdict]) -> dict[str, dict[str, int]]:
+    """Return juror -> status -> how many verdicts are missing."""
+    counts: dict[str, Counter[str]] = {}
+    for one in rows:
+        counts.setdefault(one.juror, Counter())[one.status] += 1
+    return {juror: dict(sorted(own.items())) for juror, own in counts.items()}
+
+
+def spending(engine: Engine) -> Spending:
+    """Return what verdicts and checks of references have cost over all runs; probes store none."""
+    usd, unknown, calls = 0.0, 0, 0
+    with reading(engine) as session:
+        for table in (Attempt, ReferenceCheck):
+            query = columns_of(func.count(), func.count(col(table.usd)), func.sum(table.usd))
+            number, known, total = session.exec(query.where(table.number > 0)).one()
+            usd, unknown, calls = usd + (total or 0.0), unknown + number - known, calls + number
+    return Spending(usd, unknown, calls)
+
+
+def juror_costs(engine: Engine, benchmark: str | None = None) -> Mapping[str, JurorCost]:
+    """Return what each juror that was called has cost, by name; of one benchmark, or of all.
+
+    Jurors whose ratings were made elsewhere have no entry: what they cost is not known.
+    """
+    tokens = (func.coalesce(func.sum(one), 0) for one in (Attempt.tokens_in, Attempt.tokens_out))
+    ok = func.sum(case((col(Attempt.status) == Status.OK, 1), else_=0))
+    counted = (func.count(), func.sum(Attempt.usd), func.count(col(Attempt.usd)), ok, *tokens)
+    query = (
+        columns_of(Rater.handle, Rater.simulated, *counted)
+        .select_from(Attempt)
+        .join(Rater)
+        .where(Attempt.number > 0, Rater.kind == Kind.JUROR)
+        .group_by(col(Rater.handle), col(Rater.simulated))
+        .order_by(col(Rater.handle))
+    )
+    if benchmark is not None:
+        query = query.join(Response).join(Instance).where(Instance.benchmark == benchmark)
+    with reading(engine) as session:
+        return {
+            name: JurorCost(float(usd or 0), calls, calls - known, ok, made_up, read, written)
+            for name, made_up, calls, usd, known, ok, read, written in session.exec(query)
+        }
+
+
+def juror_profiles(engine: Engine, names: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the settings of those jurors that the study knows, by name."""
+    query = select(Rater.handle, Rater.profile).where(
+        Rater.kind == Kind.JUROR, col(Rater.handle).in_(names)
+    )
+    with reading(engine) as session:
+        return {name: dict(profile or {}) for name, profile in session.exec(query)}
+
+
+def without_texts(reason: str) -> str:
+    """Return a reason without what a juror wrote for a score, unless that is a number."""
+    found = SCORE.search(reason)
+    if found is None or NUMBER.fullmatch(found[1]):
+        return reason
+    return reason[: found.start(1)] + "(no number)" + reason[found.end(1) :]
+
+
+def _missing(
+    engine: Engine, benchmark: BenchmarkView, rater: int, responses: Mapping[int, str]
+) -> Iterator[tuple[int, int, tuple[str, str, int]]]:
+    """Yield the verdicts of one juror that do not stand, each with how its last call ended."""
+    done = complete_ratings(engine, rater, benchmark.rubric)
+    last = _last(engine, benchmark, rater)
+    replicates = sorted({0} | {replicate for _, replicate in last})
+    for response in responses:
+        for replicate in replicates:
+            key = (response, replicate)
+            if key not in done:
+                one = last.get(key, _Last())
+                yield response, replicate, (one.status, without_texts(one.reason), one.calls)
+
+
+def _last(engine: Engine, benchmark: BenchmarkView, rater: int) -> dict[tuple[int, int], _Last]:
+    """Return (response, replicate) -> what its calls on the present rubric have come to."""
+    place, end = (Attempt.response, Attempt.replicate), (Attempt.status, Attempt.reason)
+    calls = (
+        columns_of(Attempt.number, *place, *end)
+        .where(Attempt.rater == rater, Attempt.rubric_sha256 == benchmark.rubric.sha256)
+        .order_by(col(Attempt.id))
+    )
+    waiting = (
+        select(JuryRequest.response, JuryRequest.replicate)
+        .join(JuryBatch)
+        .where(JuryBatch.rater == rater, JuryRequest.outcome == "")
+        .where(JuryRequest.rubric_sha256 == benchmark.rubric.sha256)
+    )
+    found: dict[tuple[int, int], _Last] = {}
+    with reading(engine) as session:
+        for number, response, replicate, status, reason in session.exec(calls):
+            one = found.setdefault((response, replicate), _Last())
+            one.status, one.reason, one.calls = str(status), reason, one.calls + (number > 0)
+        for response, replicate in session.exec(waiting):
+            one = found.setdefault((response, replicate), _Last())
+            one.status, one.reason = IN_FLIGHT, "in a batch"
+    return found
+
+
+def _responses(engine: Engine, benchmark: str) -> dict[int, str]:
+    """Return the responses of a benchmark by primary key, those for training left out."""
+    query = columns_of(Response.id, Response.response_id).select_from(Response).join(Instance)
+    with reading(engine) as session:
+        own = session.exec(query.where(Instance.benchmark == benchmark, FOR_STUDY))
+        return dict(map(tuple, own))
+
+
+def _asked(engine: Engine, benchmark: str) -> list[tuple[int, str]]:
+    """Return the jurors (primary key, name) that were ever asked about a benchmark."""
+    keys = select(Response.id).join(Instance).where(Instance.benchmark == benchmark)
+    live = select(Attempt.rater).where(col(Attempt.response).in_(keys))
+    batches = select(JuryBatch.rater).join(JuryRequest).where(col(JuryRequest.response).in_(keys))
+    query = select(Rater.id, Rater.handle).where(
+        col(Rater.id).in_(live.union(batches)), Rater.kind == Kind.JUROR
+    )
+    with reading(engine) as session:
+        return [(key or 0, name) for key, name in session.exec(query)]

@@ -8,13 +8,12 @@ from math import isclose
 from statistics import fmean, stdev
 from typing import Literal
 
-from sqlalchemy import Engine, select, text
-from sqlmodel import col
+from sqlalchemy import Engine, text
+from sqlmodel import col, select
 
 from data.database import reading
 from data.person import Person, only
-from data.queries.study import benchmarks
-from data.queries.version import version
+from data.queries.study import benchmarks, version
 from data.schema import Instance, Kind, Rater, Rating, Response, Role
 
 COMPOSITES = text("""
@@ -114,16 +113,15 @@ def compared(person: Person, engine: Engine, chosen: Chosen) -> list[Compared]:
 def workbench_jurors(person: Person, engine: Engine) -> list[str]:
     """Return the jurors that the study knows, by name."""
     with reading(engine) as session:
-        query = select(col(Rater.handle)).where(col(Rater.kind) == Kind.JUROR)
-        return sorted(session.scalars(query))
+        return sorted(session.exec(select(Rater.handle).where(Rater.kind == Kind.JUROR)))
 
 
 @only(*STEER)
 def simulated_among(person: Person, engine: Engine, chosen: Chosen) -> list[str]:
     """Return the jurors who sit and are simulated, and "clinicians" if any of them is."""
-    query = select(col(Rater.kind), col(Rater.handle)).where(col(Rater.simulated).is_(True))
+    query = select(Rater.kind, Rater.handle).where(col(Rater.simulated).is_(True))
     with reading(engine) as session:
-        found = [(kind, name) for kind, name in session.execute(query)]
+        found = session.exec(query).all()
     sit = chosen.jurors or set(_by_default(engine).values())
     jurors = sorted(name for kind, name in found if kind == Kind.JUROR and name in sit)
     people = ["clinicians"] if any(kind == Kind.CLINICIAN for kind, _ in found) else []
@@ -159,14 +157,13 @@ def _compared(engine: Engine, _: tuple[int, ...], chosen: Chosen) -> list[Compar
 
 def _by_default(engine: Engine) -> dict[int, str]:
     """Return the jurors who sit where none are chosen: real ones never sit with simulated ones."""
-    heard = select(col(Rating.rater)).distinct()
-    query = select(col(Rater.id), col(Rater.handle), col(Rater.simulated)).where(
-        col(Rater.kind) == Kind.JUROR, col(Rater.id).in_(heard)
+    query = select(Rater.id, Rater.handle, Rater.simulated).where(
+        Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater).distinct())
     )
     with reading(engine) as session:
-        found = [(key, name, made_up) for key, name, made_up in session.execute(query)]
-    real = {key: name for key, name, made_up in found if not made_up}
-    return real or {key: name for key, name, _ in found}
+        found = session.exec(query).all()
+    real = {key or 0: name for key, name, made_up in found if not made_up}
+    return real or {key or 0: name for key, name, _ in found}
 
 
 def _row(
@@ -215,17 +212,15 @@ def _standardised(means: Means, analysed: Iterable[int]) -> dict[int, dict[int, 
 
 def _kinds(engine: Engine) -> dict[int, tuple[str, str]]:
     with reading(engine) as session:
-        query = select(col(Rater.id), col(Rater.kind), col(Rater.handle))
-        return {key: (kind, name) for key, kind, name in session.execute(query)}
+        query = select(Rater.id, Rater.kind, Rater.handle)
+        return {key or 0: (kind, name) for key, kind, name in session.exec(query)}
 
 
 def _names(engine: Engine) -> dict[int, tuple[str, str]]:
     """Return response -> its id and its benchmark."""
-    query = select(col(Response.id), col(Response.response_id), col(Instance.benchmark)).join(
-        Instance, col(Instance.id) == col(Response.instance)
-    )
+    query = select(Response.id, Response.response_id, Instance.benchmark).join(Instance)
     with reading(engine) as session:
-        return {key: (name, benchmark) for key, name, benchmark in session.execute(query)}
+        return {key or 0: (name, benchmark) for key, name, benchmark in session.exec(query)}
 
 
 def _flags(engine: Engine) -> dict[int, frozenset[str]]:

@@ -1,17 +1,17 @@
-"""Reading the ledger: which juries were ever held against the clinicians, and how often."""
+"""Which juries were ever held against the clinicians, frozen reports, and whether any was changed."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.schema import Composition, Event
-from data.store.ledger import EVALUATED
+from data.errors import Unknown
+from data.person import Person, only
+from data.schema import Composition, Event, Report, Role
+from data.store.ledger import EVALUATED, FROZEN, report_sha256
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,51 +19,76 @@ if TYPE_CHECKING:
 READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
-    """A composition that was evaluated: its key, what it is, and its last figures.
+def reports(engine: Engine) -> list[Report]:
+    """Return every frozen report, the oldest first."""
+    with reading(engine) as session:
+        return list(session.exec(select(Report).order_by(col(Report.id))))
 
-    Attributes
-    ----------
-    key
-        The same for the same jurors, needed, benchmark, instances, criterion and method.
-    simulated
-        Whether any of its jurors is.
-    compared
-        What its ICC was ever compared with.
-    icc
-        Of the last time; None where undefined. `n_responses` and `fingerprint` go with it.
-    times
-        How often it was evaluated, at least 1.
-    first_at, last_at
-        In UTC.
+
+def report(engine: Engine, number: int) -> Report:
+    """Return one report by its number.
+
+    Raises
+    ------
+    Unknown
+        If there is none; names those that are there.
     """
-
-    key: str
-    jurors: tuple[str, ...]
-    needed: int
-    benchmark: str
-    instances: str
-    criterion: str
-    method: str
-    simulated: bool
-    compared: tuple[str, ...]
-    icc: float | None
-    n_responses: int
-    fingerprint: str
-    times: int
-    first_at: datetime
-    last_at: datetime
+    known = {one.id: one for one in reports(engine)}
+    if number not in known:
+        has = f"it has {', '.join(map(str, known))}" if known else "it has none"
+        raise Unknown(
+            f"no report {number} in this study: {has}; `medjury calibrate --freeze` freezes one"
+        )
+    return known[number]
 
 
-def tried(engine: Engine) -> list[LedgerEntry]:
+def report_findings(engine: Engine) -> list[str]:
+    """Return a sentence for each report that is not what its event says of it.
+
+    For `queries.record.verify`: who takes a bad report out makes the others look better.
+    """
+    with reading(engine) as session:
+        promised = _frozen_by_events(session)
+        rows = {one.id: one for one in session.exec(select(Report))}
+        found = {
+            number: report_sha256(one.at, one.fingerprint, one.body) for number, one in rows.items()
+        }
+    wrong = [
+        number for number in {**promised, **found} if promised.get(number) != found.get(number)
+    ]
+    return [
+        _report_finding(number, promised, found) for number in sorted(map(int, filter(None, wrong)))
+    ]
+
+
+def _frozen_by_events(session: Session) -> dict[int, str]:
+    """Return what the events say: number of a report -> its digest."""
+    query = select(Event.detail).where(Event.action == FROZEN).order_by(col(Event.id))
+    return {one["report"]: one["sha256"] for one in session.exec(query)}
+
+
+def _report_finding(number: int, promised: Mapping[Any, str], found: Mapping[Any, str]) -> str:
+    if number not in found:
+        return f"report {number}: it was frozen, and is gone"
+    if number not in promised:
+        return f"report {number}: no event vouches for it"
+    return f"report {number}: not as it was frozen"
+
+
+def tried(engine: Engine) -> list[Composition]:
     """Return every composition that was ever evaluated on the study, the oldest first."""
     query = select(Composition).order_by(col(Composition.first_at), col(Composition.key))
     with reading(engine) as session:
-        return [_entry(one) for one in session.exec(query)]
+        return list(session.exec(query))
 
 
-def comparisons_besides(entries: Iterable[LedgerEntry], here: Mapping[str, Collection[str]]) -> int:
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def juries_tried(_: Person, engine: Engine) -> list[Composition]:
+    """Return every jury that was ever held against the clinicians, what was looked at last first."""
+    return sorted(tried(engine), key=lambda one: one.last_at, reverse=True)
+
+
+def comparisons_besides(entries: Iterable[Composition], here: Mapping[str, Collection[str]]) -> int:
     """Return how many comparisons were ever tried on a study beside those made here.
 
     It is the `tried` of `calibration.differences.difference_rows`.
@@ -131,8 +156,3 @@ def _finding(key: str, expected: Collection[str], found: Collection[str]) -> str
     if key not in expected:
         return f"composition {key[:12]}: no event vouches for it"
     return f"composition {key[:12]}: not as its events say"
-
-
-def _entry(one: Composition) -> LedgerEntry:
-    fields = {name: getattr(one, name) for name in LedgerEntry.__slots__}
-    return LedgerEntry(**fields | {"jurors": tuple(one.jurors), "compared": tuple(one.compared)})

@@ -3,15 +3,18 @@
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Engine, func, select
-from sqlmodel import col
+from sqlalchemy import Engine, func
+from sqlmodel import col, select
 
 import data
 from data.database import reading
+from data.queries.base import FOR_STUDY, columns_of
 from data.queries.record import acts
-from data.schema import Attempt, Authorship, Benchmark, Expert, Rater, Response
+from data.schema import Attempt, Authorship, Benchmark, Rater, Response
 
 TAXONOMY = Path(data.__file__).parent / "taxonomy.toml"
 
@@ -46,55 +49,68 @@ def lifted(engine: Engine) -> bool:
 def authors(engine: Engine) -> dict[str, str]:
     """Return response_id -> model of all but training responses."""
     query = (
-        select(col(Response.response_id), col(Authorship.model))
-        .join(Authorship, col(Authorship.response) == col(Response.id))
-        .where(col(Response.id).not_in(select(col(Expert.response))))
-        .order_by(col(Response.response_id))
+        select(Response.response_id, Authorship.model)
+        .join(Authorship)
+        .where(FOR_STUDY)
+        .order_by(Response.response_id)
     )
     with reading(engine) as session:
-        return dict(map(tuple, session.execute(query)))
+        return dict(session.exec(query).all())
 
 
 def model_names(engine: Engine) -> frozenset[str]:
     """Return the models that wrote the study's responses; not which."""
     with reading(engine) as session:
-        return frozenset(session.scalars(select(col(Authorship.model)).distinct()))
+        return frozenset(session.exec(select(Authorship.model).distinct()))
 
 
 def categories(engine: Engine) -> dict[str, str]:
     """Return benchmark -> category: its own, else that of MedHELM's benchmark of this name, or ""."""
-    known = _medhelm()
+    known = known_places()
     with reading(engine) as session:
-        found = session.execute(select(col(Benchmark.name), col(Benchmark.category)))
-        return {name: own or known.get(name, "") for name, own in found}
+        found = session.exec(select(Benchmark.name, Benchmark.category))
+        return {name: own or known.get(name, ("", ""))[0] for name, own in found}
 
 
 def recorded(engine: Engine, jurors: Sequence[str]) -> list[Recorded]:
     """Return what the calls to some jurors have come to; none for a juror without calls."""
     tokens = col(Attempt.tokens_in)
     query = (
-        select(
-            *(col(Rater.handle), func.count(), func.count(tokens), func.sum(tokens)),
-            *(func.sum(col(Attempt.usd)), func.count(col(Attempt.usd))),
+        columns_of(
+            *(Rater.handle, func.count(), func.count(tokens), func.sum(tokens)),
+            *(func.sum(Attempt.usd), func.count(col(Attempt.usd))),
         )
-        .join(Rater, col(Rater.id) == col(Attempt.rater))
-        .where(col(Rater.handle).in_(jurors), col(Attempt.number) > 0)
+        .select_from(Attempt)
+        .join(Rater)
+        .where(col(Rater.handle).in_(jurors), Attempt.number > 0)
         .group_by(col(Rater.handle))
         .order_by(col(Rater.handle))
     )
     with reading(engine) as session:
         return [
             Recorded(name, calls, read if told == calls else None, usd or 0.0, calls - priced)
-            for name, calls, told, read, usd, priced in session.execute(query)
+            for name, calls, told, read, usd, priced in session.exec(query)
         ]
 
 
-def _medhelm() -> Mapping[str, str]:
-    """Return MedHELM's benchmark -> category."""
-    taxonomy = tomllib.loads(TAXONOMY.read_text("utf-8"))
+def taxonomy() -> dict[str, list[str]]:
+    """Return MedHELM's categories with their subcategories, in its order."""
     return {
-        benchmark: category["name"]
-        for category in taxonomy["category"]
+        category["name"]: [part["name"] for part in category["subcategory"]]
+        for category in _taxonomy()["category"]
+    }
+
+
+def known_places() -> Mapping[str, tuple[str, str]]:
+    """Return category and subcategory of MedHELM's benchmarks, by name."""
+    return {
+        benchmark: (category["name"], part["name"])
+        for category in _taxonomy()["category"]
         for part in category["subcategory"]
         for benchmark in part["benchmarks"]
     }
+
+
+@cache
+def _taxonomy() -> dict[str, Any]:
+    return tomllib.loads(TAXONOMY.read_text("utf-8"))

@@ -1,28 +1,52 @@
-"""Reading a whole study as the rows of a package, table by table.
+"""Reading a whole study row by row: for a copy that is compared, and as the rows of a package.
 
 The tables that name authors are read by functions of their own, for whoever has lifted the blind.
 No way of signing in is read, nor a secret, nor batches that wait at a provider.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
-from sqlalchemy import Engine, func, select
-from sqlmodel import col
+from sqlalchemy import ColumnElement, Engine, case, func, true
+from sqlalchemy import Table as DbTable
+from sqlmodel import Session, col, select
 
 from data.database import HEAD, reading
-from data.importers.package_cells import EVERY, FORMAT, VERSION, columns, written
-from data.queries.rating_room import LOCKED
-from data.schema import Authorship, Event, Rater, Response, Setting
+from data.importers.package import EVERY, FORMAT, VERSION, columns, written
+from data.queries.base import Columns, columns_of
+from data.schema import Authorship, Event, Rater, Response, Setting, Table
 from data.settings import Settings
-from data.store.audit import GENESIS
+from data.store.access import SESSION_KEY
+from data.store.audit import GENESIS, LOCKED, canonical_values
 from data.training import standing_key
 
-PAGE = 2000
+PAGE, COPIED_PAGE = 2000, 500
+ALL_DIGESTS = 1 << 256
+ALL_TABLES: tuple[DbTable, ...] = tuple(Table.metadata.sorted_tables)  # none refers to a later one
 KEPT = {LOCKED, "per_response", "searched_for_authors", *(one.name for one in fields(Settings))}
 KEPT_PREFIXES = ("panel:", standing_key(0).removesuffix("0"))
 Cells = list[object]
+Row = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Content:
+    """How many rows a table has, and a digest of them that is the same in whatever order.
+
+    It is the sum of the rows' SHA-256 as whole numbers: databases sort texts differently.
+    """
+
+    rows: int = 0
+    digest: int = 0
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Count rows and take in all they hold."""
+        for one in rows:
+            self.rows += 1
+            row = hashlib.sha256(canonical_values(one.values())).digest()
+            self.digest = (self.digest + int.from_bytes(row)) % ALL_DIGESTS
 
 
 def kept_setting(key: str) -> bool:
@@ -42,7 +66,7 @@ def table_rows(engine: Engine, table: str) -> Iterator[Cells]:
     else:
         model = EVERY[table]
         names = columns(table)
-        query = select(*(getattr(model, name) for name in names)).order_by(
+        query = columns_of(*(getattr(model, name) for name in names)).order_by(
             *model.metadata.tables[table].primary_key
         )
         if table == "setting":
@@ -53,16 +77,13 @@ def table_rows(engine: Engine, table: str) -> Iterator[Cells]:
 def head_of(engine: Engine) -> str:
     """Return the hash of the last event; zeros where there is none."""
     with reading(engine) as session:
-        newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)  # type: ignore[call-overload]
-        return session.scalar(newest) or GENESIS
+        return head(session)
 
 
 def about(engine: Engine, authors: str, software: str) -> dict[str, Any]:
     """Return what a package says of itself, but for its files."""
     with reading(engine) as session:
-        simulated = session.scalar(
-            select(func.count()).select_from(Rater).where(col(Rater.simulated))
-        )
+        simulated = session.exec(select(func.count(col(Rater.id))).where(Rater.simulated)).one()
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -70,44 +91,79 @@ def about(engine: Engine, authors: str, software: str) -> dict[str, Any]:
         "tables": HEAD,
         "authors": authors,
         "head": head_of(engine),
-        "simulated_raters": simulated or 0,
+        "simulated_raters": simulated,
     }
 
 
-def _responses() -> Any:
+def pages(session: Session, table: DbTable) -> Iterator[list[Row]]:
+    """Yield all rows of a table that a copy has, some at a time, in the order of their keys."""
+    query = columns_of(table).where(_copied(table)).order_by(*table.primary_key)
+    with session.execute(query.execution_options(yield_per=COPIED_PAGE)) as found:
+        for page in found.mappings().partitions():
+            yield [dict(one) for one in page]
+
+
+def content(session: Session, table: DbTable) -> Content:
+    """Return what a table holds, read row by row."""
+    found = Content()
+    for page in pages(session, table):
+        found.add(page)
+    return found
+
+
+def counts(session: Session) -> dict[str, int]:
+    """Return table -> number of rows that a copy has."""
+    number = columns_of(func.count())
+    return {
+        one.name: session.scalar(number.select_from(one).where(_copied(one))) or 0
+        for one in ALL_TABLES
+    }
+
+
+def head(session: Session) -> str:
+    """Return the hash of the last event; zeros where there is none."""
+    return (
+        session.exec(select(Event.sha256).order_by(col(Event.id).desc()).limit(1)).first()
+        or GENESIS
+    )
+
+
+def has_event(session: Session, sha256: str) -> bool:
+    """Tell whether an event of this hash is in the chain, or the hash is that of none."""
+    query = select(Event.id).where(Event.sha256 == sha256)
+    return sha256 == GENESIS or session.exec(query).first() is not None
+
+
+def _copied(table: DbTable) -> ColumnElement[bool]:
+    """Leave the key of sessions where it is: who had a copy could sign in as anybody."""
+    return table.c.key != SESSION_KEY if table.name == "setting" else true()
+
+
+def _responses() -> Columns:
     """Select responses with the text as shown, and whether something in it is masked."""
     shown = func.coalesce(Response.shown, Response.text)
     masked = col(Response.shown).is_not(None)
     names = {"text": shown, "masked": masked}
     picked = (names.get(name, getattr(Response, name, None)) for name in columns("response"))
-    return select(*picked).order_by(col(Response.id))  # type: ignore[arg-type]
+    return columns_of(*picked).order_by(col(Response.id))
 
 
-def _authors() -> Any:
+def _authors() -> Columns:
     """Select who wrote what, with the whole text where something of it is masked."""
-    from sqlalchemy import case
-
     original = case((col(Response.shown).is_not(None), col(Response.text)), else_=None)
-    return (
-        select(col(Authorship.response), col(Authorship.model), original)
-        .join(Response, col(Response.id) == col(Authorship.response))
-        .order_by(col(Authorship.response))
-    )
+    query = columns_of(Authorship.response, Authorship.model, original).select_from(Authorship)
+    return query.join(Response).order_by(col(Authorship.response))
 
 
 def _kept_settings(engine: Engine) -> list[str]:
     with reading(engine) as session:
-        return [key for key in session.scalars(select(col(Setting.key))) if kept_setting(key)]
+        return [key for key in session.exec(select(Setting.key)) if kept_setting(key)]
 
 
-def _written(engine: Engine, table: str, query: Any) -> Iterator[Cells]:
+def _written(engine: Engine, table: str, query: Columns) -> Iterator[Cells]:
     """Yield the rows of a query as cells."""
     allowed = [missing for _, missing in columns(table).values()]
     paged = query.execution_options(yield_per=PAGE)
     with reading(engine) as session, session.execute(paged) as found:
         for one in found:
-            yield _cells(one, allowed)
-
-
-def _cells(row: Iterable[Any], allowed: Sequence[bool]) -> Cells:
-    return [written(value, missing) for value, missing in zip(row, allowed, strict=True)]
+            yield [written(value, missing) for value, missing in zip(one, allowed, strict=True)]

@@ -1,20 +1,48 @@
 """Who is signed in, who may, and how far each has come."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
+from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import VerificationError
 from sqlalchemy import Engine, bindparam, func
-from sqlalchemy import select as select_columns
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
+from sqlmodel.sql.expression import SelectOfScalar
 
 from data.database import reading
 from data.person import Person, only
-from data.schema import Access, Account, Assignment, Event, Role, State, now
+from data.queries.base import columns_of
+from data.schema import (
+    Access,
+    Account,
+    Assignment,
+    Event,
+    Kind,
+    Rater,
+    Rating,
+    Remark,
+    Role,
+    State,
+    now,
+)
 from data.store.access import SIGNED_OUT
+
+DONE = (State.DONE, State.UNRATED)
+RECUSED = "recused"
+LOOKUP = 4  # signs of a code that find it; the rest prove it
+# What must hold for a session: its way in not revoked, the account not ended.
+_VALID = (col(Access.revoked).is_(None), col(Account.ended).is_(None))
+_BY_ACCESS = (
+    select(Account.id, Account.name, Account.role, Account.rater)
+    .join(Access)
+    .where(Access.lookup == bindparam("lookup"), *_VALID)
+)
+_NEWEST = select(func.max(Event.id))
+_LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
 
 
 class Outcome(StrEnum):
@@ -24,18 +52,6 @@ class Outcome(StrEnum):
     WRONG = "wrong"
     USED = "used"
     EXPIRED = "expired"
-
-
-LOOKUP = 4  # signs of a code that find it; the rest prove it
-# What must hold for a session: its way in not revoked, the account not ended.
-_VALID = (col(Access.revoked).is_(None), col(Account.ended).is_(None))
-_BY_ACCESS = (
-    select(Account.id, Account.name, Account.role, Account.rater)
-    .join(Access, col(Access.account) == col(Account.id))
-    .where(Access.lookup == bindparam("lookup"), *_VALID)
-)
-_NEWEST = select(func.max(Event.id))
-_LEFT = select(Event.detail).where(col(Event.id) > bindparam("after"), Event.action == SIGNED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +86,47 @@ class PersonView:
     way: str
 
 
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A clinician's work. Repeats count as work; work given back does not.
+
+    Attributes
+    ----------
+    done, total
+        Showings ended and assigned; `unrated` of those ended could not be rated.
+    recused, flagged
+        Showings given back; showings whose newest submission has a flag.
+    elsewhere
+        Responses rated by an import, without an assignment.
+    seconds
+        Median active seconds of what is done; None where nothing is.
+    ended
+        Whether they were shut out.
+    """
+
+    handle: str
+    simulated: bool
+    ended: bool
+    done: int
+    total: int
+    unrated: int
+    recused: int
+    flagged: int
+    elsewhere: int
+    last: datetime | None
+    seconds: float | None
+
+    @property
+    def open(self) -> int:
+        """Showings still to be rated."""
+        return self.total - self.done
+
+
 def check_code(engine: Engine, code: str) -> Checked:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
     bare = "".join(sign for sign in code.upper() if sign.isalnum())
     lookup, secret = bare[:LOOKUP], bare[LOOKUP:]
-    query = (
-        select(Access, Account)
-        .join(Account, col(Account.id) == col(Access.account))
-        .where(Access.lookup == lookup, *_VALID)
-    )
+    query = select(Access, Account).join(Account).where(Access.lookup == lookup, *_VALID)
     with reading(engine) as session:
         found = session.exec(query).first()
         session.expunge_all()
@@ -121,21 +169,13 @@ def person_by_email(engine: Engine, email: str) -> Person | None:
     query = select(Account).where(
         Account.email == email.strip().lower(), col(Account.ended).is_(None)
     )
-    with reading(engine) as session:
-        found = session.exec(query).first()
-    return None if found is None else _person(found)
+    return _first(engine, query)
 
 
 def person(engine: Engine, account: int) -> Person | None:
     """Return the person of an account, unless it was ended or has no valid way in."""
-    query = (
-        select(Account)
-        .join(Access, col(Access.account) == col(Account.id))
-        .where(Account.id == account, *_VALID)
-    )
-    with reading(engine) as session:
-        found = session.exec(query).first()
-    return None if found is None else _person(found)
+    query = select(Account).join(Access).where(Account.id == account, *_VALID)
+    return _first(engine, query)
 
 
 def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
@@ -143,9 +183,7 @@ def person_by_account(engine: Engine, account: int, name: str) -> Person | None:
     query = select(Account).where(
         Account.id == account, Account.name == name, col(Account.ended).is_(None)
     )
-    with reading(engine) as session:
-        found = session.exec(query).first()
-    return None if found is None else _person(found)
+    return _first(engine, query)
 
 
 def has_coordinator(engine: Engine) -> bool:
@@ -161,13 +199,13 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
     done = func.count(col(Assignment.id)).filter(col(Assignment.state) != State.OPEN)
     times = (func.max(col(Assignment.done_at)), func.max(col(Assignment.opened_at)))
     work = (
-        select_columns(col(Assignment.rater), done, func.count(col(Assignment.id)), *times)
+        columns_of(Assignment.rater, done, func.count(col(Assignment.id)), *times)
         .where(col(Assignment.state) != State.RECUSED)
         .group_by(col(Assignment.rater))
     )
     with reading(engine) as session:
         accounts = list(session.exec(select(Account)))
-        worked = {row[0]: tuple(row[1:]) for row in session.execute(work)}
+        worked = {row[0]: tuple(row[1:]) for row in session.exec(work)}
         ways: dict[int, list[Access]] = {}
         for way in session.exec(select(Access).order_by(col(Access.created))):
             ways.setdefault(way.account, []).append(way)
@@ -183,24 +221,54 @@ def names_of_actors(person: Person, engine: Engine) -> dict[str, str]:
     if person.role != Role.COORDINATOR:
         return {}
     with reading(engine) as session:
-        rows = session.execute(select_columns(col(Account.id), col(Account.name))).all()
+        rows = session.exec(select(Account.id, Account.name)).all()
     return {f"account {number}": name for number, name in rows}
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def workloads(_: Person, engine: Engine) -> list[Workload]:
+    """Return every clinician's work, by name; those who neither rated nor are to rate left out."""
+    query = (
+        select(Rater.id, Rater.handle, Rater.simulated, Account.ended)
+        .select_from(Rater)
+        .outerjoin(Account)
+        .where(Rater.kind == Kind.CLINICIAN)
+        .order_by(col(Rater.handle))
+    )
+    with reading(engine) as session:
+        work, flags, imported = _work(session), _flagged(session), _elsewhere(session)
+        found = [
+            _workload(name, simulated, ended is not None, work.get(key or 0, []))
+            | {"flagged": flags.get(key or 0, 0), "elsewhere": imported.get(key or 0, 0)}
+            for key, name, simulated, ended in session.exec(query)
+        ]
+    return [Workload(**one) for one in found if one["total"] or one["recused"] or one["elsewhere"]]
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def finished(_: Person, engine: Engine, since: datetime) -> list[tuple[str, datetime]]:
+    """Return who ended a showing when, from a moment on, oldest first; simulated ones left out."""
+    query = (
+        columns_of(Rater.handle, Assignment.done_at)
+        .select_from(Assignment)
+        .join(Rater)
+        .where(
+            col(Assignment.state).in_(DONE),
+            col(Assignment.done_at) >= since,
+            col(Rater.simulated).is_(False),
+        )
+        .order_by(col(Assignment.done_at))
+    )
+    with reading(engine) as session:
+        return [(handle, at) for handle, at in session.exec(query)]
 
 
 def _view(account: Account, work: object, ways: list[Access]) -> PersonView:
     """Return one person's line."""
     done, total, *times = work if isinstance(work, tuple) else (0, 0)
     last = max((at for at in [*times, *(one.used for one in ways)] if at), default=None)
-    return PersonView(
-        account.id or 0,
-        account.name,
-        Role(account.role),
-        account.email,
-        done,
-        total,
-        last,
-        "ended" if account.ended else _way(ways),
-    )
+    who = (account.id or 0, account.name, Role(account.role), account.email)
+    return PersonView(*who, done, total, last, "ended" if account.ended else _way(ways))
 
 
 def _way(ways: list[Access]) -> str:
@@ -211,6 +279,13 @@ def _way(ways: list[Access]) -> str:
     if any(not one.once for one in valid):
         return "code"
     return "link" if any(one.used is None for one in valid) else "none"
+
+
+def _first(engine: Engine, query: SelectOfScalar[Account]) -> Person | None:
+    """Return the person of the account that a query finds."""
+    with reading(engine) as session:
+        found = session.exec(query).first()
+    return None if found is None else _person(found)
 
 
 def _fits(stored: str, secret: str) -> bool:
@@ -230,3 +305,52 @@ def _person(account: Account, access: str = "") -> Person:
 def _nobody() -> str:
     """Return a hash that no code has, so that a wrong code takes as long as a right one."""
     return PasswordHasher().hash("nobody")
+
+
+def _work(session: Session) -> dict[int, list[Any]]:
+    """Return state, active seconds and time of every showing, by clinician."""
+    columns = (Assignment.rater, Assignment.state, Assignment.seconds_active, Assignment.done_at)
+    found: dict[int, list[Any]] = {}
+    for row in session.exec(columns_of(*columns)):
+        found.setdefault(row[0], []).append(row)
+    return found
+
+
+def _flagged(session: Session) -> Mapping[int, int]:
+    """Return how many showings of each clinician have a flag in their newest submission."""
+    query = (
+        select(Assignment.rater, func.count(func.distinct(Assignment.id)))
+        .join(Remark)
+        .where(Remark.kind != RECUSED, Remark.revision == Assignment.revision - 1)
+        .group_by(col(Assignment.rater))
+    )
+    return dict(session.exec(query).all())
+
+
+def _elsewhere(session: Session) -> Mapping[int, int]:
+    """Return how many responses each clinician rated without having been assigned them."""
+    own = (Assignment.rater == Rating.rater, Assignment.response == Rating.response)
+    query = (
+        select(Rating.rater, func.count(func.distinct(Rating.response)))
+        .join(Rater)
+        .where(Rater.kind == Kind.CLINICIAN, ~select(Assignment.id).where(*own).exists())
+        .group_by(col(Rating.rater))
+    )
+    return dict(session.exec(query).all())
+
+
+def _workload(handle: str, simulated: bool, ended: bool, rows: list[Any]) -> dict[str, Any]:
+    """Return a clinician's figures that come from the showings."""
+    done = [one for one in rows if one.state in DONE]
+    seconds = sorted(one.seconds_active for one in done if one.state == State.DONE)
+    return {
+        "handle": handle,
+        "simulated": simulated,
+        "ended": ended,
+        "done": len(done),
+        "total": sum(one.state != State.RECUSED for one in rows),
+        "unrated": sum(one.state == State.UNRATED for one in rows),
+        "recused": sum(one.state == State.RECUSED for one in rows),
+        "last": max((one.done_at for one in done if one.done_at), default=None),
+        "seconds": seconds[len(seconds) // 2] if seconds else None,
+    }

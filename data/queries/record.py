@@ -1,21 +1,21 @@
 """Reading the record: what happened, and whether anything was changed behind its back."""
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Engine, Row
-from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.errors import BadInput
-from data.queries.ledger import ledger_findings
-from data.queries.reports import report_findings
-from data.queries.training_record import training_findings
+from data.queries.base import columns_of
+from data.queries.ledger import ledger_findings, report_findings
 from data.schema import (
     Authorship,
+    Drill,
     Event,
     Instance,
     Mask,
@@ -28,8 +28,10 @@ from data.schema import (
 )
 from data.store.audit import COLUMNS, GENESIS, INSTANCE, LOCKED, Batch, event_hash
 from data.store.masks import MASKED, mask_digest
+from data.store.training import experts_digest
 
 PAGE = 2000
+IMPORTED, ANSWERED = "expert scores imported", "training answered"
 HEAD = re.compile("[0-9a-f]{64}")
 EVENT = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Promised = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -104,6 +106,14 @@ def acts(engine: Engine, *actions: str) -> list[Event]:
         found = list(session.exec(query))
         session.expunge_all()
     return found
+
+
+def training_findings(engine: Engine) -> list[str]:
+    """Return a sentence for each expert score or training answer changed behind the record's back."""
+    with reading(engine) as session:
+        query = select(Event).where(col(Event.action).in_((IMPORTED, ANSWERED)))
+        events = list(session.exec(query.order_by(col(Event.id))))
+        return _experts(session, events) + _answers(session, events)
 
 
 def locked_since(engine: Engine) -> str | None:
@@ -199,7 +209,7 @@ def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
 
 def _stream(session: Session, model: Any, names: Iterable[str]) -> Iterable[Row[Any]]:
     """Return columns of a table page by page: rows, since objects would take five times as long."""
-    query = select_columns(*(getattr(model, name) for name in names)).order_by(model.id)
+    query = columns_of(*(getattr(model, name) for name in names)).order_by(model.id)
     return session.execute(query.execution_options(yield_per=PAGE))
 
 
@@ -208,10 +218,10 @@ def _responses(session: Session) -> Iterable[Row[Any]]:
     given = (Response.batch, Response.response_id, Response.text, Authorship.model)
     asked = (getattr(Instance, name) for name in INSTANCE)
     query = (
-        select_columns(*given, *asked)  # type: ignore[call-overload]  # columns, as in _stream
+        columns_of(*given, *asked)
         .select_from(Response)
-        .join(Authorship, col(Authorship.response) == col(Response.id))
-        .join(Instance, col(Instance.id) == col(Response.instance))
+        .join(Authorship)
+        .join(Instance)
         .order_by(col(Response.id))
     )
     return session.execute(query.execution_options(yield_per=PAGE))
@@ -234,3 +244,29 @@ def _check_masks(session: Session, promised: Mapping[str, str], findings: list[s
         for name in sorted({*found, *promised})
         if found.get(name) != promised.get(name)
     ]
+
+
+def _experts(session: Session, events: list[Event]) -> list[str]:
+    """Compare the expert scores with the digest of the last import."""
+    said = [one.detail["sha256"] for one in events if one.action == IMPORTED]
+    expected = said[-1] if said else hashlib.sha256().hexdigest()
+    changed = experts_digest(session) != expected
+    return ["expert: the scores are not those that were imported"] if changed else []
+
+
+def _answers(session: Session, events: list[Event]) -> list[str]:
+    """Compare every training answer with its event."""
+    said = {
+        one.detail["drill"]: (one.actor, one.detail) for one in events if one.action == ANSWERED
+    }
+    found = {one.id or 0: one for one in session.exec(select(Drill).order_by(col(Drill.id)))}
+    findings = [f"drill: answer {key} is gone" for key in said.keys() - found.keys()]
+    for key, one in found.items():
+        if key not in said:
+            findings.append(f"drill: no event vouches for answer {key}")
+            continue
+        actor, detail = said[key]
+        kept = (f"rater {one.rater}", one.response, one.round + 1, one.scores)
+        if kept != (actor, detail["response"], detail["round"], detail["scores"]):
+            findings.append(f"drill: answer {key} was changed")
+    return findings

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Engine, and_, func, select
-from sqlmodel import col
+from sqlalchemy import Engine, and_, func
+from sqlmodel import col, select
 
 from data.database import reading
-from data.schema import Expert, Instance, Rater, ReferenceCheck, Response, Status
+from data.queries.base import FOR_STUDY, Columns, columns_of
+from data.schema import Instance, Rater, ReferenceCheck, Response, Status
 
 PAGE = 200
 LEAST_ANSWERS = 2
@@ -86,11 +87,11 @@ def reference_cards(
 
 def answered_references(engine: Engine, rater: int) -> set[int]:
     """Return the instances (primary keys) about which a juror has answered."""
-    query = select(col(ReferenceCheck.instance)).where(
-        col(ReferenceCheck.rater) == rater, col(ReferenceCheck.status) == Status.OK
+    query = select(ReferenceCheck.instance).where(
+        ReferenceCheck.rater == rater, ReferenceCheck.status == Status.OK
     )
     with reading(engine) as session:
-        return set(session.execute(query).scalars())
+        return set(session.exec(query))
 
 
 def references(
@@ -135,15 +136,16 @@ def _heard(
 def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]]:
     """Return instance -> juror -> newest answer, and which jurors are simulated."""
     query = (
-        _columns(ReferenceCheck.instance, Rater.handle, Rater.simulated, ReferenceCheck.absent)
-        .join(Rater, col(Rater.id) == col(ReferenceCheck.rater))
-        .where(col(ReferenceCheck.status) == Status.OK)
+        columns_of(ReferenceCheck.instance, Rater.handle, Rater.simulated, ReferenceCheck.absent)
+        .select_from(ReferenceCheck)
+        .join(Rater)
+        .where(ReferenceCheck.status == Status.OK)
         .order_by(col(ReferenceCheck.id))
     )
     said: dict[int, dict[str, bool]] = {}
     simulated: set[str] = set()
     with reading(engine) as session:
-        for instance, juror, made_up, absent in session.execute(query):
+        for instance, juror, made_up, absent in session.exec(query):
             said.setdefault(instance, {})[juror] = bool(absent)
             if made_up:
                 simulated.add(juror)
@@ -152,32 +154,22 @@ def _answers(engine: Engine) -> tuple[dict[int, dict[str, bool]], frozenset[str]
 
 def _instances(engine: Engine, benchmarks: Sequence[str] | None) -> Iterator[tuple[int, str, bool]]:
     """Yield every instance with responses to rate: key, name, whether it can be checked."""
-    query = _rated(
-        _columns(Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE), benchmarks
-    )
+    query = _rated(benchmarks, Instance.id, Instance.benchmark, Instance.instance_id, CHECKABLE)
     with reading(engine) as session:
-        for key, benchmark, name, checkable in session.execute(query):
+        for key, benchmark, name, checkable in session.exec(query):
             yield key, f"{benchmark}/{name}", bool(checkable)
 
 
 def _page(engine: Engine, benchmarks: Sequence[str] | None, after: int) -> list[Any]:
     """Return the next instances with their texts."""
     texts = (Instance.context, Instance.prompt, Instance.reference)
-    query = _rated(_columns(Instance.id, *texts), benchmarks)
-    query = query.where(CHECKABLE, col(Instance.id) > after)
+    query = _rated(benchmarks, Instance.id, *texts).where(CHECKABLE, col(Instance.id) > after)
     with reading(engine) as session:
-        return list(session.execute(query.limit(PAGE)).all())
+        return list(session.exec(query.limit(PAGE)).all())
 
 
-def _rated(query: Any, benchmarks: Sequence[str] | None) -> Any:
-    """Keep the instances that have a response which is not for training, in their order."""
-    counting = select(col(Response.instance)).where(
-        col(Response.id).not_in(select(col(Expert.response)))
-    )
-    query = query.where(col(Instance.id).in_(counting)).order_by(col(Instance.id))
+def _rated(benchmarks: Sequence[str] | None, *columns: Any) -> Columns:
+    """Select from the instances that have a response not for training, in their order."""
+    counting = col(Instance.id).in_(select(Response.instance).where(FOR_STUDY))
+    query = columns_of(*columns).where(counting).order_by(col(Instance.id))
     return query if benchmarks is None else query.where(col(Instance.benchmark).in_(benchmarks))
-
-
-def _columns(*columns: Any) -> Any:
-    """Select columns of several tables; more than sqlmodel's `select` has types for."""
-    return select(*columns)

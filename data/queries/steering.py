@@ -1,36 +1,47 @@
-"""What those who steer a study, or read it, are shown of it: material, work done, standing."""
+"""What those who steer a study, or read it, are shown of it: material, masks, work, standing."""
 
-import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
 
 from sqlalchemy import Engine, func
-from sqlalchemy import select as select_columns
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.person import Person, only
-from data.queries.masks import StoredText, author_names, searched_up_to, stored_texts
-from data.queries.models import TAXONOMY
-from data.queries.record import Verified, acts, locked_since, verify
+from data.person import Person, asking, only
+from data.queries.base import FOR_STUDY
+from data.queries.models import known_places
+from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, stored_rubric
-from data.rubric import Rubric
 from data.schema import (
     Account,
+    Authorship,
     Event,
-    Expert,
     Instance,
     Kind,
+    Mask,
     Rater,
     Rating,
     Response,
     Role,
     RubricText,
+    Setting,
 )
+from data.store.masks import LEFT, SEARCHED
+
+PAGE = 400
+Place = tuple[int, int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """A response (primary key) as it was stored, and the places of it that are masked."""
+
+    response: int
+    response_id: str
+    text: str
+    places: tuple[Place, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,46 +82,26 @@ class Standing:
 def materials(_: Person, engine: Engine) -> list[Material]:
     """Return every benchmark with its counts, by name; training responses left out."""
     with_reference = (
-        select_columns(col(Instance.benchmark), func.count())
+        select(Instance.benchmark, func.count())
         .where(col(Instance.reference).is_not(None))
         .group_by(col(Instance.benchmark))
     )
     masked = (
-        select_columns(col(Instance.benchmark), func.count())
-        .join(Response, col(Response.instance) == col(Instance.id))
+        select(Instance.benchmark, func.count())
+        .join(Response)
         .where(col(Response.shown).is_not(None))
         .group_by(col(Instance.benchmark))
     )
     with reading(engine) as session:
-        references = dict(map(tuple, session.execute(with_reference)))
-        masks = dict(map(tuple, session.execute(masked)))
+        references = dict(session.exec(with_reference).all())
+        masks = dict(session.exec(masked).all())
+    known = known_places()
     return [
         Material(
-            one,
-            known_places().get(one.name, ("", "")),
-            references.get(one.name, 0),
-            masks.get(one.name, 0),
+            one, known.get(one.name, ("", "")), references.get(one.name, 0), masks.get(one.name, 0)
         )
         for one in benchmarks(engine)
     ]
-
-
-def taxonomy() -> dict[str, list[str]]:
-    """Return MedHELM's categories with their subcategories, in its order."""
-    return {
-        category["name"]: [part["name"] for part in category["subcategory"]]
-        for category in _taxonomy()["category"]
-    }
-
-
-def known_places() -> Mapping[str, tuple[str, str]]:
-    """Return category and subcategory of MedHELM's benchmarks, by name."""
-    return {
-        benchmark: (category["name"], part["name"])
-        for category in _taxonomy()["category"]
-        for part in category["subcategory"]
-        for benchmark in part["benchmarks"]
-    }
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -120,23 +111,23 @@ def readings_by_response(_: Person, engine: Engine) -> dict[str, Counter[int]]:
     Hidden repeats and training responses do not count; simulated clinicians do.
     """
     by_whom = (
-        select_columns(col(Rating.response), col(Rating.rater))
-        .join(Rater, col(Rater.id) == col(Rating.rater))
-        .where(col(Rater.kind) == Kind.CLINICIAN, col(Rating.pass_) == 0)
+        select(Rating.response, Rating.rater)
+        .join(Rater)
+        .where(Rater.kind == Kind.CLINICIAN, Rating.pass_ == 0)
         .distinct()
         .subquery()
     )
     query = (
-        select_columns(col(Instance.benchmark), func.count(by_whom.c.rater))
+        select(Instance.benchmark, func.count(by_whom.c.rater))
         .select_from(Response)
-        .join(Instance, col(Instance.id) == col(Response.instance))
+        .join(Instance)
         .outerjoin(by_whom, by_whom.c.response == col(Response.id))
-        .where(col(Response.id).not_in(select(Expert.response)))
+        .where(FOR_STUDY)
         .group_by(col(Response.id), col(Instance.benchmark))
     )
     found: dict[str, Counter[int]] = {}
     with reading(engine) as session:
-        for benchmark, times in session.execute(query):
+        for benchmark, times in session.exec(query):
             found.setdefault(benchmark, Counter())[times] += 1
     return found
 
@@ -146,17 +137,15 @@ def standing(_: Person, engine: Engine) -> Standing:
     """Return whether a study is locked, and what was done to its blind and its lock."""
     told = acts(engine, "locked", "reopened", "unblinded")
     with reading(engine) as session:
-        events = session.execute(select_columns(func.count(col(Event.id)))).scalar_one()
+        events = session.exec(select(func.count(col(Event.id)))).one()
         made_up = select(Rater.id).where(col(Rater.simulated).is_(True)).limit(1)
         simulated = session.exec(made_up).first() is not None
     steered = tuple((one.action, one.at, one.actor, one.detail.get("reason", "")) for one in told)
     return Standing(locked_since(engine), steered, events, simulated)
 
 
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def checked_record(_: Person, engine: Engine, head: str | None = None) -> Verified:
-    """Check the record as it stands at this moment: see `verify`."""
-    return verify(engine, head)
+# Check the record as it stands at this moment.
+checked_record = asking(verify, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -166,10 +155,8 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
         return sorted(set(session.exec(select(RubricText.name))))
 
 
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def rubric_of_name(_: Person, engine: Engine, name: str) -> Rubric | None:
-    """Return the rubric last stored under a name, or None."""
-    return stored_rubric(engine, name)
+# Return the rubric last stored under a name, or None.
+rubric_of_name = asking(stored_rubric, Role.RESEARCHER, Role.COORDINATOR)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -181,17 +168,59 @@ def who_can_rate(_: Person, engine: Engine) -> list[str]:
 
 
 @only(Role.COORDINATOR)
-def names_to_mask(_: Person, engine: Engine) -> list[str]:
-    """Return the study's models, which no response may name."""
-    return author_names(engine)
-
-
-@only(Role.COORDINATOR)
 def unsearched_texts(_: Person, engine: Engine) -> Iterator[list[StoredText]]:
     """Return the responses not yet searched for their authors' names, page by page."""
     return stored_texts(engine, searched_up_to(engine))
 
 
-@cache
-def _taxonomy() -> dict[str, Any]:
-    return tomllib.loads(TAXONOMY.read_text("utf-8"))
+def stored_texts(engine: Engine, after: int = 0) -> Iterator[list[StoredText]]:
+    """Yield the responses after a primary key, page by page; no transaction stays open."""
+    while page := _page(engine, after):
+        yield page
+        after = page[-1].response
+
+
+def author_names(engine: Engine) -> list[str]:
+    """Return the study's models, which a response must not name."""
+    with reading(engine) as session:
+        return list(session.exec(select(Authorship.model).distinct().order_by(Authorship.model)))
+
+
+# Return the study's models, which no response may name.
+names_to_mask = asking(author_names, Role.COORDINATOR)
+
+
+def searched_up_to(engine: Engine) -> int:
+    """Return the primary key up to which responses were searched for their authors' names."""
+    with reading(engine) as session:
+        kept = session.get(Setting, SEARCHED)
+        return int(kept.value) if kept else 0
+
+
+def names_left(engine: Engine) -> frozenset[str]:
+    """Return the response_ids whose possible names a coordinator has left as they are."""
+    return frozenset(name for act in acts(engine, LEFT) for name in act.detail["responses"])
+
+
+def _page(engine: Engine, after: int) -> list[StoredText]:
+    query = (
+        select(Response.id, Response.response_id, Response.text)
+        .where(col(Response.id) > after)
+        .order_by(col(Response.id))
+        .limit(PAGE)
+    )
+    with reading(engine) as session:
+        found = session.exec(query).all()
+        places = _places(session, [key or 0 for key, _, _ in found])
+        return [
+            StoredText(key or 0, name, text, tuple(places.get(key or 0, ())))
+            for key, name, text in found
+        ]
+
+
+def _places(session: Session, responses: list[int]) -> dict[int, list[Place]]:
+    query = select(Mask).where(col(Mask.response).in_(responses)).order_by(col(Mask.id))
+    places: dict[int, list[Place]] = {}
+    for one in session.exec(query):
+        places.setdefault(one.response, []).append((one.start, one.end, one.text))
+    return places

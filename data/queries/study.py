@@ -4,22 +4,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import Engine, and_, func
-from sqlalchemy import select as select_columns
 from sqlmodel import col, desc, select
 
 from data.database import reading
+from data.queries.base import FOR_STUDY, columns_of
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
+    Attempt,
     Authorship,
     Benchmark,
-    Expert,
+    Event,
     Instance,
     Rater,
+    Rating,
     Response,
     RubricText,
+    Setting,
     State,
 )
+from data.settings import Settings, read_settings
+from data.store.access import SIGNED_OUT
+from data.store.ledger import EVALUATED
+
+COUNTED = (Response, Rating, Attempt)
+LOOKING = (EVALUATED, "signed in", SIGNED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,36 +66,20 @@ class DesignItem:
 
 def benchmarks(engine: Engine) -> list[BenchmarkView]:
     """Return every benchmark with its rubric and counts, by name; training responses left out."""
+    numbers = (func.count(func.distinct(Instance.id)), func.count(col(Response.id)))
     query = (
-        select(
-            Benchmark,
-            RubricText.body,
-            func.count(func.distinct(Instance.id)),
-            func.count(col(Response.id)),
-        )
-        .join(RubricText, col(RubricText.sha256) == col(Benchmark.rubric_sha256))
-        .outerjoin(Instance, col(Instance.benchmark) == col(Benchmark.name))
-        .outerjoin(
-            Response,
-            and_(
-                col(Response.instance) == col(Instance.id),
-                col(Response.id).not_in(select(Expert.response)),
-            ),
-        )
+        select(Benchmark, RubricText.body, *numbers)
+        .select_from(Benchmark)
+        .join(RubricText)
+        .outerjoin(Instance)
+        .outerjoin(Response, and_(col(Response.instance) == col(Instance.id), FOR_STUDY))
         .group_by(col(Benchmark.name), RubricText.body)
         .order_by(col(Benchmark.name))
     )
     with reading(engine) as session:
         return [
-            BenchmarkView(
-                one.name,
-                one.category,
-                one.subcategory,
-                Rubric.from_json(body),
-                instances,
-                responses,
-            )
-            for one, body, instances, responses in session.exec(query)
+            BenchmarkView(one.name, one.category, one.subcategory, Rubric.from_json(body), *counts)
+            for one, body, *counts in session.exec(query)
         ]
 
 
@@ -108,7 +101,7 @@ def pairs(engine: Engine) -> Iterator[Pair]:
     """Yield every response with its reference, grouped by instance."""
     query = (
         select(Response.id, Response.response_id, Response.text, Instance.reference)
-        .join(Instance, col(Instance.id) == col(Response.instance))
+        .join(Instance)
         .order_by(col(Response.instance), col(Response.id))
     )
     with reading(engine) as session:
@@ -131,7 +124,7 @@ def assigned(engine: Engine) -> list[AssignedView]:
     """Return every assignment of the study but those given back."""
     query = (
         select(Rater.handle, Assignment)
-        .join(Rater, col(Rater.id) == col(Assignment.rater))
+        .join(Rater)
         .where(Assignment.state != State.RECUSED)
         .order_by(col(Assignment.id))
     )
@@ -151,17 +144,35 @@ def assigned(engine: Engine) -> list[AssignedView]:
 def design_items(engine: Engine) -> list[DesignItem]:
     """Return every response that is not for training, with its instance and author to balance."""
     query = (
-        select_columns(
-            col(Response.id),
-            col(Response.response_id),
-            col(Response.instance),
-            col(Authorship.model),
-            col(Instance.benchmark),
+        columns_of(
+            *(Response.id, Response.response_id, Response.instance),
+            *(Authorship.model, Instance.benchmark),
         )
-        .join(Authorship, col(Authorship.response) == col(Response.id))
-        .join(Instance, col(Instance.id) == col(Response.instance))
-        .where(col(Response.id).not_in(select(Expert.response)))
+        .select_from(Response)
+        .join(Authorship)
+        .join(Instance)
+        .where(FOR_STUDY)
         .order_by(col(Response.id))
     )
     with reading(engine) as session:
-        return [DesignItem(*row) for row in session.execute(query)]
+        return [DesignItem(*row) for row in session.exec(query)]
+
+
+def settings(engine: Engine) -> Settings:
+    """Return a study's settings; what was never set is the default."""
+    with reading(engine) as session:
+        return read_settings({one.key: one.value for one in session.exec(select(Setting))})
+
+
+def version(engine: Engine) -> tuple[int, ...]:
+    """Return numbers that differ whenever responses, ratings, calls or events were added.
+
+    All of these are append-only, so that the greatest of each is enough; it costs one query.
+    That somebody came, or looked at a jury, is an event too, and no change: figures would be
+    out of date as soon as they are there.
+    """
+    told = [select(func.max(col(one.id))).scalar_subquery() for one in COUNTED]
+    acts = select(col(Event.id)).where(col(Event.action).not_in(LOOKING))
+    told.append(acts.order_by(col(Event.id).desc()).limit(1).scalar_subquery())
+    with reading(engine) as session:
+        return tuple(number or 0 for number in session.execute(select(*told)).one())

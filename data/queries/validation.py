@@ -1,21 +1,42 @@
-"""What a study can say for a rubric and a jury: who rated on it, and its responses."""
+"""What a study can say for a rubric and a jury: who rated on it, and what was found."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, select
-from sqlmodel import col
+from sqlalchemy import Engine, func
+from sqlmodel import col, select
 
+from data.card import ExportRow
 from data.database import reading
 from data.errors import BadInput
+from data.person import Person, asking, only
+from data.queries.base import FOR_STUDY, Columns, columns_of
+from data.queries.ledger import reports, tried
 from data.queries.record import acts
+from data.queries.study import simulated_raters
 from data.rubric import Rubric
 from data.samples import RESPONSES as DEMO
-from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response
+from data.schema import (
+    Benchmark,
+    Composition,
+    Expert,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Report,
+    Response,
+    Role,
+    RubricText,
+)
 
 Seat = Mapping[str, Any]
+COMBINED = "combined"
+SIMULATED = "simulated"  # the code of a note on a figure of raters that are not real
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,72 +71,46 @@ class Behind:
     checklists: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """One response as raters see it, with its instance; no author."""
-
-    instance_id: str
-    context: str
-    prompt: str
-    reference: str | None
-    response: str
-
-
 def behind(engine: Engine, rubric: Rubric) -> Behind:
     """Return who rated on exactly this rubric, and on what. Training responses are left out."""
     with reading(engine) as session:
-        named = select(col(Benchmark.name)).where(col(Benchmark.rubric_sha256) == rubric.sha256)
-        benchmarks = tuple(session.scalars(named.order_by(col(Benchmark.name))))
-        rated = (
-            select(col(Rating.rater))
-            .join(Response, col(Response.id) == col(Rating.response))
-            .join(Instance, col(Instance.id) == col(Response.instance))
-            .where(
-                col(Instance.benchmark).in_(benchmarks),
-                col(Rating.rubric_sha256) == rubric.sha256,
-                col(Response.id).not_in(select(col(Expert.response))),
-            )
-        )
-        raters = session.execute(
-            select(col(Rater.handle), col(Rater.kind), col(Rater.simulated), col(Rater.profile))
-            .where(col(Rater.id).in_(rated), col(Rater.kind) != Kind.METRIC)
-            .order_by(col(Rater.handle))
+        named = select(Benchmark.name).where(Benchmark.rubric_sha256 == rubric.sha256)
+        benchmarks = tuple(session.exec(named.order_by(Benchmark.name)))
+        own = col(Instance.benchmark).in_(benchmarks)
+        rated = select(Rating.rater).join(Response).join(Instance)
+        rated = rated.where(own, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY)
+        raters = session.exec(
+            select(Rater.handle, Rater.kind, Rater.simulated, Rater.profile)
+            .where(col(Rater.id).in_(rated), Rater.kind != Kind.METRIC)
+            .order_by(Rater.handle)
         )
         found = tuple(
-            RaterBehind(name, kind, made_up, profile or {})
+            RaterBehind(name, Kind(kind), made_up, profile or {})
             for name, kind, made_up, profile in raters
         )
-        lists = select(col(Instance.id)).where(
-            col(Instance.benchmark).in_(benchmarks), col(Instance.checklist).is_not(None)
-        )
-        checklists = session.scalars(lists.limit(1)).first() is not None
+        lists = select(Instance.id).where(own, col(Instance.checklist).is_not(None))
+        checklists = session.exec(lists.limit(1)).first() is not None
     return Behind(benchmarks, found, _is_demo(engine, rubric), checklists)
 
 
-def material(engine: Engine, rubric: Rubric) -> Iterator[Material]:
+def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
     """Yield the responses of the benchmarks on a rubric, as raters see them, by instance.
 
     The reference is None where there is none and where the rubric's gold policy is "never".
     """
     query = (
-        select(Instance, col(Response.shown), col(Response.text))
-        .join(Response, col(Response.instance) == col(Instance.id))
-        .join(Benchmark, col(Benchmark.name) == col(Instance.benchmark))
-        .where(
-            col(Benchmark.rubric_sha256) == rubric.sha256,
-            col(Response.id).not_in(select(col(Expert.response))),
-        )
+        columns_of(Instance, func.coalesce(Response.shown, Response.text))
+        .select_from(Response)
+        .join(Instance)
+        .join(Benchmark)
+        .where(Benchmark.rubric_sha256 == rubric.sha256, FOR_STUDY)
         .order_by(col(Instance.id), col(Response.id))
     )
     with reading(engine) as session:
-        for one, shown, text in session.execute(query):
-            yield Material(
-                f"{one.benchmark}/{one.instance_id}",
-                one.context,
-                one.prompt,
-                None if rubric.gold == "never" else one.reference,
-                text if shown is None else shown,
-            )
+        for one, text in session.exec(query):
+            reference = None if rubric.gold == "never" else one.reference
+            name = f"{one.benchmark}/{one.instance_id}"
+            yield ExportRow(name, one.context, one.prompt, reference, text)
 
 
 def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> dict[str, Any]:
@@ -181,3 +176,208 @@ def _is_demo(engine: Engine, rubric: Rubric) -> bool:
     lines = DEMO.read_text("utf-8").splitlines()
     made_up = {json.loads(line)["response"] for line in lines if line.strip()}
     return any(one.response in made_up for one in material(engine, rubric))
+
+
+@dataclass(frozen=True, slots=True)
+class RatedOn:
+    """How much was rated on one rubric, by its hash, by one kind of raters.
+
+    Attributes
+    ----------
+    ratings
+        Scores that stand in the study: corrected ones and repeats are counted too.
+    readings
+        Pairs of a rater and a response, of responses that are not for training.
+    simulated
+        How many of the raters are.
+    """
+
+    ratings: int = 0
+    responses: int = 0
+    raters: int = 0
+    readings: int = 0
+    simulated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRubric:
+    """A rubric that stands in the study; `benchmarks` are those rated on it now."""
+
+    rubric: Rubric
+    added: datetime
+    benchmarks: tuple[str, ...]
+    clinicians: RatedOn
+    jurors: RatedOn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validation:
+    """A jury that was held against clinicians on one exact rubric, and what was found.
+
+    Attributes
+    ----------
+    report
+        Number of the frozen report it is from; None from the ledger, which has no intervals.
+    criterion
+        Empty for the composite of all.
+    like_for_like
+        The difference with its interval; None where undefined or not known.
+    times
+        How often the ledger counts it; 1 for a report.
+    """
+
+    report: int | None = None
+    name: str = ""
+    at: datetime
+    benchmark: str
+    jurors: tuple[str, ...]
+    criterion: str
+    method: str
+    simulated: bool
+    icc: float | None
+    low: float | None = None
+    high: float | None = None
+    n_responses: int
+    n_clinicians: int | None = None
+    like_for_like: tuple[float | None, float | None, float | None] = (None, None, None)
+    times: int = 1
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def study_rubrics(_: Person, engine: Engine) -> list[StudyRubric]:
+    """Return every rubric that stands in the study, by name and then the newest first."""
+    with reading(engine) as session:
+        rows = list(session.exec(select(RubricText)))
+        used = list(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)))
+    rated = _rated(engine)
+    found = [
+        StudyRubric(
+            Rubric.from_json(one.body),
+            one.added,
+            tuple(sorted(name for name, sha256 in used if sha256 == one.sha256)),
+            rated.get((one.sha256, Kind.CLINICIAN), RatedOn()),
+            rated.get((one.sha256, Kind.JUROR), RatedOn()),
+        )
+        for one in rows
+    ]
+    return sorted(found, key=lambda one: (one.rubric.name, -one.added.timestamp()))
+
+
+# Return every frozen report, the oldest first.
+frozen_reports = asking(reports, Role.RESEARCHER, Role.COORDINATOR)
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def jurors_heard(_: Person, engine: Engine) -> list[str]:
+    """Return the jurors that have rated anything, by name."""
+    query = select(Rater.handle).where(
+        Rater.kind == Kind.JUROR, col(Rater.id).in_(select(Rating.rater))
+    )
+    with reading(engine) as session:
+        return sorted(session.exec(query))
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
+    """Return every time a jury was held against clinicians on this exact rubric, newest first.
+
+    Frozen reports name the rubric of each benchmark. The ledger names the benchmark, and a
+    benchmark that was rated never changes its rubric. A figure over several benchmarks counts
+    where all of them are rated on this rubric.
+    """
+    with reading(engine) as session:
+        now = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
+    own = {name for name, used in now.items() if used == sha256}
+    whole = own | ({COMBINED} if own and len(own) == len(now) else set())
+    clinicians = _rated(engine).get((sha256, Kind.CLINICIAN), RatedOn())
+    made_up = _MadeUp(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
+    found = [one for report in reports(engine) for one in _of_report(report, sha256, made_up)]
+    found += [_of_ledger(one) for one in tried(engine) if one.benchmark in whole]
+    return sorted(found, key=lambda one: one.at, reverse=True)
+
+
+def _rated(engine: Engine) -> dict[tuple[str, Kind], RatedOn]:
+    """Return what was rated on each rubric, by hash and kind of rater."""
+    place = (col(Rating.rubric_sha256), col(Rater.kind))
+    each = (*place, col(Rating.rater), col(Rater.simulated))
+    responses_of = func.count(func.distinct(Rating.response))
+    query = columns_of(*each, func.count(), responses_of).group_by(*each)
+    covered = columns_of(*place, responses_of).group_by(*place)
+    with reading(engine) as session:
+        rows = list(session.exec(_not_for_training(query)))
+        responses = {(sha, kind): n for sha, kind, n in session.exec(_not_for_training(covered))}
+    return {
+        place: _sum([row for row in rows if (row[0], row[1]) == place], n)
+        for place, n in responses.items()
+    }
+
+
+def _not_for_training(query: Columns) -> Columns:
+    """Select from ratings on any rubric, training responses left out."""
+    training = col(Rating.response).in_(select(Expert.response))
+    query = query.select_from(Rating).join(Rater)
+    return query.where(col(Rating.rubric_sha256).is_not(None), ~training)
+
+
+def _sum(rows: Sequence[Any], responses: int) -> RatedOn:
+    return RatedOn(
+        ratings=sum(row[4] for row in rows),
+        responses=responses,
+        raters=len(rows),
+        readings=sum(row[5] for row in rows),
+        simulated=sum(bool(row[3]) for row in rows),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _MadeUp:
+    """Who is simulated in the study now: raters by name, and whether a clinician on a rubric is."""
+
+    raters: frozenset[str]
+    has_clinician: bool
+
+    def behind(self, jury: Sequence[str], rows: Sequence[Row]) -> bool:
+        """Tell whether a report's rows rest on simulated raters; from the study if they have no codes."""
+        if all("notes" in row for row in rows):
+            return any(note["code"] == SIMULATED for row in rows for note in row["notes"])
+        return self.has_clinician or not self.raters.isdisjoint(jury)
+
+
+def _of_report(one: Report, sha256: str, made_up: _MadeUp) -> list[Validation]:
+    """Return what a report says of juries on one rubric."""
+    rubrics = one.body.get("rubrics", {})
+    own = {name for name, told in rubrics.items() if told["sha256"] == sha256}
+    whole = own | ({COMBINED} if own and len(own) == len(rubrics) else set())
+    rows = [row for row in one.body.get("rows", ()) if row["benchmark"] in whole]
+    held = {row["benchmark"]: row for row in rows if row["scorer"] == "like_for_like"}
+    return [
+        _of_row(one, row, held.get(row["benchmark"], {}), made_up)
+        for row in rows
+        if row["scorer"] == "jury"
+    ]
+
+
+def _of_row(one: Report, row: Row, held: Row, made_up: _MadeUp) -> Validation:
+    jury = tuple(one.body.get("jury", ()))
+    return Validation(
+        report=one.id,
+        name=one.body.get("name", ""),
+        at=one.at,
+        benchmark=row["benchmark"],
+        jurors=jury,
+        criterion=one.body.get("options", {}).get("criterion") or "",
+        method=one.body.get("method") or "",
+        simulated=made_up.behind(jury, [part for part in (row, held) if part]),
+        icc=row["icc"],
+        low=row["boot_low"],
+        high=row["boot_high"],
+        n_responses=row["n_responses"],
+        n_clinicians=row["n_clinicians"],
+        like_for_like=(held.get("icc"), held.get("boot_low"), held.get("boot_high")),
+    )
+
+
+def _of_ledger(one: Composition) -> Validation:
+    same = ("benchmark", "criterion", "method", "simulated", "icc", "n_responses", "times")
+    figures = {name: getattr(one, name) for name in same}
+    return Validation(at=one.last_at, jurors=tuple(one.jurors), **figures)

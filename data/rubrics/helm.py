@@ -46,16 +46,14 @@ def rubric_of(name: str, template: str, criteria: list[str], release: str) -> Ru
     scale = SCALE.search(template)
     if scale is None:
         raise Unusable("its prompt names no scale")
-    if PLACEHOLDER.search(THEIRS.sub("", template)):
-        raise Unusable("its prompt holds a placeholder that is not HELM's")
+    prompt = our_prompt(template)
     low, high = int(scale[1]), int(scale[2])
     anchors = _anchors(template, low, high)
-    prompt = THEIRS.sub(lambda found: OURS[found[1] or found[2]], template)
     return Rubric(
         name=f"helm_{name}",
-        version=f"{release}, prompt sha256 {hashlib.sha256(template.encode()).hexdigest()}",
+        version=version_of(template, release),
         audience=AUDIENCE,
-        gold=_gold(prompt),
+        gold=gold_of(prompt),
         scale=Scale(min=low, max=high),
         criterion=tuple(
             Criterion(name=one, question=_question(template, one), anchors=anchors)
@@ -65,7 +63,19 @@ def rubric_of(name: str, template: str, criteria: list[str], release: str) -> Ru
     )
 
 
-def _gold(prompt: str) -> Gold:
+def our_prompt(template: str) -> str:
+    """Return a template with HELM's placeholders in our form, or refuse one with others."""
+    if PLACEHOLDER.search(THEIRS.sub("", template)):
+        raise Unusable("its prompt holds a placeholder that is not HELM's")
+    return THEIRS.sub(lambda found: OURS[found[1] or found[2]], template)
+
+
+def version_of(template: str, release: str) -> str:
+    """Return the version of the rubric of a template: the release and the template's digest."""
+    return f"{release}, prompt sha256 {hashlib.sha256(template.encode()).hexdigest()}"
+
+
+def gold_of(prompt: str) -> Gold:
     """Return when the prompt has the reference used; where it does not say, when needed."""
     if "{{reference}}" not in prompt:
         return "never"

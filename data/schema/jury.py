@@ -1,4 +1,4 @@
-"""Calls to jurors."""
+"""Calls to jurors, about responses and about references."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -83,7 +83,7 @@ class JuryBatch(Table, table=True):
     """
 
     __tablename__ = "jury_batch"
-    id: int | None = Field(default=None, primary_key=True)
+    id: int = Field(default=None, primary_key=True)  # None until it is stored
     marker: str = Field(unique=True, max_length=32)
     rater: int = Field(foreign_key="rater.id", index=True)
     host: str
@@ -116,3 +116,35 @@ class JuryRequest(Table, table=True):
     request_sha256: str = Field(max_length=64)
     usd_most: float | None = None
     outcome: str = ""
+
+
+class ReferenceCheck(Table, table=True):
+    """One call that asked a juror whether a reference states facts its source does not hold.
+
+    Append-only; a failure is a row too, with its reason. `absent` is None unless the status is
+    OK, and `facts` are then those the juror names. `usd` is None where no price is known.
+    """
+
+    __tablename__ = "reference_check"
+    __table_args__ = (Index("ix_reference_check_key", "rater", "instance"),)
+    id: int | None = Field(default=None, primary_key=True)
+    instance: int = Field(foreign_key="instance.id", index=True)
+    rater: int = Field(foreign_key="rater.id")
+    absent: bool | None = None
+    facts: list[Any] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    status: Status = Field(sa_type=AutoString)
+    reason: str = ""
+    number: int = 1
+    request_sha256: str = Field(max_length=64)
+    sent: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    raw: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    tokens_cached: int | None = None
+    tokens_reasoning: int | None = None
+    usd: float | None = None
+    price_source: str = ""
+    latency_seconds: float = 0.0
+    request_id: str = ""
+    returned_model: str = ""
+    at: datetime = Field(default_factory=now)

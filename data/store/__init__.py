@@ -1,39 +1,9 @@
 """The only package that writes to a study; each public function is one transaction."""
 
 from data.store.access import Entered, Way, enter, enter_by_email, leave
-from data.store.assignments import Slot, assign, claim, opened, recuse
-from data.store.attempts import AttemptRecord, add_jurors, record_attempt
+from data.store.attempts import record_attempts
 from data.store.people import Invitation, add_people, end_access, invite, renew, renew_access
 from data.store.ratings import RatingsAdded, import_ratings
 from data.store.responses import ResponsesAdded, import_responses
 from data.store.rubrics import add_rubric
-from data.store.submissions import save_draft, submit
-
-__all__ = [
-    "AttemptRecord",
-    "Entered",
-    "Invitation",
-    "RatingsAdded",
-    "ResponsesAdded",
-    "Slot",
-    "Way",
-    "add_jurors",
-    "add_people",
-    "add_rubric",
-    "assign",
-    "claim",
-    "end_access",
-    "enter",
-    "enter_by_email",
-    "import_ratings",
-    "import_responses",
-    "invite",
-    "leave",
-    "opened",
-    "record_attempt",
-    "recuse",
-    "renew",
-    "renew_access",
-    "save_draft",
-    "submit",
-]
+from data.store.submissions import Slot, assign, claim, opened, recuse, save_draft, submit

@@ -1,7 +1,6 @@
-"""Jurors and every call made to them."""
+"""Jurors and every call made to them, about responses and about references: never changed."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Engine, insert
@@ -10,47 +9,13 @@ from sqlmodel import Session, select
 from data.card import Reply
 from data.database import reading, transaction
 from data.errors import Conflict
+from data.importers.rows import JurorRecord
 from data.rubric import Rubric
-from data.schema import Attempt, Kind, Rater, Rating, Status, now
-from data.store.audit import Batch, log, refuse_locked
+from data.schema import Attempt, Kind, Rater, Rating, ReferenceCheck, Status, now
+from data.store.audit import log, refuse_locked, write_rows
 from data.store.rubrics import keep_rubric
 
-
-@dataclass(frozen=True, slots=True)
-class JurorRecord:
-    """A juror as the study keeps it; `profile` holds all that decides what it answers."""
-
-    handle: str
-    family: str
-    profile: Mapping[str, Any]
-    simulated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
-    """One call, as `Attempt` stores it: `rater` and `response` are primary keys.
-
-    Unknown token counts and prices are None, never 0.
-    """
-
-    rater: int
-    response: int
-    status: Status
-    request_sha256: str
-    replicate: int = 0
-    number: int = 1
-    sent: Mapping[str, Any] = field(default_factory=dict)
-    raw: str = ""
-    reason: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    tokens_cached: int | None = None
-    tokens_reasoning: int | None = None
-    usd: float | None = None
-    price_source: str = ""
-    latency_seconds: float = 0.0
-    request_id: str = ""
-    returned_model: str = ""
+Entry = tuple[Attempt, Rubric, Reply | None]
 
 
 def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -63,7 +28,7 @@ def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        return {one.handle: _keep(session, one) for one in jurors}
+        return {one.handle: keep_juror(session, one) for one in jurors}
 
 
 def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -79,61 +44,87 @@ def known_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int
     return {handle: key for handle, key in found.items() if key is not None}
 
 
-def record_attempt(
-    engine: Engine, record: AttemptRecord, rubric: Rubric, reply: Reply | None = None
-) -> None:
-    """Store one call and, where it gave a whole valid reply, its ratings: both or neither."""
-    record_attempts(engine, [(record, rubric, reply)])
+def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
+    """Store calls, each with its rubric and, where it gave a whole valid reply, its ratings.
 
-
-def record_attempts(
-    engine: Engine, attempts: Iterable[tuple[AttemptRecord, Rubric, Reply | None]]
-) -> None:
-    """Store several calls, each with its rubric and its reply if any, in one transaction."""
+    One transaction: all of them with their ratings, or nothing.
+    """
     entries = list(attempts)
     if not entries:
         return
-    calls = [attempt_row(record, rubric) for record, rubric, _ in entries]
-    written = Batch("rating")
-    scores = [row | {"batch": written.token} for entry in entries for row in rating_rows(*entry)]
     with transaction(engine) as session:
         refuse_locked(session)
         for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
             keep_rubric(session, rubric)
-        session.execute(insert(Attempt), calls)
-        if scores:
-            session.execute(insert(Rating), scores)
-            written.add(scores)
-            log(session, "jury", "jurors rated", written.detail())
+        write_attempts(session, entries)
 
 
-def attempt_row(record: AttemptRecord, rubric: Rubric) -> dict[str, Any]:
-    """Return the columns of an attempt."""
-    fields = {name: getattr(record, name) for name in AttemptRecord.__slots__}
-    return fields | {"sent": dict(record.sent), "rubric_sha256": rubric.sha256, "at": now()}
+def record_references(engine: Engine, checks: Iterable[ReferenceCheck]) -> None:
+    """Store calls about references, in one transaction; a verdict stands only with the status OK.
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked.
+    """
+    rows = [_row(one) for one in checks]
+    for row in rows:
+        if row["status"] != Status.OK:
+            row |= {"absent": None, "facts": []}
+    if not rows:
+        return
+    with transaction(engine) as session:
+        refuse_locked(session)
+        session.execute(insert(ReferenceCheck), rows)
 
 
-def rating_rows(record: AttemptRecord, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
+def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
+    """Store calls inside the caller's transaction, and the ratings they gave with their event."""
+    if not entries:
+        return
+    rows = [_row(one) | {"rubric_sha256": rubric.sha256} for one, rubric, _ in entries]
+    session.execute(insert(Attempt), rows)
+    scores = [row for entry in entries for row in _ratings(*entry)]
+    for detail in write_rows(session, Rating, scores):
+        log(session, "jury", "jurors rated", detail)
+
+
+def _row(call: Attempt | ReferenceCheck) -> dict[str, Any]:
+    """Return the columns of a call as it is stored now."""
+    columns = type(call).model_fields.keys() - {"id"}
+    return {name: getattr(call, name) for name in columns} | {"at": now()}
+
+
+def _ratings(attempt: Attempt, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
     """Return the columns of the ratings that a call gave: none unless it is OK."""
-    if reply is None or record.status != Status.OK:
+    if reply is None or attempt.status != Status.OK:
         return []
+    scores = {
+        name: rubric.score(name, reply.scores[name], "juror", "response")
+        for name in rubric.criteria
+    }
+    place = {"response": attempt.response, "rater": attempt.rater, "pass_": 0}
+    return rating_rows(place | {"replicate": attempt.replicate}, rubric, scores, reply)
+
+
+def rating_rows(
+    place: Mapping[str, Any], rubric: Rubric, scores: Mapping[str, float], reply: Reply
+) -> list[dict[str, Any]]:
+    """Return the columns of a reply's ratings; `place` has response, rater, pass_ and replicate."""
     return [
         {
-            "response": record.response,
-            "rater": record.rater,
+            **place,
             "criterion": name,
-            "score": rubric.score(name, reply.scores[name], "juror", "response"),
+            "score": score,
             "rubric_sha256": rubric.sha256,
-            "pass_": 0,
-            "replicate": record.replicate,
             "comment": reply.comment_on(name),
             "at": now(),
         }
-        for name in rubric.criteria
+        for name, score in scores.items()
     ]
 
 
-def _keep(session: Session, juror: JurorRecord) -> int:
+def keep_juror(session: Session, juror: JurorRecord) -> int:
     """Store a juror if it is new and return its primary key."""
     known = _known(session, juror)
     if known is not None:

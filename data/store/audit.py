@@ -3,15 +3,15 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Row, func
+from sqlalchemy import Row, func, insert
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
-from data.schema import Event, Setting, now
+from data.schema import Event, Setting, Table, now
 
 GENESIS = "0" * 64
 LOCKED = "locked"
@@ -79,6 +79,18 @@ class Batch:
             "rows": self.rows,
             "sha256": self.sha256,
         }
+
+
+def write_rows(
+    session: Session, model: type[Table], rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Insert the rows that one act writes; return what its event says of them, nothing of none."""
+    if not rows:
+        return []
+    written = Batch(str(model.__tablename__))
+    session.execute(insert(model), [{**row, "batch": written.token} for row in rows])
+    written.add(rows)
+    return [written.detail()]
 
 
 def canonical(row: Mapping[str, Any], columns: Iterable[str]) -> bytes:

@@ -4,27 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import Conflict
-from data.importers.batches import batches
-from data.importers.finished import FinishedJuror, FinishedRun
-from data.importers.rows import Origin
+from data.importers.finished import FinishedRun
+from data.importers.rows import JurorRecord, batches
+from data.rubric import Rubric
 from data.said import short
 from data.schema import Attempt, Rater, Response
-from data.store.attempts import AttemptRecord, JurorRecord, _keep, attempt_row
+from data.store.attempts import keep_juror, write_attempts
 from data.store.audit import Batch, log, refuse_locked
-from data.store.ratings import RatingsAdded, _Import
-from data.store.responses import (
-    Place,
-    ResponsesAdded,
-    _keep_benchmark,
-    _keep_instances,
-    _keep_responses,
-    _refuse_repeats,
-)
+from data.store.ratings import RatingsAdded, keep_ratings
+from data.store.responses import Place, ResponsesAdded, keep_benchmark, keep_rows, log_added
 from data.store.rubrics import keep_rubric
 
 ELSEWHERE = 0  # the number of a call that this study never sent
@@ -65,25 +58,20 @@ def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdde
 
 
 def _store_responses(session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded) -> None:
-    written = Batch("response")
+    written, grouped = Batch("response"), Batch("subgroup")
     for run in runs:
-        seen: dict[str, Origin] = {}
-        for batch in batches(run.responses):
-            _refuse_repeats(batch, seen)
-            for name in dict.fromkeys(row.benchmark for row in batch):
-                _keep_benchmark(session, name, run.rubric, Place(), added)
-            instances = _keep_instances(session, batch, added)
-            _keep_responses(session, batch, instances, added, written)
-            session.expunge_all()
-    if added.responses or added.instances:
-        detail = {"instances": added.instances} | written.detail()
-        log(session, "researcher", "responses imported", detail)
+
+        def keep(name: str, rubric: Rubric = run.rubric) -> None:
+            keep_benchmark(session, name, rubric, Place(), added)
+
+        keep_rows(session, run.responses, keep, (added, written, grouped))
+    log_added(session, added, written, grouped)
 
 
-def _store_juror(session: Session, juror: FinishedJuror) -> None:
+def _store_juror(session: Session, juror: JurorRecord) -> None:
     """Store a juror that is new; one of the same name must be the same."""
     try:
-        _keep(session, JurorRecord(juror.handle, juror.family, juror.profile))
+        keep_juror(session, juror)
     except Conflict as error:
         model = juror.profile.get("model", "not named in the run")
         raise Conflict(
@@ -95,18 +83,7 @@ def _store_juror(session: Session, juror: FinishedJuror) -> None:
 
 def _store_ratings(session: Session, run: FinishedRun, added: RatingsAdded) -> None:
     """Store the ratings of one run on its rubric and add up what changed."""
-    work = _Import(session, run.rubric, simulated=False)
-    for batch in batches(run.ratings):
-        targets = work.targets(batch)
-        work.keep([work.rating(row, targets) for row in batch])
-    found = work.finished()
-    if found.added or found.revised:
-        log(
-            session,
-            "researcher",
-            "ratings imported",
-            {"revised": found.revised} | work.written.detail(),
-        )
+    found = keep_ratings(session, run.ratings, run.rubric)
     for name in ("added", "revised", "unchanged"):
         setattr(added, name, getattr(added, name) + getattr(found, name))
     added.other_rubric |= found.other_rubric
@@ -125,7 +102,8 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
         )
     )
     new = [
-        AttemptRecord(
+        Attempt(
+            rubric_sha256=run.rubric.sha256,
             rater=jurors[one.juror],
             response=responses[one.response_id],
             status=one.status,
@@ -138,15 +116,11 @@ def _store_failures(session: Session, run: FinishedRun) -> int:
         )
         for one in run.failures
     ]
-    rows = [
-        attempt_row(one, run.rubric)
-        for one in new
-        if (one.response, one.rater, one.status) not in stored
-    ]
-    if rows:
-        session.execute(insert(Attempt), rows)
-        log(session, "researcher", "failed verdicts imported", {"verdicts": len(rows)})
-    return len(rows)
+    new = [one for one in new if (one.response, one.rater, one.status) not in stored]
+    if new:
+        write_attempts(session, [(one, run.rubric, None) for one in new])
+        log(session, "researcher", "failed verdicts imported", {"verdicts": len(new)})
+    return len(new)
 
 
 def _keys(session: Session, run: FinishedRun) -> dict[str, int]:

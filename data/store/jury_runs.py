@@ -4,13 +4,13 @@ Both stand among the settings, so that any server of the study, and one that was
 finds them. A run's row is rewritten while it goes; starting and stopping leave events.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
@@ -91,6 +91,9 @@ class RunRow:
     def lost(self) -> bool:
         """Whether its keeper died before it could say how the run ended."""
         return self.ended is None and not self.on
+
+
+_RUN = TypeAdapter(RunRow)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -174,12 +177,7 @@ def end_run(
 
 def read_run(value: str) -> RunRow:
     """Return a run from what a study stores of it."""
-    body = json.loads(value)
-    order = body.pop("order")
-    order["benchmarks"] = tuple(order["benchmarks"])
-    for name in ("started", "seen", "ended"):
-        body[name] = body[name] and datetime.fromisoformat(body[name])
-    return RunRow(**body | {"order": RunOrder(**order), "said": tuple(body["said"])})
+    return _RUN.validate_json(value)
 
 
 def _change(
@@ -201,5 +199,4 @@ def _stored(session: Session) -> RunRow | None:
 
 
 def _keep(session: Session, run: RunRow) -> None:
-    value = json.dumps(asdict(run), default=lambda at: at.isoformat())
-    session.merge(Setting(key=RUN, value=value))
+    session.merge(Setting(key=RUN, value=_RUN.dump_json(run).decode()))

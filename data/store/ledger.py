@@ -1,8 +1,9 @@
-"""The ledger: every jury that was ever held against the clinicians is remembered.
+"""The ledger of juries that were held against the clinicians, and frozen reports.
 
 Who tries many juries and shows the best one shows luck as well. The ledger says how many were
-tried. It is no content of the study but a record of looking at it, so a locked study takes
-entries too: to look again at locked data is what must be counted.
+tried. A report is what a calibration found, kept as it was, under the audit chain; none is ever
+changed or deleted. Both are no content of the study but a record of looking at it, so a locked
+study takes them too: to look again at locked data is what must be counted.
 """
 
 import hashlib
@@ -10,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Engine, insert, update
@@ -18,11 +20,12 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import Unknown
-from data.schema import Composition, Kind, Rater, now
-from data.store.audit import log
+from data.schema import Composition, Kind, Rater, Report, now
+from data.store.audit import canonical_values, log
 
 EVALUATED = "juries evaluated"
 AT_ONCE = 500  # keys asked for in one query; databases allow only so many
+FROZEN = "report frozen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +160,34 @@ def _held(session: Session, keys: Sequence[str]) -> dict[str, dict[str, Any]]:
         ).mappings()
     ]
     return {row["key"]: dict(row) for row in rows}
+
+
+def freeze(engine: Engine, fingerprint: str, body: Mapping[str, Any]) -> int:
+    """Keep a report, with an event that holds its digest; return its number.
+
+    Parameters
+    ----------
+    fingerprint
+        Of the ratings it was computed from: `queries.ledger.fingerprint`.
+    body
+        Plain values that JSON takes, without NaN.
+
+    Raises
+    ------
+    NoStudy
+        If the database cannot be written to.
+    """
+    plain = json.loads(json.dumps(body, allow_nan=False))
+    with transaction(engine) as session:
+        report = Report(at=now(), fingerprint=fingerprint, body=plain)
+        session.add(report)
+        session.flush()
+        digest = report_sha256(report.at, fingerprint, plain)
+        log(session, "researcher", FROZEN, {"report": report.id, "sha256": digest})
+        return report.id or 0
+
+
+def report_sha256(at: datetime, fingerprint: str, body: Mapping[str, Any]) -> str:
+    """Return the SHA-256 over all that a report holds."""
+    content = json.dumps(body, sort_keys=True)
+    return hashlib.sha256(canonical_values([at, fingerprint, content])).hexdigest()

@@ -126,7 +126,7 @@ def _seen(session: Session, response: int) -> bool:
     )
     rated = (
         select(Rating.id)
-        .join(Rater, col(Rater.id) == col(Rating.rater))
+        .join(Rater)
         .where(Rating.response == response, (col(Rater.kind) != Kind.JUROR) | asked_here)
         .limit(1)
     )

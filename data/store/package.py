@@ -5,19 +5,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Engine, delete, func, insert, text, update
+from sqlalchemy import Engine, delete, func, insert, update
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadRubric, Conflict, MedjuryError
-from data.importers.batches import batches
-from data.importers.package import Package
-from data.importers.package_cells import EVERY, TABLES
+from data.importers.package import EVERY, TABLES, Package
+from data.importers.rows import batches
 from data.queries.package import kept_setting
 from data.rubric import Rubric
 from data.schema import Authorship, Event, Kind, Rater, Response, Setting
 from data.store.audit import GENESIS, event_hash, log
+from data.store.moving import continue_keys
 from data.training import SECRET
 
 RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
@@ -91,7 +91,7 @@ def _study_into(session: Session, package: Package, added: PackageAdded) -> None
         _authors(session, package, added)
     if added.rows["expert"]:
         session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
-    _continue_keys(session)
+    continue_keys(session)
 
 
 def _authors_into(session: Session, package: Package, added: PackageAdded) -> None:
@@ -204,17 +204,3 @@ def _insert(session: Session, table: str, rows: Iterator[Row]) -> int:
         session.execute(insert(EVERY[table]), [dict(one) for one in batch])
         stored += len(batch)
     return stored
-
-
-def _continue_keys(session: Session) -> None:
-    """Let PostgreSQL number on after the keys that came with the rows; SQLite does of itself."""
-    if session.get_bind().dialect.name != "postgresql":
-        return
-    for table, model in EVERY.items():
-        if "id" in model.model_fields:
-            session.execute(
-                text(
-                    f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), "  # noqa: S608 - our names
-                    f"GREATEST((SELECT MAX(id) FROM {table}), 1))"
-                )
-            )

@@ -10,8 +10,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import OffScale, Unknown
-from data.importers.batches import batches
-from data.importers.rows import Origin, RatingRow, Tick
+from data.importers.rows import Origin, RatingRow, Tick, batches
 from data.rubric import Rubric
 from data.said import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
@@ -67,7 +66,7 @@ class _Import:
         """Return the responses a batch speaks of, by response_id."""
         found = self.session.exec(
             select(Response.response_id, Response.id, Instance.benchmark)
-            .join(Instance, col(Instance.id) == col(Response.instance))
+            .join(Instance)
             .where(col(Response.response_id).in_({row.response_id for row in batch}))
         ).all()
         return {
@@ -192,15 +191,26 @@ def import_ratings(
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        work = _Import(session, rubric, simulated)
-        for batch in batches(rows):
-            targets = work.targets(batch)
-            work.keep([work.rating(row, targets) for row in batch])
-            tick(len(batch))
-        result = work.finished()
-        if result.added or result.revised:
-            detail = {"revised": result.revised} | work.written.detail()
-            log(session, "researcher", "ratings imported", detail)
+        return keep_ratings(session, rows, rubric, simulated, tick)
+
+
+def keep_ratings(
+    session: Session,
+    rows: Iterable[RatingRow],
+    rubric: Rubric | None = None,
+    simulated: bool = False,
+    tick: Tick = lambda _: None,
+) -> RatingsAdded:
+    """Store ratings inside the caller's transaction, with their event: see `import_ratings`."""
+    work = _Import(session, rubric, simulated)
+    for batch in batches(rows):
+        targets = work.targets(batch)
+        work.keep([work.rating(row, targets) for row in batch])
+        tick(len(batch))
+    result = work.finished()
+    if result.added or result.revised:
+        detail = {"revised": result.revised} | work.written.detail()
+        log(session, "researcher", "ratings imported", detail)
     return result
 
 

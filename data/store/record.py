@@ -90,10 +90,7 @@ def _ratings_in(session: Session) -> int:
     readings = (
         select(Rating.response, Rating.rater, Rating.pass_)
         .join(Rater, col(Rater.id) == col(Rating.rater))
-        .where(
-            col(Rater.kind) == Kind.CLINICIAN,
-            col(Rating.response).not_in(select(col(Expert.response))),
-        )
+        .where(Rater.kind == Kind.CLINICIAN, col(Rating.response).not_in(select(Expert.response)))
         .distinct()
         .subquery()
     )

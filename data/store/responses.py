@@ -9,18 +9,16 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import Conflict
-from data.importers.batches import batches
-from data.importers.rows import Origin, ResponseRow, Tick
+from data.importers.rows import Origin, ResponseRow, Tick, batches
 from data.rubric import Rubric
 from data.said import short
 from data.schema import Authorship, Benchmark, Instance, Response
-from data.store.audit import Batch, log, refuse_locked
+from data.store.audit import INSTANCE, Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric
 from data.store.subgroups import keep_subgroups, refuse_authors, subgroup_names
 
 Key = tuple[str, str]
 RubricFor = Callable[[str], Rubric]
-INSTANCE_COLUMNS = ("context", "prompt", "reference", "checklist")
 
 
 @dataclass
@@ -79,34 +77,57 @@ def import_responses(
     Conflict
         If a benchmark has ratings on a rubric other than `chosen`, or a group tells authors.
     """
-    added = ResponsesAdded()
-    seen: dict[str, Origin] = {}
-    known: set[str] = set()
-    written, grouped = Batch("response"), Batch("subgroup")
+    added, written, grouped = ResponsesAdded(), Batch("response"), Batch("subgroup")
     with transaction(engine) as session:
         refuse_locked(session)
-        for batch in batches(rows):
-            _refuse_repeats(batch, seen)
-            for name in dict.fromkeys(row.benchmark for row in batch):
-                if name not in known:
-                    place = (places or {}).get(name, Place())
-                    _keep_benchmark(session, name, chosen or rubric_for(name), place, added)
-                    known.add(name)
-                    if chosen and not move_to_rubric(session, name, chosen):
-                        raise _rated_already(name, chosen)
-            instances = _keep_instances(session, batch, added)
-            keys = _keep_responses(session, batch, instances, added, written)
-            with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
-            added.groups += keep_subgroups(session, with_groups, grouped)
-            session.expunge_all()
-            tick(len(batch))
+
+        def keep(name: str) -> None:
+            place = (places or {}).get(name, Place())
+            keep_benchmark(session, name, chosen or rubric_for(name), place, added)
+            if chosen and not move_to_rubric(session, name, chosen):
+                raise _rated_already(name, chosen)
+
+        keep_rows(session, rows, keep, (added, written, grouped), tick)
         refuse_authors(session, subgroup_names(session))
-        if added.responses or added.instances or added.groups:
-            detail = {"instances": added.instances} | written.detail()
-            if added.groups:
-                detail["written"] = [grouped.detail()]
-            log(session, "researcher", "responses imported", detail)
+        log_added(session, added, written, grouped)
     return added
+
+
+def keep_rows(
+    session: Session,
+    rows: Iterable[ResponseRow],
+    keep: Callable[[str], None],
+    told: tuple[ResponsesAdded, Batch, Batch],
+    tick: Tick = lambda _: None,
+) -> None:
+    """Store rows inside the caller's transaction and add to what is told of them.
+
+    `keep` is called once with the name of each benchmark, before its first row is stored.
+    """
+    added, written, grouped = told
+    seen: dict[str, Origin] = {}
+    known: set[str] = set()
+    for batch in batches(rows):
+        _refuse_repeats(batch, seen)
+        for name in dict.fromkeys(row.benchmark for row in batch):
+            if name not in known:
+                keep(name)
+                known.add(name)
+        instances = _keep_instances(session, batch, added)
+        keys = _keep_responses(session, batch, instances, added, written)
+        with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
+        added.groups += keep_subgroups(session, with_groups, grouped)
+        session.expunge_all()
+        tick(len(batch))
+
+
+def log_added(session: Session, added: ResponsesAdded, written: Batch, grouped: Batch) -> None:
+    """Let the record say which responses and subgroups were stored, if any were."""
+    if added.responses or added.instances or added.groups:
+        detail = {"instances": added.instances} | written.detail()
+        if added.groups:
+            detail["written"] = [grouped.detail()]
+        log(session, "researcher", "responses imported", detail)
 
 
 def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
@@ -126,21 +147,14 @@ def _rated_already(name: str, rubric: Rubric) -> Conflict:
     )
 
 
-def _keep_benchmark(
+def keep_benchmark(
     session: Session, name: str, rubric: Rubric, place: Place, added: ResponsesAdded
 ) -> None:
     """Store a benchmark that is new to the study, with its rubric."""
     stored = session.get(Benchmark, name)
     if stored is None:
         sha256 = keep_rubric(session, rubric)
-        session.add(
-            Benchmark(
-                name=name,
-                category=place.category,
-                subcategory=place.subcategory,
-                rubric_sha256=sha256,
-            )
-        )
+        session.add(Benchmark(name=name, rubric_sha256=sha256, **asdict(place)))
         session.flush()
         added.benchmarks[name] = rubric.name
 
@@ -159,7 +173,7 @@ def _keep_instances(
     for row in batch:
         key = (row.benchmark, row.instance_id)
         if key not in stored:
-            stored[key] = _instance(row)
+            stored[key] = Instance(**{name: getattr(row, name) for name in INSTANCE})
             session.add(stored[key])
             added.instances += 1
         _refuse_change(row, stored[key])
@@ -167,21 +181,9 @@ def _keep_instances(
     return {key: one.id for key, one in stored.items() if one.id is not None}
 
 
-def _instance(row: ResponseRow) -> Instance:
-    """Return the instance a row speaks of."""
-    return Instance(
-        benchmark=row.benchmark,
-        instance_id=row.instance_id,
-        context=row.context,
-        prompt=row.prompt,
-        reference=row.reference,
-        checklist=row.checklist,
-    )
-
-
 def _refuse_change(row: ResponseRow, stored: Instance) -> None:
     """Refuse a row whose instance reads otherwise than it was first given."""
-    for column in INSTANCE_COLUMNS:
+    for column in INSTANCE[2:]:  # what its key does not say
         if getattr(row, column) != getattr(stored, column):
             raise row.origin.wrong(
                 column,
@@ -202,7 +204,7 @@ def _keep_responses(
     """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
     found = session.exec(
         select(Response, Authorship.model)
-        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .join(Authorship)
         .where(col(Response.response_id).in_([row.response_id for row in batch]))
     )
     there = [(one, model) for one, model in found]
@@ -211,7 +213,9 @@ def _keep_responses(
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
         if row.response_id not in stored:
-            new.append((_response(row, instance, written.token), row))
+            made = Response(response_id=row.response_id, instance=instance, text=row.response)
+            made.batch = written.token
+            new.append((made, row))
         elif stored[row.response_id] == (instance, row.response, row.model):
             added.unchanged += 1
         else:
@@ -236,12 +240,8 @@ def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:
     """Count new responses whose text the same model has given to the same instance already."""
     found = session.exec(
         select(Response.instance, Response.text, Authorship.model)
-        .join(Authorship, col(Authorship.response) == col(Response.id))
+        .join(Authorship)
         .where(col(Response.instance).in_({one.instance for one, _ in new}))
     )
     stored = set(found)
     return sum((one.instance, one.text, row.model) in stored for one, row in new)
-
-
-def _response(row: ResponseRow, instance: int, batch: str) -> Response:
-    return Response(response_id=row.response_id, instance=instance, text=row.response, batch=batch)

@@ -1,12 +1,40 @@
-"""Storing rubrics: by their hash, so that a changed one is another one."""
+"""Storing rubrics by their hash, so that a changed one is another, and rating on them."""
 
-from sqlalchemy import Engine
-from sqlmodel import Session, col, select
+from sqlalchemy import Engine, bindparam
+from sqlmodel import Session, select
 
+from data.card import Reply
 from data.database import transaction
+from data.errors import BadInput
 from data.rubric import Rubric
 from data.schema import Benchmark, Expert, Instance, Rating, Response, RubricText
 from data.store.audit import log, refuse_locked
+
+# Made once: each submission asks it, and making it costs more than asking it.
+_RUBRIC = (
+    select(RubricText.body)
+    .select_from(Response)
+    .join(Instance)
+    .join(Benchmark)
+    .join(RubricText)
+    .where(Response.id == bindparam("response"))
+)
+
+
+def rubric_of(session: Session, response: int) -> Rubric:
+    """Return the rubric a response is rated on."""
+    return Rubric.from_json(session.exec(_RUBRIC, params={"response": response}).one())
+
+
+def whole_scores(rubric: Rubric, reply: Reply, lacking: str) -> dict[str, float]:
+    """Return a score for every criterion, or refuse the reply in words that begin with `lacking`."""
+    missing = [name for name in rubric.criteria if name not in reply.scores]
+    if missing:
+        raise BadInput(lacking + ", ".join(missing))
+    return {
+        name: rubric.score(name, value, "you", "this response")
+        for name, value in reply.scores.items()
+    }
 
 
 def add_rubric(engine: Engine, rubric: Rubric) -> str:
@@ -39,17 +67,13 @@ def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
         return True
     rated = (
         select(Rating.id)
-        .join(Response, col(Response.id) == col(Rating.response))
-        .join(Instance, col(Instance.id) == col(Response.instance))
+        .join(Response)
+        .join(Instance)
         .where(Instance.benchmark == name, Rating.rubric_sha256 == benchmark.rubric_sha256)
         .limit(1)
     )
     drilled = (
-        select(Expert.id)
-        .join(Response, col(Response.id) == col(Expert.response))
-        .join(Instance, col(Instance.id) == col(Response.instance))
-        .where(Instance.benchmark == name)
-        .limit(1)
+        select(Expert.id).join(Response).join(Instance).where(Instance.benchmark == name).limit(1)
     )
     if any(session.exec(query).first() is not None for query in (rated, drilled)):
         return False

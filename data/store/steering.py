@@ -1,25 +1,45 @@
 """What a coordinator does to a study in the app; each act asks for the role."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, event
 
 from data.database import transaction
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
-from data.person import Person, only
-from data.queries.steering import taxonomy
+from data.person import Person, asking, only
+from data.queries.models import taxonomy
+from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
-from data.store.assignments import Key, Slot, assign
 from data.store.audit import log, refuse_locked
-from data.store.masks import MaskedText, mask_responses
+from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
 from data.store.record import lock, reopen
-from data.store.rehearsal import rehearsal
 from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
+from data.store.rubrics import add_rubric
+from data.store.submissions import Key, Slot, assign
+
+
+@contextmanager
+def rehearsal(engine: Engine) -> Iterator[Engine]:
+    """Yield an engine on the same study on which every commit is a rollback.
+
+    What is written in one transaction is seen to its end and then gone, whoever wrote it.
+    """
+    trial = engine.execution_options(rehearsal=True)
+    event.listen(trial, "commit", _take_back)
+    yield trial
+
+
+def _take_back(connection: Connection) -> None:
+    """Undo all, in the driver, just before a commit: the commit then has nothing to keep."""
+    driver: Any = connection.connection.dbapi_connection
+    driver.rollback()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,16 +52,8 @@ class PlannedWork:
     seed: int
 
 
-@only(Role.COORDINATOR)
-def bring_responses(
-    _: Person,
-    engine: Engine,
-    rows: Iterable[ResponseRow],
-    rubric_for: RubricFor,
-    chosen: Rubric | None = None,
-) -> ResponsesAdded:
-    """Store responses as `import_responses` does."""
-    return import_responses(engine, rows, rubric_for, chosen)
+# Store responses.
+bring_responses = asking(import_responses, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
@@ -57,12 +69,8 @@ def try_responses(
         return import_responses(trial, rows, rubric_for, chosen)
 
 
-@only(Role.COORDINATOR)
-def bring_ratings(
-    _: Person, engine: Engine, rows: Iterable[RatingRow], chosen: Rubric | None = None
-) -> RatingsAdded:
-    """Store ratings made elsewhere as `import_ratings` does."""
-    return import_ratings(engine, rows, chosen)
+# Store ratings made elsewhere.
+bring_ratings = asking(import_ratings, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
@@ -74,12 +82,8 @@ def try_ratings(
         return import_ratings(trial, rows, chosen)
 
 
-@only(Role.COORDINATOR)
-def mask_found(
-    _: Person, engine: Engine, masked: Iterable[MaskedText], searched: int
-) -> tuple[int, int]:
-    """Mask new responses, searched up to a primary key; return how many were, and were not."""
-    return mask_responses(engine, masked, searched)
+# Mask new responses, searched up to a primary key; return how many were, and were not.
+mask_found = asking(mask_responses, Role.COORDINATOR)
 
 
 @only(Role.COORDINATOR)
@@ -133,3 +137,26 @@ def lock_study(by: Person, engine: Engine) -> str:
 def reopen_study(by: Person, engine: Engine, reason: str) -> None:
     """Open a locked study again, with a reason that stays in the record."""
     reopen(engine, by.actor, reason)
+
+
+@only(Role.COORDINATOR)
+def keep_version(by: Person, engine: Engine, rubric: Rubric) -> str:
+    """Store a rubric as `medjury rubric add` does; return its SHA-256.
+
+    Raises
+    ------
+    BadInput
+        If the study has exactly this rubric, or other words under the same name and version:
+        nobody could tell the two apart by name.
+    NotAllowed
+        If the study is locked.
+    """
+    for one in study_rubrics(by, engine):
+        if one.rubric.sha256 == rubric.sha256:
+            raise BadInput("nothing is changed: the study has a rubric of exactly these words")
+        if (one.rubric.name, one.rubric.version) == (rubric.name, rubric.version):
+            raise BadInput(
+                f"version {rubric.version}: the study has other words under this version of "
+                f"{rubric.name}; give another version"
+            )
+    return add_rubric(engine, rubric)

@@ -1,11 +1,11 @@
 """Anthropic's Message Batches: requests go in together, and a stream of results comes out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from json import dumps
 from typing import Any
 
-from data.queries.batches import BatchView
+from data.schema.jury import JuryBatch
 from jury.batch.client import (
     SKEW,
     BatchClient,
@@ -19,8 +19,7 @@ from jury.batch.client import (
     numbers,
 )
 from jury.call import Answer, Call
-from jury.providers.http_client import Endpoint
-from jury.providers.replies import http_failure, text_of
+from jury.providers.http_client import Endpoint, http_failure, text_of
 
 HTTP_OF = {
     "invalid_request_error": 400,
@@ -57,7 +56,7 @@ class AnthropicBatches(BatchClient):
         asking("")
         return id_in(await self.object("post", self.path, body={"requests": requests}))
 
-    async def find(self, batch: BatchView, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
         """Look for a recent batch of as many requests, and for the marker in its results.
 
         A batch shows its custom ids only once it has ended, so until then one of the right size
@@ -68,7 +67,8 @@ class AnthropicBatches(BatchClient):
             if not self.is_since(one, since):
                 continue
             looked_into = (id_in(one), batch.marker) in self._read
-            if id_in(one) in ours or looked_into or _size(one) != batch.requests:
+            size = sum(numbers(one.get("request_counts")).values())
+            if id_in(one) in ours or looked_into or size != batch.requests:
                 continue
             if one.get("processing_status") != "ended":
                 doubt = f"{id_in(one)} may be it and has not ended"
@@ -78,7 +78,7 @@ class AnthropicBatches(BatchClient):
                 return Found(id_in(one))
         return Found(doubt=doubt)
 
-    async def withdraw(self, batch: BatchView) -> None:
+    async def withdraw(self, batch: JuryBatch) -> None:
         """Do nothing: nothing is uploaded apart from the batch."""
 
     async def standing(self, provider_id: str) -> Standing:
@@ -92,7 +92,7 @@ class AnthropicBatches(BatchClient):
             gone=bool(found.get("archived_at")),
         )
 
-    async def forget(self, batch: BatchView, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
         """Delete the batch with its requests and results."""
         await self.delete(f"{self.path}/{batch.provider_id}")
 
@@ -127,11 +127,6 @@ class AnthropicBatches(BatchClient):
         lines = await self.lines(f"{self.path}/{provider_id}/results")
         self._read.add((provider_id, marker))
         return any(text_of(line.get("custom_id")).startswith(marker) for line in lines)
-
-
-def _size(one: Mapping[str, Any]) -> int:
-    """Return how many requests a batch holds."""
-    return sum(numbers(one.get("request_counts")).values())
 
 
 def _failure(error: Any) -> Answer:

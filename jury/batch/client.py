@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 
 import httpx2
 
-from data.queries.batches import BatchView
 from data.schema import Status
+from data.schema.jury import JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.panel import Juror
 from jury.providers import VENDORS
-from jury.providers.http_client import Endpoint
-from jury.providers.replies import body_of, http_failure, unreadable
+from jury.providers.http_client import Endpoint, body_of, http_failure, unreadable
 
 UPLOAD_SECONDS = 600.0
 NO_SUCH = (404, 405, 501)
@@ -125,11 +124,11 @@ class BatchClient(ABC):
         """
 
     @abstractmethod
-    async def find(self, batch: BatchView, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
         """Look for a batch that was handed in and whose id was never heard."""
 
     @abstractmethod
-    async def withdraw(self, batch: BatchView) -> None:
+    async def withdraw(self, batch: JuryBatch) -> None:
         """Take back what was uploaded for a batch that has no id."""
 
     @abstractmethod
@@ -137,7 +136,7 @@ class BatchClient(ABC):
         """Return how far a batch is."""
 
     @abstractmethod
-    async def forget(self, batch: BatchView, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
         """Delete what the provider keeps of a batch's texts; what is not there is deleted."""
 
     @abstractmethod
@@ -163,7 +162,7 @@ class BatchClient(ABC):
                 if entry := self.entry(line):
                     yield entry
 
-    async def recent(self, batch: BatchView) -> AsyncIterator[dict[str, Any]]:
+    async def recent(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
         """Yield the provider's batches, newest first, by pages until they are older than ours."""
         since, after = (batch.asked or batch.prepared) - SKEW, ""
         while True:

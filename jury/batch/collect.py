@@ -4,10 +4,9 @@ from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 
-from data.queries.batches import BatchView, RequestView, open_requests, provider_ids
-from data.schema import Status, now
-from data.schema.jury import BatchState
-from data.store.attempts import AttemptRecord
+from data.queries.jury import BatchRequest, open_requests, provider_ids
+from data.schema import Attempt, Status, now
+from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
 from jury.batch.client import Entry, Standing, Trouble
 from jury.batch.context import BatchContext, BatchSession
@@ -23,7 +22,7 @@ GONE = "its answers are gone at the provider"
 ASK_ANEW = "to ask anew all the same, run without --batch"
 
 
-async def follow(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
+async def follow(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
     """Take a batch one step on; return whether requests came free that were never answered."""
     if batch.state == BatchState.PREPARED:
         await session.client.withdraw(batch)
@@ -39,7 +38,7 @@ async def follow(context: BatchContext, session: BatchSession, batch: BatchView)
     return await _look(context, session, batch)
 
 
-async def _settle(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
+async def _settle(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
     """Find out whether the provider took a batch; what it did not take comes free."""
     name = session.juror.name
     if _age(batch) > KEPT.total_seconds():
@@ -60,12 +59,11 @@ async def _settle(context: BatchContext, session: BatchSession, batch: BatchView
         return False
     move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=found.provider_id)
     context.tell(f"juror {name}: batch {found.provider_id} found at the provider")
-    return await _look(
-        context, session, replace(batch, provider_id=found.provider_id, submitted=now())
-    )
+    batch.provider_id, batch.submitted = found.provider_id, now()
+    return await _look(context, session, batch)
 
 
-async def _look(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
+async def _look(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
     """Ask how far a batch is, and collect it if it has ended."""
     standing = await _standing(session, batch)
     if standing is None:
@@ -80,12 +78,12 @@ async def _look(context: BatchContext, session: BatchSession, batch: BatchView) 
 
 
 async def _collect(
-    context: BatchContext, session: BatchSession, batch: BatchView, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
 ) -> bool:
     """Store every result of a batch that has ended, then have its texts deleted."""
     waiting = open_requests(context.engine, batch.id)
     ends: Counter[str] = Counter()
-    chunk: list[tuple[RequestView, Collected]] = []
+    chunk: list[tuple[BatchRequest, Collected]] = []
     gone = standing.gone
     try:
         async for entry in session.client.results(batch.provider_id, standing):
@@ -111,9 +109,9 @@ async def _collect(
 async def _rest(
     context: BatchContext,
     session: BatchSession,
-    batch: BatchView,
+    batch: JuryBatch,
     standing: Standing,
-    left: dict[str, RequestView],
+    left: dict[str, BatchRequest],
 ) -> None:
     """Give what the results do not name its outcome, and let the provider forget the rest."""
     for one in left.values():
@@ -129,7 +127,7 @@ async def _rest(
 
 
 async def _failed(
-    context: BatchContext, session: BatchSession, batch: BatchView, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
 ) -> bool:
     """Note that the provider refused a batch as a whole."""
     reason = f"batch {batch.provider_id} was refused as a whole: {standing.failed}"
@@ -143,7 +141,7 @@ async def _failed(
 
 
 async def _forget(
-    context: BatchContext, session: BatchSession, batch: BatchView, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
 ) -> None:
     """Delete a batch's texts at the provider, or say that they are still there."""
     try:
@@ -157,7 +155,7 @@ async def _forget(
     move(context.engine, batch.id, BatchState.CLOSED)
 
 
-async def _standing(session: BatchSession, batch: BatchView) -> Standing | None:
+async def _standing(session: BatchSession, batch: JuryBatch) -> Standing | None:
     """Return how far a batch is, None where the provider knows none of that id."""
     try:
         standing = await session.client.standing(batch.provider_id)
@@ -169,7 +167,7 @@ async def _standing(session: BatchSession, batch: BatchView) -> Standing | None:
     return standing
 
 
-def _unknown_there(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
+def _unknown_there(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
     """Give up a batch that is too old to be had; else say that another key may know it."""
     since = batch.submitted or batch.prepared
     if now() - since > KEPT:
@@ -187,8 +185,8 @@ def _unknown_there(context: BatchContext, session: BatchSession, batch: BatchVie
 def _store(
     context: BatchContext,
     session: BatchSession,
-    batch: BatchView,
-    chunk: list[tuple[RequestView, Collected]],
+    batch: JuryBatch,
+    chunk: list[tuple[BatchRequest, Collected]],
 ) -> Counter[str]:
     """Store results in one transaction; count those that were new, and return how they ended."""
     fresh = set(collect(context.engine, batch.id, [result for _, result in chunk]))
@@ -202,14 +200,14 @@ def _store(
     return Counter(result.outcome for _, result in new)
 
 
-def _collected(juror: Juror, batch: BatchView, request: RequestView, entry: Entry) -> Collected:
+def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Entry) -> Collected:
     """Return a result as the study keeps it: read like a live answer, at the price of its day."""
     answer = entry.answer
     if answer is None:
         return Collected(entry.custom_id, entry.outcome, request.rubric)
     parsed = read_answer(answer, request.rubric)
     where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
-    record = AttemptRecord(
+    record = Attempt(
         rater=batch.rater,
         response=request.response,
         replicate=request.replicate,
@@ -222,7 +220,7 @@ def _collected(juror: Juror, batch: BatchView, request: RequestView, entry: Entr
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
 
 
-def _cost(juror: Juror, batch: BatchView, answer: Answer) -> Price:
+def _cost(juror: Juror, batch: JuryBatch, answer: Answer) -> Price:
     """Return what an answer cost; an error of a request in a batch is not billed."""
     at = batch.submitted or batch.prepared
     if answer.http is not None and answer.http != 200:
@@ -236,6 +234,6 @@ def _ended(context: BatchContext, key: tuple[int, int, int, str], outcome: str) 
         context.ended[key] = outcome
 
 
-def _age(batch: BatchView) -> float:
+def _age(batch: JuryBatch) -> float:
     """Return the seconds since the provider was asked to take a batch."""
     return (now() - (batch.asked or batch.prepared)).total_seconds()

@@ -7,15 +7,15 @@ from math import inf
 
 from sqlalchemy import Engine
 
-from data.queries.batches import in_flight
+from data.queries.jury import in_flight
 from data.rubric import Rubric
 from data.schema import Status
 from jury.ask import Job
 from jury.batch.client import BatchClient, Trouble
 from jury.call import Call, Message
+from jury.loop import INTERRUPTED, RunResult
 from jury.panel import Juror
 from jury.providers import FORMS
-from jury.tally import INTERRUPTED, RunResult
 from jury.worklist import Worklist, jobs
 
 IN_FLIGHT = "in_flight"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from data.queries.batches import BatchView
 from data.schema import Status
+from data.schema.jury import JuryBatch
 from jury.batch.client import (
     PAGE,
     BatchClient,
@@ -20,7 +20,7 @@ from jury.batch.client import (
     numbers,
 )
 from jury.call import Answer, Call
-from jury.providers.replies import http_failure, text_of
+from jury.providers.http_client import http_failure, text_of
 
 ENDPOINT = "/v1/chat/completions"
 INPUT_KEPT = 3 * 86_400  # seconds; the provider must still read it within its day
@@ -64,14 +64,14 @@ class OpenAIBatches(BatchClient):
         }
         return id_in(await self.object("post", self.path, body=wanted))
 
-    async def find(self, batch: BatchView, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
         """Look through the recent batches for the one whose metadata hold the marker."""
         async for one in self.recent(batch):
             if (one.get("metadata") or {}).get("medjury") == batch.marker:
                 return Found(id_in(one))
         return Found()
 
-    async def withdraw(self, batch: BatchView) -> None:
+    async def withdraw(self, batch: JuryBatch) -> None:
         """Delete the input file; a batch of it that arrives later can then no longer begin."""
         names = [batch.input_file] if batch.input_file else await self._uploads(batch.marker)
         for name in names:
@@ -91,7 +91,7 @@ class OpenAIBatches(BatchClient):
             files=tuple(id_in({"id": found[key]}) for key in FILES if found.get(key)),
         )
 
-    async def forget(self, batch: BatchView, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
         """Delete the input file and the files of results; the batch's own entry holds no text."""
         for name in filter(None, (batch.input_file, *standing.files)):
             await self.delete(f"/files/{name}")

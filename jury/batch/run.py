@@ -1,26 +1,176 @@
-"""Running a panel in batches: collect what has come back, hand in what is missing, wait."""
+"""Running a panel in batches: collect what has come back, hand in what is missing, wait.
+
+What is handed in is stored first, then sent, so that a kill never sends it twice.
+"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import json
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
 
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.batches import BatchView, open_batches
-from data.schema import now
-from data.schema.jury import BatchState
-from data.store.attempts import add_jurors
-from jury.batch.client import NO_SUCH, BatchClient, Trouble, open_client
+from data.queries.jury import BatchRequest, in_flight, open_batches
+from data.schema import Status, now
+from data.schema.jury import BatchState, JuryBatch
+from data.store.attempts import add_jurors, record_attempts
+from data.store.batches import finish, move, prepare
+from jury.ask import NO_TEXT, Job, not_asked_record, request_sha256
+from jury.batch.client import NO_SUCH, BatchClient, Limits, Request, Trouble, open_client
 from jury.batch.collect import follow
 from jury.batch.context import BatchContext, BatchProgress, BatchSession, Pace
-from jury.batch.submit import submit
-from jury.loop import refuse_numbers
+from jury.call import Call
+from jury.conversation import worst_of
+from jury.cost import batch_price
+from jury.loop import RunResult, refuse_numbers
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.run_lock import run_lock
-from jury.tally import RunResult
 from jury.worklist import Worklist, record_of, refuse_changed, tasks_of
 
+COMMAS = 2  # bytes between two requests
+LONGEST_ID = 64  # what both providers allow
 AWAITED = (BatchState.PREPARED, BatchState.SUBMITTING, BatchState.SUBMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """A job with the request for it, and what that can cost at most."""
+
+    job: Job
+    call: Call
+    usd_most: float | None
+
+
+@dataclass
+class _Parcel:
+    """The requests of one batch, as they travel and as they are stored."""
+
+    marker: str = field(default_factory=lambda: secrets.token_hex(8))
+    requests: list[Request] = field(default_factory=list)
+    records: list[BatchRequest] = field(default_factory=list)
+    sent: dict[str, Any] = field(default_factory=dict)
+    bytes: int = COMMAS
+
+    def takes(self, size: int, limits: Limits) -> bool:
+        """Return whether one request more goes in; the first one always does."""
+        full = len(self.records) >= limits.requests or self.bytes + size > limits.bytes
+        return not self.records or not full
+
+    def add(self, session: BatchSession, one: _Asking, request: Request, size: int) -> None:
+        """Put in one request more, under an id that holds the marker and no text."""
+        job = one.job
+        name = f"{self.marker}-{session.rater}-{job.response}-{job.replicate}"
+        digest = request_sha256(session.juror, one.call)
+        self.requests.append(request | {"custom_id": name})
+        self.records.append(
+            BatchRequest(name, job.response, job.replicate, job.rubric, digest, one.usd_most)
+        )
+        self.sent = session.client.endpoint.sent(one.call)
+        self.bytes += size
+
+
+async def submit(context: BatchContext, session: BatchSession) -> None:
+    """Hand in all that a juror has not rated, is not being asked, and may be paid for."""
+    if session.stopped or session.full:
+        return
+    for parcel in _parcels(context, session):
+        if not await _hand_in(context, session, parcel):
+            return
+
+
+async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel) -> bool:
+    """Store a batch, then ask the provider to take it; return whether it did.
+
+    Where no clear no came back the provider may have taken it: the batch stays as it is, and is
+    looked for.
+    """
+    batch = JuryBatch(
+        marker=parcel.marker,
+        rater=session.rater,
+        host=session.juror.host,
+        state=BatchState.PREPARED,
+        requests=len(parcel.records),
+        sent=parcel.sent,
+    )
+    key = prepare(context.engine, batch, parcel.records)
+    asked = False
+
+    def asking(input_file: str) -> None:
+        nonlocal asked
+        move(context.engine, key, BatchState.SUBMITTING, input_file=input_file)
+        asked = True
+
+    for one in parcel.records:
+        context.handed_in.add(session.key(one.response, one.replicate, one.rubric))
+    try:
+        name = await session.client.hand_in(parcel.marker, parcel.requests, asking)
+    except Trouble as trouble:
+        if asked and not trouble.sure:
+            context.tell(f"juror {session.juror.name}: {trouble} on handing a batch in")
+            session.troubled(trouble)
+        else:
+            _refused(context, session, key, trouble)
+        return False
+    move(context.engine, key, BatchState.SUBMITTED, provider_id=name)
+    context.calls += len(parcel.records)
+    size = "1 request" if len(parcel.records) == 1 else f"{len(parcel.records)} requests"
+    context.tell(f"juror {session.juror.name}: batch {name} of {size} handed in")
+    return True
+
+
+def _refused(context: BatchContext, session: BatchSession, key: int, trouble: Trouble) -> None:
+    """Give the requests of a batch that was not taken free again."""
+    reason = f"the batch was not taken: {trouble}"
+    finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
+    session.full = (trouble.answer.status, f"{reason}; run the same command again later")
+
+
+def _parcels(context: BatchContext, session: BatchSession) -> Iterator[_Parcel]:
+    """Yield what is to be asked, cut into batches within the provider's limits."""
+    parcel = _Parcel()
+    for one in _askings(context, session):
+        request = session.client.request("-" * LONGEST_ID, one.call)
+        size = len(json.dumps(request)) + COMMAS  # in ASCII: never shorter than what is sent
+        if not parcel.takes(size, session.client.limits):
+            yield parcel
+            parcel = _Parcel()
+        parcel.add(session, one, request, size)
+    if parcel.records:
+        yield parcel
+
+
+def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
+    """Yield what is missing and not in flight, as far as the cap goes."""
+    waiting = in_flight(context.engine, session.rater)
+    money = inf if context.max_usd is None else context.max_usd - context.held()
+    for job in context.missing(session):
+        key = session.key(job.response, job.replicate, job.rubric)
+        if key[1:] in waiting or key in context.ended or key in context.handed_in:
+            continue
+        if not job.has_text:
+            _not_asked(context, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
+            continue
+        call = session.call(job)
+        most = worst_of(session.juror, call, batch_price)
+        if most is not None and most > money:
+            reason = "the request could pass the cap"
+            _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
+            continue
+        money -= most or 0.0  # a cap is refused beforehand where a price is not known
+        yield _Asking(job, call, most)
+
+
+def _not_asked(
+    context: BatchContext, session: BatchSession, job: Job, status: Status, reason: str
+) -> None:
+    """Store why a response was not put to a juror at all."""
+    context.ended[session.key(job.response, job.replicate, job.rubric)] = str(status)
+    record = not_asked_record(session.rater, job, status, reason)
+    record_attempts(context.engine, [(record, job.rubric, None)])
 
 
 def run_batches(
@@ -51,7 +201,7 @@ def run_batches(
     """
     _refuse(panel, replicates, max_usd)
     secrets = keys(panel)
-    worklist = Worklist(tuple(tasks_of(engine, panel, benchmarks)), replicates)
+    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     sessions: list[BatchSession] = []
     context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
     with run_lock(engine, waiting):
@@ -101,7 +251,7 @@ async def _rounds(context: BatchContext) -> None:
         await asyncio.sleep(wait)
 
 
-async def _step(context: BatchContext, session: BatchSession, batch: BatchView) -> bool:
+async def _step(context: BatchContext, session: BatchSession, batch: JuryBatch) -> bool:
     """Take one batch a step on; what fails in passing is tried again at the next look."""
     if session.stopped:
         return False
@@ -112,7 +262,7 @@ async def _step(context: BatchContext, session: BatchSession, batch: BatchView) 
         return False
 
 
-def _of(context: BatchContext, session: BatchSession) -> list[BatchView]:
+def _of(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
     """Return the batches of a juror that can still be followed in this run."""
     return [] if session.stopped else open_batches(context.engine, session.rater)
 

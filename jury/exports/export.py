@@ -8,32 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from data.card import ExportRow
 from data.errors import BadFile
 from data.rubric import Rubric
 from jury.panel import Panel
-
-
-@dataclass(frozen=True, slots=True)
-class ExportRow:
-    """One instance, with a response to it where there is one; never the response's author.
-
-    Attributes
-    ----------
-    instance_id
-        benchmark/instance, unique in the study.
-    context, prompt
-        Verbatim; either may be empty.
-    reference
-        None where the instance has none, or the rubric shows none to a rater.
-    response
-        As raters see it; None where the other tool is to make its own.
-    """
-
-    instance_id: str
-    context: str
-    prompt: str
-    reference: str | None
-    response: str | None
 
 
 @dataclass(frozen=True, slots=True)

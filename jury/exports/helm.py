@@ -4,9 +4,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
-from jury.exports.export import Export, ExportRow, program
+from jury.exports.export import Export, program
 from jury.exports.helm_question import ASKED, Question, question, table
 from jury.exports.promptfoo import grader
 from jury.panel import Juror, Panel
@@ -18,6 +19,7 @@ VENDOR = VENDORS["anthropic"].own_host
 UNDER_TEST = "medjury-under-test/model"
 ODD = re.compile(r"[^A-Za-z0-9_-]")
 ODD_MODEL = re.compile(r"[^A-Za-z0-9_.-]")
+FILE, SETTINGS_FILE = "medjury_helm.py", "medjury_helm.json"
 
 
 def write(export: Export) -> dict[str, str]:
@@ -267,9 +269,6 @@ model_deployments:
       class_name: helm.clients.vllm_client.VLLMChatClient
       args: {{"base_url": "http://127.0.0.1:8000/v1", "vllm_model_name": "model"}}
 """
-
-
-FILE, SETTINGS_FILE = "medjury_helm.py", "medjury_helm.json"
 
 
 def plugin(asked: Question, deployments: Mapping[str, str]) -> dict[str, str]:

@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Rubric
 from data.rubrics.tags import disarm
-from jury.exports.export import ExportRow
 
 ASKED = ("context", "prompt")
 QUESTION = "{QUESTION}"
@@ -27,6 +27,7 @@ OPENS = re.compile(r"<\w[\w.:-]*>\s*\Z")
 CLOSES = re.compile(r"\A\s*</\w[\w.:-]*>")
 WORD = re.compile(r"\w", re.ASCII)
 Cells = Mapping[str, str]
+ID, WHOLE, GOLD = "instance_id", "question", "correct_answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +172,6 @@ def _check_block(judge: str, rubric: Rubric) -> None:
 
 def _keys(asked: object) -> bool:
     return isinstance(asked, dict | list) and "score" in asked and set(asked) <= set(KEYS)
-
-
-ID, WHOLE, GOLD = "instance_id", "question", "correct_answer"
 
 
 def table(rubric: Rubric, task: Sequence[Part], rows: Iterable[ExportRow]) -> dict[str, str]:

@@ -7,8 +7,9 @@ reading of answers are those of the grader that promptfoo and MLflow use too.
 import json
 from typing import Any
 
+from data.card import ExportRow
 from data.rubrics.files import rubric_toml
-from jury.exports.export import Export, ExportRow, program
+from jury.exports.export import Export, program
 from jury.exports.promptfoo import grader
 from jury.panel import Juror
 from jury.providers import VENDORS

@@ -6,7 +6,8 @@ MLflow's make_judge asks one model for one value; the scorer asks the panel for 
 import json
 from typing import Any
 
-from jury.exports.export import Export, ExportRow, program
+from data.card import ExportRow
+from jury.exports.export import Export, program
 from jury.exports.promptfoo import grader
 
 

@@ -9,10 +9,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Criterion, Rubric
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, ExportRow
+from jury.exports.export import Export
 from jury.panel import Juror
 from jury.providers import VENDORS
 

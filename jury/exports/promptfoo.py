@@ -8,12 +8,13 @@ import json
 import re
 from typing import Any
 
+from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE
 from data.rubrics.tags import BREAK, forgery
 from jury.ask import AGAIN
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, ExportRow, program
+from jury.exports.export import Export, program
 from jury.panel import Juror
 from jury.providers import VENDORS
 

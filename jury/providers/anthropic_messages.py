@@ -8,8 +8,7 @@ import anthropic
 
 from data.schema import Status
 from jury.call import Answer, Call, Usage
-from jury.providers.http_client import Endpoint
-from jury.providers.replies import body_of, count, text_of, unreadable
+from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
 
 FINISH = {
     "max_tokens": Status.TRUNCATED,

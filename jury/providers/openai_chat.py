@@ -8,8 +8,7 @@ import openai
 from data.schema import Status
 from jury.call import Answer, Call, Usage
 from jury.providers import VENDORS
-from jury.providers.http_client import Endpoint
-from jury.providers.replies import body_of, count, text_of, unreadable
+from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
 
 FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 

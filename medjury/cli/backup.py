@@ -8,7 +8,7 @@ import typer
 
 from data.address import refuse_as_file
 from data.errors import BadFile
-from data.store.backup import back_up
+from data.store.moving import back_up
 from medjury.cli.moving import print_copy
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import say

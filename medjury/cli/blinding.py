@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from annotate.blind import MARK, find_self_naming, mask
 from data.errors import BadInput, Unknown
-from data.queries.masks import (
+from data.queries.steering import (
     Place,
     StoredText,
     author_names,

@@ -15,8 +15,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.errors import BadFile, Conflict
-from data.importers.package import MANIFEST, PARTS, part
-from data.importers.package_cells import columns
+from data.importers.package import MANIFEST, PARTS, columns, part
 from data.queries import export as rows_of
 from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows

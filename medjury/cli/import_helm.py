@@ -10,8 +10,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.importers.finished import summed
 from data.importers.helm import HelmRun, finished, is_helm, read_runs, usable, with_task
-from data.importers.helm.figures import Taken, run_figures
-from data.importers.helm.rating import Difference
+from data.importers.helm.rating import Difference, Taken, run_figures
 from data.queries import benchmarks, juror_cards
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric

@@ -8,8 +8,14 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.finished import summed
-from data.importers.inspect_logs import InspectLog, is_inspect, log_files, read_inspect
-from data.importers.inspect_logs_scores import Taken, finished
+from data.importers.inspect_logs import (
+    InspectLog,
+    Taken,
+    finished,
+    is_inspect,
+    log_files,
+    read_inspect,
+)
 from data.queries import benchmarks
 from data.queries.study import stored_rubric
 from data.rubric import Rubric, read_rubric, shipped

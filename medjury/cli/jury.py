@@ -11,15 +11,15 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries.attempts import by_juror as missing_by_juror
-from data.queries.attempts import missing_verdicts, spending
+from data.queries.jury import by_juror as missing_by_juror
+from data.queries.jury import missing_verdicts, spending
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone
+from jury.loop import RunResult
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.run import run_panel
-from jury.tally import RunResult
 from medjury.cli.dask_connect import On
 from medjury.cli.jury_probe import Named, probe
 from medjury.cli.jury_references import check

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from data.queries.references import References, references
+from jury.loop import RunResult
 from jury.panel import keys, read_panel, refuse_ended
 from jury.references import check_references
-from jury.tally import RunResult
 from medjury.cli.jury_probe import Named
 from medjury.cli.jury_words import MISSING, advice, before, cost_of, how
 from medjury.cli.options import Db, Json, finite, study_of

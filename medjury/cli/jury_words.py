@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.queries.batches import waiting_in_batches
+from data.queries.jury import waiting_in_batches
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION
 from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
 from jury.elsewhere import LOST, NO_WORKER
+from jury.loop import Progress, RunResult
 from jury.panel import Panel
-from jury.tally import Progress, RunResult
 from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate
 

@@ -9,8 +9,7 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.batches import batches
-from data.importers.rows import Origin, RatingRow
+from data.importers.rows import Origin, RatingRow, batches
 from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import import_ratings

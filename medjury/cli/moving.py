@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from data.address import shown
 from data.database import open_study, reading
 from data.errors import BadInput
-from data.queries.moving import counts
+from data.queries.package import counts
 from data.queries.record import verify
 from data.store.moving import Copied, move_study
 from medjury.cli.options import Json, worked_on

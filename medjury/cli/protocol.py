@@ -61,7 +61,8 @@ def set_(
     from calibration.protocol import Protocol
     from calibration.protocol import critical as critical_of
     from data.person import OPERATOR
-    from medjury.services.protocol import fix, of_panel, to_json
+    from medjury.services.protocol import fix, of_panel
+    from medjury.services.record import protocol_json
 
     if method not in ("paper", "published"):
         raise typer.BadParameter(
@@ -81,20 +82,20 @@ def set_(
     )
     fixed = fix(OPERATOR, study_of(context, db), wanted)
     _say(fixed, json_to)
-    write_json({"protocol": to_json(fixed)}, json_to)
+    write_json({"protocol": protocol_json(fixed)}, json_to)
 
 
 @protocol.command("show")
 def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """Show what the study is to show, and when that was fixed."""
-    from medjury.services.protocol import protocol_of, to_json
+    from medjury.services.record import protocol_json, protocol_of
 
     fixed = protocol_of(study_of(context, db))
     if fixed is None:
         say(NONE_SET, json_to)
     else:
         _say(fixed, json_to)
-    write_json({"protocol": to_json(fixed)}, json_to)
+    write_json({"protocol": protocol_json(fixed)}, json_to)
 
 
 @protocol.command("check")

@@ -12,7 +12,7 @@ from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
 from data.queries.record import Verified, locked_since
 from data.queries.record import verify as verify_record
-from data.queries.settings import settings as stored_settings
+from data.queries.study import settings as stored_settings
 from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind

@@ -11,8 +11,8 @@ from data.formula import guarded, guarded_name
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, Form, RedcapFile, forms
 from data.importers.table import TableFile
 from data.queries import benchmarks
-from data.queries.export_redcap import ToRate, readings, to_rate
-from data.queries.settings import settings
+from data.queries.export import ToRate, readings, to_rate
+from data.queries.study import settings
 from data.rubric import Criterion, Rubric
 from medjury.cli.output import counted, say
 from medjury.cli.record import write_csv

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.queries import benchmarks
-from data.queries.attempts import juror_profiles
+from data.queries.jury import juror_profiles
 from data.rubric import Rubric, read_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel, shipped

@@ -8,9 +8,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
-from data.importers.aci_bench import aci_bench
+from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.medhelm_ratings import MedhelmFile
-from data.importers.mts_dialog import mts_dialog
 from data.importers.ratings import RatingFile
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile

@@ -8,11 +8,10 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.importers.experts import ExpertFile
+from data.importers.ratings import ExpertFile
 from data.importers.table import Format, TableFile
-from data.queries.training import Trainee, trainees
-from data.store.experts import ExpertsAdded, import_experts
-from data.store.training import let_through
+from data.queries.rating_room import Trainee, trainees
+from data.store.training import ExpertsAdded, import_experts, let_through
 from data.training import MOST_ROUNDS, Outcome
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import say, show

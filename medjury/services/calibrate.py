@@ -23,8 +23,7 @@ from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import Claim, decisions
 from medjury.services.ledger import Looked, known_of
-from medjury.services.protocol import protocol_of
-from medjury.services.record import steered
+from medjury.services.record import protocol_of, steered
 from medjury.services.references import Kept, all_instances, sound_only
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 

@@ -16,11 +16,11 @@ from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.person import OPERATOR
 from data.queries import benchmarks, simulated_raters
-from data.queries.attempts import juror_profiles
+from data.queries.jury import juror_profiles
 from data.queries.ledger import fingerprint
-from data.queries.reports import FrozenReport
-from data.queries.rubric_evidence import jurors_heard
-from data.store.reports import freeze
+from data.queries.validation import jurors_heard
+from data.schema import Report
+from data.store.ledger import freeze
 
 if TYPE_CHECKING:
     from medjury.services.calibrate import Calibration
@@ -82,7 +82,7 @@ class ReportRow(Noted):
 
 
 def report_rows(
-    engine: Engine, reports: Sequence[FrozenReport], benchmark: str | None = None
+    engine: Engine, reports: Sequence[Report], benchmark: str | None = None
 ) -> list[ReportRow]:
     """Return a row a report, the oldest first, with what has changed since the one before.
 
@@ -175,7 +175,7 @@ def _sha256(profile: Mapping[str, Any]) -> str:
 
 
 def _row(
-    one: FrozenReport, last: FrozenReport | None, benchmark: str | None, made_up: Collection[str]
+    one: Report, last: Report | None, benchmark: str | None, made_up: Collection[str]
 ) -> ReportRow:
     row, body = jury_row(one.body, benchmark), one.body
     changes = tuple(_changed(last, one, benchmark)) if last else ()
@@ -210,7 +210,7 @@ def _simulated(row: Mapping[str, Any], made_up: Collection[str]) -> Note | None:
     return note(Code.SIMULATED, raters=sorted(raters)) if raters else None
 
 
-def _changed(last: FrozenReport, one: FrozenReport, benchmark: str | None) -> Iterator[Note]:
+def _changed(last: Report, one: Report, benchmark: str | None) -> Iterator[Note]:
     """Yield what differs between a report and the one before it."""
     was, now = last.body, one.body
     yield from _rubrics(was.get("rubrics", {}), now.get("rubrics", {}))

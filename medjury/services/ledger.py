@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Engine
 
 from data.errors import NoStudy
-from data.queries.evidence import evidence
+from data.queries.families import evidence
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
 

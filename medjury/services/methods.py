@@ -8,11 +8,10 @@ from sqlalchemy import Engine
 
 from calibration.values import AnalysisOptions
 from data.queries import benchmarks
-from data.queries.attempts import by_juror, juror_profiles, missing_verdicts
-from data.queries.export_methods import Facts, facts
+from data.queries.export import Facts, facts
+from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.record import locked_since
-from data.queries.settings import settings
-from data.queries.study import BenchmarkView
+from data.queries.study import BenchmarkView, settings
 from medjury.services.record import steered
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
 from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
-from data.queries.attempts import juror_profiles
-from data.queries.periods import clinician_dates, juror_ratings
-from data.queries.reports import report, reports
+from data.queries.frames import clinician_dates, juror_ratings
+from data.queries.jury import juror_profiles
+from data.queries.ledger import report, reports
 from medjury.services.frozen_reports import ReportRow, jury_row, report_rows
 from medjury.services.juror_ends import JurorEnd, juror_ends
 from medjury.services.ledger import Looked

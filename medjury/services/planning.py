@@ -11,11 +11,18 @@ from threadpoolctl import threadpool_limits
 from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
-from calibration.planning.non_inferiority import NonInferiorityRow, non_inferiority_rows
+from calibration.planning.non_inferiority import non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
-from calibration.planning.rows import PanelSizeRow, Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import (
+    NonInferiorityRow,
+    PanelSizeRow,
+    Pilot,
+    PlanOptions,
+    PlanRow,
+    PowerRow,
+)
 from calibration.planning.sample_size import single_of
 from calibration.reliability import assumed_panel_sizes, panel_sizes
 from calibration.scope import AgreementRow, Asked, Scope

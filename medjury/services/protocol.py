@@ -11,15 +11,16 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.decision import to_json as decision_to_json
 from calibration.plain import plain
-from calibration.protocol import Critical, Protocol
+from calibration.protocol import Protocol
 from calibration.values import AnalysisOptions, Method, note
 from data.errors import BadInput, Unknown, Unrated
 from data.person import Person, only
 from data.queries import benchmarks
-from data.queries.record import acts
 from data.rubric import Rubric
 from data.schema import Role
-from data.store.record import PROTOCOL_SET, set_protocol
+from data.store.record import set_protocol
+from medjury.services.calibrate import Question, calibrate
+from medjury.services.record import protocol_json, protocol_of
 
 NOTHING_RATED = Decision(
     "agreement",
@@ -28,32 +29,6 @@ NOTHING_RATED = Decision(
     next=note(Code.DO_LET_RATE),
 )
 FIXED = ("margin", "criterion", "panel", "jurors", "responses", "method", "critical")
-
-
-def protocol_of(engine: Engine) -> Protocol | None:
-    """Return the protocol that holds for a study, the last that was set; None where none was."""
-    every = acts(engine, PROTOCOL_SET)
-    if not every:
-        return None
-    detail = every[-1].detail
-    return Protocol(
-        margin=detail["margin"],
-        criterion=detail["criterion"],
-        panel=detail["panel"],
-        jurors=tuple(detail["jurors"]),
-        responses=detail["responses"],
-        method=detail["method"],
-        critical=tuple(_critical(one) for one in detail["critical"]),
-        set_after_ratings=detail["ratings"],
-        set_at=f"{every[-1].at:%Y-%m-%dT%H:%M:%SZ}",
-        sha256=detail["sha256"],
-        replaced=len(every) - 1,
-    )
-
-
-def _critical(one: dict[str, Any]) -> Critical:
-    limit = one["miss_at_most"]
-    return Critical(one["criterion"], one["threshold"], math.nan if limit is None else limit)
 
 
 @only(Role.COORDINATOR)
@@ -136,7 +111,7 @@ class Checked:
         """Return it as `protocol check --json` has it."""
         return {
             "met": self.is_met,
-            "protocol": to_json(self.protocol),
+            "protocol": protocol_json(self.protocol),
             "decision": decision_to_json(self.decision),
         }
 
@@ -151,8 +126,6 @@ def check(
     `options` gives the number of resamples and the seed alone. A study that no clinician has
     rated is undefined.
     """
-    from medjury.services.calibrate import Question, calibrate
-
     protocol, given = protocol_of(engine), options or AnalysisOptions()
     method: Method = protocol.method if protocol else "paper"
     as_fixed = AnalysisOptions(
@@ -167,8 +140,3 @@ def check(
     except Unrated:
         return Checked(protocol, NOTHING_RATED)
     return Checked(protocol, found.decision)
-
-
-def to_json(protocol: Protocol | None) -> dict[str, Any] | None:
-    """Return a protocol as JSON values; None where there is none."""
-    return None if protocol is None else plain(asdict(protocol))

@@ -1,8 +1,15 @@
 """What the record of a study owes every report."""
 
+import math
+from dataclasses import asdict
+from typing import Any
+
 from sqlalchemy import Engine
 
+from calibration.plain import plain
+from calibration.protocol import Critical, Protocol
 from data.queries.record import acts
+from data.store.record import PROTOCOL_SET
 
 
 def steered(engine: Engine) -> list[str]:
@@ -11,3 +18,34 @@ def steered(engine: Engine) -> list[str]:
         f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
         for act in acts(engine, "unblinded", "reopened")
     ]
+
+
+def protocol_of(engine: Engine) -> Protocol | None:
+    """Return the protocol that holds for a study, the last that was set; None where none was."""
+    every = acts(engine, PROTOCOL_SET)
+    if not every:
+        return None
+    detail = every[-1].detail
+    return Protocol(
+        margin=detail["margin"],
+        criterion=detail["criterion"],
+        panel=detail["panel"],
+        jurors=tuple(detail["jurors"]),
+        responses=detail["responses"],
+        method=detail["method"],
+        critical=tuple(_critical(one) for one in detail["critical"]),
+        set_after_ratings=detail["ratings"],
+        set_at=f"{every[-1].at:%Y-%m-%dT%H:%M:%SZ}",
+        sha256=detail["sha256"],
+        replaced=len(every) - 1,
+    )
+
+
+def _critical(one: dict[str, Any]) -> Critical:
+    limit = one["miss_at_most"]
+    return Critical(one["criterion"], one["threshold"], math.nan if limit is None else limit)
+
+
+def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
+    """Return a protocol as JSON values; None where there is none."""
+    return None if protocol is None else plain(asdict(protocol))

@@ -19,11 +19,11 @@ from calibration.report.evidence import Paired
 from calibration.scores import Scores
 from calibration.values import COMBINED
 from data.queries import benchmarks
-from data.queries.attempts import juror_profiles, spending
-from data.queries.ledger import LedgerEntry, tried
-from data.schema import now
+from data.queries.jury import juror_profiles, spending
+from data.queries.ledger import tried
+from data.schema import Composition, now
 from medjury.services.calibrate import Calibration
-from medjury.services.protocol import to_json as protocol_json
+from medjury.services.record import protocol_json
 
 FORMATS = ("html", "markdown", "csv", "latex")
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
@@ -146,9 +146,9 @@ def _rubric(view: Any) -> UsedRubric:
     )
 
 
-def _tried(one: LedgerEntry) -> Tried:
+def _tried(one: Composition) -> Tried:
     return Tried(
-        jurors=one.jurors,
+        jurors=tuple(one.jurors),
         needed=one.needed,
         benchmark=one.benchmark,
         criterion=one.criterion,

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.validation import material
 from data.rubric import Rubric
-from jury.exports.export import Export, ExportRow
+from jury.exports.export import Export
 from jury.panel import Panel
 from medjury.services.rubric_validation import Resampling, Tick, seats_of, validation
 
@@ -88,10 +88,7 @@ def exported_rubric(
     resampling = Resampling(asked.reps, asked.seed)
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record
-    rows = tuple(
-        ExportRow(one.instance_id, one.context, one.prompt, one.reference, one.response)
-        for one in material(engine, rubric)
-    )
+    rows = tuple(material(engine, rubric))
     write: Write = import_module(f"jury.exports.{MODULES[asked.tool]}").write
     return ExportedRubric(
         dict(write(Export(rubric, panel, rows, record))),

@@ -22,7 +22,7 @@ from data.rubric import Rubric
 from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
-from medjury.services.protocol import protocol_of, to_json
+from medjury.services.record import protocol_json, protocol_of
 from medjury.services.scores import scores_of
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _verdict(
     rows = tables.get(criterion, ())
     if not rows:
         return {
-            "protocol": to_json(protocol),
+            "protocol": protocol_json(protocol),
             "decision": {"kind": Kind.UNDEFINED.value} | NO_FIGURE,
         }
     options = AnalysisOptions(criterion=criterion, method="paper")
@@ -123,7 +123,7 @@ def _verdict(
     found = decide(_widest(rows), Claim(protocol, is_fixed))
     figure = {"estimate": found.estimate, "low": found.low, "high": found.high}
     decision = {"kind": found.kind.value} | {name: plain(value) for name, value in figure.items()}
-    return {"protocol": to_json(protocol), "decision": decision}
+    return {"protocol": protocol_json(protocol), "decision": decision}
 
 
 def _evidence(engine: Engine, found: Behind, seats: Sequence[Seat]) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from sqlalchemy import Engine
 
 from data.errors import Unrated
 from data.queries import benchmarks, simulated_raters
-from data.queries.attempts import missing_verdicts
 from data.queries.frames import ratings_frame, responses_frame, specialties, subgroups
+from data.queries.jury import missing_verdicts
 
 if TYPE_CHECKING:
     from calibration.scores import Scores

@@ -10,17 +10,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from data.errors import BadFile
-from data.importers.aci_bench import aci_bench
-from data.importers.experts import ExpertFile
+from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.helm import finished, read_runs
 from data.importers.helm_rubrics import read_helm
+from data.importers.inspect_logs import finished as finished_log
 from data.importers.inspect_logs import read_inspect
-from data.importers.inspect_logs_scores import finished as finished_log
 from data.importers.medhelm_ratings import Known, MedhelmFile
-from data.importers.mts_dialog import mts_dialog
-from data.importers.package import Package
-from data.importers.package_cells import EVERY
-from data.importers.ratings import RatingFile
+from data.importers.package import EVERY, Package
+from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.redcap import Reading, RedcapFile, forms
 from data.importers.responses import ResponseFile
 from data.importers.table import TableFile

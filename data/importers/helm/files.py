@@ -2,6 +2,8 @@
 
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +14,7 @@ from data.errors import BadFile
 SPEC, STATE = "run_spec.json", "scenario_state.json"
 PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
 REDACTED = "[redacted]"
+AnswerKey = tuple[str, int]
 
 
 class Part(BaseModel):
@@ -66,7 +69,8 @@ class Output(Part):
     @property
     def absent(self) -> bool:
         """Whether there is nothing to read."""
-        return _nan(self.text) or self.redacted or not self.said.strip()
+        nan = isinstance(self.text, float) and math.isnan(self.text)
+        return nan or self.redacted or not self.said.strip()
 
 
 class Reference(Part):
@@ -199,5 +203,30 @@ def _checked(folder: Path, name: str, found: Any, form: type[P]) -> P:
         raise wrong(folder, name, f"{place} {why}; is it a run of HELM?") from error
 
 
-def _nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """HELM's jury scores: one an instance and trial, and their mean as `stats.json` has it."""
+
+    scores: Mapping[AnswerKey, float]
+    mean: float | None
+
+    def of(self, instance_id: str, trial: int) -> float | None:
+        """Return the score of one answer, None where the run does not hold it."""
+        return self.scores.get((instance_id, trial))
+
+
+def read_stored(folder: Path, metric: Spec | None, annotator: str) -> Stored:
+    """Read the jury's figures; there are none where HELM wrote no such file."""
+    name = str(metric.args.get("metric_name")) if metric else f"{annotator}_accuracy"
+    scores: dict[AnswerKey, float] = {}
+    for one in read_parts(folder, PER_INSTANCE, InstanceStats):
+        if one.perturbation is None:
+            for mean in _means(one.stats, name):
+                scores[one.instance_id, one.train_trial_index] = mean
+    return Stored(scores, next(iter(_means(read_parts(folder, STATS, Stat), name)), None))
+
+
+def _means(stats: list[Stat], name: str) -> list[float]:
+    """Return the means of one figure, those of perturbed texts left out."""
+    ours = (one for one in stats if one.name.name == name and one.name.perturbation is None)
+    return [one.mean for one in ours if one.mean is not None and math.isfinite(one.mean)]

@@ -1,21 +1,12 @@
-"""What HELM's jurors said, as ratings on a rubric: a whole valid verdict counts, no other."""
+"""What HELM's jurors said, as ratings on a rubric, and what that comes to beside HELM's own means."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from data.errors import BadInput
-from data.importers.finished import (
-    Failure,
-    FinishedRun,
-    Verdict,
-    rating_rows,
-    score_of,
-    verdict_of,
-)
-from data.importers.helm.jurors import SOURCE
-from data.importers.helm.run import HelmRun, Judged
-from data.importers.rows import RatingRow
+from data.importers.finished import FinishedRun, Verdict, run_of, score_of, verdict_of
+from data.importers.helm.run import SOURCE, HelmRun, Judged
 from data.rubric import Rubric
 from data.schema import Status
 
@@ -47,24 +38,12 @@ class Difference:
 
 def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference]]:
     """Return a run as values to be stored, and where HELM's scores are others."""
-    ratings: list[RatingRow] = []
-    failures: list[Failure] = []
-    differences: list[Difference] = []
-    for one in run.judged:
-        verdicts = {
-            juror.handle: verdict(one.said.get(juror.handle), rubric) for juror in run.jurors
-        }
-        for juror, said in verdicts.items():
-            ratings += rating_rows(one.row, juror, said)
-        failures += [
-            Failure(one.row.response_id, name, said.status, said.reason)
-            for name, said in verdicts.items()
-            if said.status != Status.OK
-        ]
-        differences += _differences(one, verdicts, rubric)
-    responses = tuple(one.row for one in run.judged)
-    made = FinishedRun(SOURCE, rubric, responses, run.jurors, tuple(ratings), tuple(failures))
-    return made, differences
+    names = [juror.handle for juror in run.jurors]
+    heard = [
+        (one, {name: verdict(one.said.get(name), rubric) for name in names}) for one in run.judged
+    ]
+    made = run_of(SOURCE, rubric, run.jurors, [(one.row, verdicts) for one, verdicts in heard])
+    return made, [found for one, said in heard for found in _differences(one, said, rubric)]
 
 
 def usable(run: HelmRun, rubric: Rubric) -> Rubric:
@@ -133,3 +112,49 @@ def _causes(one: Judged, verdicts: Mapping[str, Verdict], rubric: Rubric) -> Ite
 def _mean(scores: Iterable[float]) -> float | None:
     found = list(scores)
     return sum(found) / len(found) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A run with the rubric its jurors rated on, and what becomes of it."""
+
+    run: HelmRun
+    rubric: Rubric
+    values: FinishedRun
+    differences: Sequence[Difference]
+
+
+def _recomputed(one: Taken) -> tuple[float | None, int, int]:
+    """Return the mean over responses with a verdict, how many they are, and how many have all."""
+    scores: dict[str, list[float]] = {}
+    for row in one.values.ratings:
+        scores.setdefault(row.response_id, []).append(float(row.score))
+    means = [sum(own) / len(own) for own in scores.values()]
+    whole = len(one.rubric.criteria) * len(one.values.jurors)
+    all_jurors = sum(len(own) == whole for own in scores.values())
+    return (sum(means) / len(means) if means else None), len(means), all_jurors
+
+
+def run_figures(one: Taken) -> dict[str, Any]:
+    """Return the figures of one run, as `medjury import --json` writes them."""
+    mean, heard, whole = _recomputed(one)
+    return {
+        "run": one.run.name,
+        "benchmark": one.run.benchmark,
+        "rubric": one.rubric.name,
+        "rubric_sha256": one.rubric.sha256,
+        "prompt_known": one.run.prompt.template is not None,
+        "prompts_checked": one.run.prompt.checked,
+        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in one.values.jurors],
+        "jurors_assumed": one.run.assumed,
+        "instances": len({row.instance_id for row in one.values.responses}),
+        "responses": len(one.values.responses),
+        "ratings": len(one.values.ratings),
+        "missing": len(one.values.failures),
+        "left_out": dict(one.run.left_out),
+        "notes": dict(one.run.notes),
+        "helm_mean": one.run.stored.mean,
+        "recomputed_mean": mean,
+        "with_any_juror": heard,
+        "with_all_jurors": whole,
+    }

@@ -1,30 +1,101 @@
-"""One run folder of HELM: its benchmark, its author, its jurors and what they said."""
+"""HELM runs in folders: their benchmark, author and jurors, and what these said."""
 
-import hashlib
+import os
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from data.importers.finished import FinishedJuror
-from data.importers.helm.answers import notes_of, taken_of
+from data.errors import BadFile, BadInput
 from data.importers.helm.files import (
     SPEC,
     STATE,
     RequestState,
     RunSpec,
+    Spec,
     States,
+    Stored,
     read_part,
+    read_stored,
     wrong,
 )
-from data.importers.helm.jurors import jurors_of, metric_of
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
-from data.importers.helm.stored import Stored, read_stored
-from data.importers.rows import Origin, ResponseRow
+from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
 
-PARTS = re.compile(r"[:,]")
+METRIC = "LLMJuryMetric"
+SOURCE = "HELM run"
+# HELM 0.5.5 to 0.5.7 had these three in its code, and a run does not name them.
+PAPERS = {
+    "gpt": "openai/gpt-4o-2024-05-13",
+    "llama": "meta/llama-3.3-70b-instruct",
+    "claude": "anthropic/claude-3-7-sonnet-20250219",
+}
 Said = Mapping[str, Any]
+PARTS = re.compile(r"[:,]")
+ASIDE = {"eval_cache", "groups"}  # of a suite, beside its runs
+DEEPEST = 4  # folders from the one that is named down to a run
+
+
+def taken_of(states: list[RequestState]) -> tuple[list[tuple[int, RequestState]], dict[str, int]]:
+    """Return the answers that can be rated, with their numbers, and how many others there are."""
+    taken, left_out = [], Counter[str]()
+    for number, state in enumerate(states, start=1):
+        if why := _why_not(state):
+            left_out[why] += 1
+        else:
+            taken.append((number, state))
+    return taken, dict(left_out)
+
+
+def _why_not(state: RequestState) -> str:
+    """Return why an answer cannot be rated, or ""."""
+    one = state.instance
+    reasons = {
+        "perturbed": one.perturbation is not None,
+        "training instance": one.split == "train",
+        "redacted": one.input.redacted or state.output.redacted,
+        "empty question": one.input.absent,
+        "empty response": state.output.absent,
+    }
+    return next((why for why, holds in reasons.items() if holds), "")
+
+
+def notes_of(states: Iterator[RequestState]) -> dict[str, int]:
+    """Count what of the answers that were taken is not in the study."""
+    found = Counter[str]()
+    for state in states:
+        found["redacted reference"] += state.gold.redacted
+        found["further reference"] += max(0, len(state.instance.references) - 1)
+        found["further completion"] += len(state.result.completions) - 1 if state.result else 0
+    return {what: number for what, number in found.items() if number}
+
+
+def metric_of(spec: RunSpec) -> Spec | None:
+    """Return the specification of the jury's metric, which 0.5.5 to 0.5.7 do not have."""
+    ours = (one for one in spec.metric_specs if one.class_name.endswith(f".{METRIC}"))
+    return next(ours, None)
+
+
+def jurors_of(spec: RunSpec, verdicts: Iterable[Said]) -> tuple[tuple[JurorRecord, ...], bool]:
+    """Return the jurors that were asked, and whether their models are assumed."""
+    specs = [one.args for one in (metric_of(spec), *(spec.annotators or ())) if one]
+    models = (args.get("annotator_models") for args in specs)
+    named = next((one for one in models if one and isinstance(one, dict)), None)
+    heard = dict.fromkeys(name for said in verdicts for name in said)
+    assumed = named is None and set(heard) <= set(PAPERS)
+    known = named or ({name: {"model_name": PAPERS[name]} for name in PAPERS} if assumed else {})
+    names = dict.fromkeys([*known, *heard])
+    return tuple(_juror(name, known.get(name)) for name in names), assumed
+
+
+def _juror(name: str, known: object) -> JurorRecord:
+    """Return a juror with what the run says of it."""
+    told = known if isinstance(known, dict) else {}
+    keys = {"model": "model_name", "deployment": "model_deployment"}
+    said = {ours: str(told[theirs]) for ours, theirs in keys.items() if told.get(theirs)}
+    return JurorRecord(name, {"provider": SOURCE} | said)
 
 
 class NoJury(ValueError):
@@ -67,7 +138,7 @@ class HelmRun:
     name: str
     benchmark: str
     own_name: str
-    jurors: tuple[FinishedJuror, ...]
+    jurors: tuple[JurorRecord, ...]
     judged: tuple[Judged, ...]
     prompt: Prompt
     stored: Stored
@@ -116,7 +187,8 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     benchmark = benchmark or own_name
     taken, left_out = taken_of(states)
     if not taken:
-        raise NoJury(f"nothing to rate in it: {_listed(left_out) or 'no answers'}")
+        told = ", ".join(f"{number} {why}" for why, number in left_out.items())
+        raise NoJury(f"nothing to rate in it: {told or 'no answers'}")
     stored = read_stored(folder, metric_of(spec), key)
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
@@ -131,17 +203,12 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     )
     jurors, assumed = jurors_of(spec, [one.said for one in judged])
     asked = [_asked(state, key) for _, state in taken]
-    prompt = prompt_of(key, _prompt_args(spec), asked)
+    args = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
+    prompt = prompt_of(key, next(args, {}), asked)
     notes = _further(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
         name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed
     )
-
-
-def _prompt_args(spec: RunSpec) -> Said:
-    """Return what the jury's annotator was given, where that holds its prompt."""
-    found = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
-    return next(found, {})
 
 
 def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
@@ -185,8 +252,6 @@ def _row(
     one, text, trial = state.instance, state.output.said, state.train_trial_index
     if not one.id:
         raise origin.wrong("instance_id", "", "HELM gives every instance an id")
-    parts = [benchmark, one.id, model, text, *([str(trial)] if trial else [])]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
     return ResponseRow(
         origin=origin,
         instance_id=one.id,
@@ -194,7 +259,7 @@ def _row(
         context=one.input.said,
         prompt=spec.adapter_spec.instructions.strip(),
         reference=None if state.gold.absent else state.gold.said,
-        response_id="r" + digest[:15],
+        response_id=made_id(benchmark, one.id, model, text, *([str(trial)] if trial else [])),
         model=model,
         response=text,
     )
@@ -222,5 +287,59 @@ def _asked(state: RequestState, key: str) -> Asked:
     )
 
 
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {why}" for why, number in counts.items())
+def is_helm(path: Path) -> bool:
+    """Tell whether a path is a HELM run, one of its two main files, or a folder with runs in it."""
+    return path.name in (SPEC, STATE) or bool(path.is_dir() and run_folders(path))
+
+
+def read_runs(path: Path, benchmark: str | None = None) -> tuple[list[HelmRun], dict[str, str]]:
+    """Read every run with a jury that a path holds.
+
+    Returns
+    -------
+    The runs, and for each run folder that is left out the reason. At least one run.
+
+    Raises
+    ------
+    BadFile
+        If there is none, or a file of one cannot be read.
+    BadInput
+        If a benchmark's name is given, and the runs are of several.
+    """
+    start = path.parent if path.name in (SPEC, STATE) else path
+    runs, skipped = [], {}
+    for folder in run_folders(start):
+        name = folder.resolve().name if folder == start else str(folder.relative_to(start))
+        try:
+            runs.append(read_run(folder, name, benchmark))
+        except NoJury as reason:
+            skipped[name] = str(reason)
+    if not runs:
+        raise BadFile(f"{path}: {_none(skipped)}; nothing was imported")
+    if benchmark and len({one.own_name for one in runs}) > 1:
+        several = ", ".join(sorted({one.own_name for one in runs}))
+        raise BadInput(f"--benchmark {benchmark}: there are several in it: {several}")
+    return runs, skipped
+
+
+def run_folders(start: Path) -> list[Path]:
+    """Return the run folders at or under a folder, in the order of their names."""
+    found = []
+    for here, below, files in os.walk(start):
+        folder = Path(here)
+        if SPEC in files or STATE in files:
+            found.append(folder)
+            below.clear()
+        if len(folder.relative_to(start).parts) >= DEEPEST:
+            below.clear()
+        below[:] = sorted(set(below) - ASIDE)
+    return sorted(found)
+
+
+def _none(skipped: dict[str, str]) -> str:
+    """Return why nothing can be taken."""
+    if not skipped:
+        return f"no HELM run in it (a run's folder holds {SPEC} and {STATE})"
+    name, reason = next(iter(skipped.items()))
+    more = f", and {len(skipped) - 1} more" if len(skipped) > 1 else ""
+    return f"no run in it can be taken: {name}: {reason}{more}"

@@ -1,0 +1,59 @@
+"""What many queries share: cards, responses of the study proper, and the ratings that count.
+
+The author's table is not read here.
+"""
+
+from typing import Any
+
+from sqlalchemy import func
+from sqlmodel import col, select
+from sqlmodel.sql.expression import Select
+
+from data.card import Card
+from data.rubric import Rubric
+from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response
+
+Columns = Select[*tuple[Any, ...]]
+# What holds for a response that is not for training; a query that asks it selects from Response.
+FOR_STUDY = col(Response.id).not_in(select(Expert.response))
+RATED_THING = (
+    *(col(Rating.response), col(Rating.rater), col(Rating.criterion)),
+    *(col(Rating.rubric_sha256), col(Rating.pass_), col(Rating.replicate)),
+)
+NEWEST_RATINGS = select(func.max(Rating.id)).group_by(*RATED_THING)
+
+
+def columns_of(*wanted: Any) -> Columns:
+    """Select columns of several tables; more than sqlmodel's `select` has types for."""
+    return Select(*wanted)
+
+
+def rated(*wanted: Any) -> Columns:
+    """Select from ratings with their response, instance, benchmark and rater."""
+    query = columns_of(*wanted).select_from(Rating).join(Response).join(Instance)
+    return query.join(Benchmark).join(Rater)
+
+
+def counting_ratings(*wanted: Any) -> Columns:
+    """Select from the ratings that count, in the order of storing: `rated`, and the newest of each.
+
+    Clinicians' and jurors' count only where they were made on the benchmark's present rubric.
+    """
+    present = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
+    counts = (col(Rater.kind) == Kind.METRIC) | present
+    return rated(*wanted).where(counts, col(Rating.id).in_(NEWEST_RATINGS)).order_by(col(Rating.id))
+
+
+def shown(*also: Any) -> Columns:
+    """Select what a card shows of a response, and what else is asked for; never its author."""
+    text = func.coalesce(Response.shown, Response.text)
+    texts = (Instance.context, Instance.prompt, text, Instance.reference, Instance.checklist)
+    return columns_of(*texts, *also).select_from(Response).join(Instance)
+
+
+def card(code: str, texts: list[Any], rubric: Rubric) -> Card:
+    """Return a card, with the reference only where the rubric's gold policy shows one."""
+    context, prompt, response, reference, checklist = texts
+    if rubric.gold == "never":
+        reference = None
+    return Card(code, context, prompt, response, reference, checklist)

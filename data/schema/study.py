@@ -1,0 +1,330 @@
+"""What was asked and answered, who rates and may sign in, what raters said, and the record of it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import JSON, CheckConstraint, Column, Index, UniqueConstraint
+from sqlmodel import AutoString, Field
+
+from data.schema.base import Table, now
+
+
+class RubricText(Table, table=True):
+    """A rubric as it stood when it was first used, by the SHA-256 of its text."""
+
+    __tablename__ = "rubric"
+    sha256: str = Field(primary_key=True, max_length=64)
+    name: str
+    version: str
+    body: str
+    added: datetime = Field(default_factory=now)
+
+
+class Benchmark(Table, table=True):
+    """A named set of instances rated on one rubric."""
+
+    name: str = Field(primary_key=True)
+    category: str = ""
+    subcategory: str = ""
+    rubric_sha256: str = Field(foreign_key="rubric.sha256")
+
+
+class Instance(Table, table=True):
+    """One question put to the models: its material, its task and, if there is one, a reference."""
+
+    __table_args__ = (UniqueConstraint("benchmark", "instance_id"),)
+    id: int | None = Field(default=None, primary_key=True)
+    benchmark: str = Field(foreign_key="benchmark.name", index=True)
+    instance_id: str
+    context: str
+    prompt: str
+    reference: str | None = None
+    checklist: str | None = None
+
+
+class Response(Table, table=True):
+    """One answer to an instance, without its author.
+
+    `shown` is the text with masks where it named its author, None where nothing is masked.
+    `batch` names the import that brought it, whose event holds its digest.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    response_id: str = Field(unique=True)
+    instance: int = Field(foreign_key="instance.id", index=True)
+    text: str
+    shown: str | None = None
+    batch: str | None = Field(default=None, index=True)
+
+
+class Subgroup(Table, table=True):
+    """What a response belongs to beside its benchmark, such as `language` with the value `de`.
+
+    Never an author, nor what tells authors apart. `batch` names the import that brought it.
+    """
+
+    __table_args__ = (UniqueConstraint("response", "name"),)
+    id: int | None = Field(default=None, primary_key=True)
+    response: int = Field(foreign_key="response.id")
+    name: str
+    value: str
+    batch: str | None = Field(default=None, index=True)
+
+
+class Authorship(Table, table=True):
+    """Who wrote a response. Nothing that serves raters reads this table."""
+
+    response: int = Field(foreign_key="response.id", primary_key=True)
+    model: str
+
+
+class Mask(Table, table=True):
+    """A place of a response's text, in characters, that named its author and is not shown."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    response: int = Field(foreign_key="response.id", index=True)
+    start: int
+    end: int
+    text: str
+    at: datetime = Field(default_factory=now)
+
+
+class Kind(StrEnum):
+    """What a rater is."""
+
+    CLINICIAN = "clinician"
+    JUROR = "juror"
+    METRIC = "metric"
+
+
+class Role(StrEnum):
+    """What a person may do: rate; read the study and run juries; or steer it."""
+
+    CLINICIAN = "clinician"
+    RESEARCHER = "researcher"
+    COORDINATOR = "coordinator"
+
+
+class Rater(Table, table=True):
+    """A clinician, a juror or a metric.
+
+    `profile` is what makes a juror that juror (provider, model, settings); a
+    juror of the same name with another profile is refused.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    kind: Kind = Field(sa_type=AutoString)
+    handle: str = Field(unique=True)
+    family: str = ""
+    pseudonym: str = ""
+    specialty: str = ""
+    simulated: bool = False
+    profile: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
+class Account(Table, table=True):
+    """A person who may sign in. Clinicians are raters too; `ended` shuts a person out."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    role: Role = Field(sa_type=AutoString)
+    email: str | None = Field(default=None, unique=True)
+    rater: int | None = Field(default=None, foreign_key="rater.id", unique=True)
+    created: datetime = Field(default_factory=now)
+    ended: datetime | None = None
+
+
+class Access(Table, table=True):
+    """A way in: a code's public half, and the hash of its secret half.
+
+    One with `once` signs in a single time. `expires` ends signing in, `revoked` sessions too.
+    """
+
+    lookup: str = Field(primary_key=True)
+    account: int = Field(foreign_key="account.id", index=True)
+    secret_hash: str
+    once: bool = False
+    created: datetime = Field(default_factory=now)
+    expires: datetime | None = None
+    used: datetime | None = None
+    revoked: datetime | None = None
+
+
+class State(StrEnum):
+    """How far an assignment has come.
+
+    UNRATED: the clinician could not rate it (not enough context), which is counted.
+    RECUSED: the clinician may not or cannot; the place is free for another one.
+    """
+
+    OPEN = "open"
+    DONE = "done"
+    UNRATED = "unrated"
+    RECUSED = "recused"
+
+
+class Rating(Table, table=True):
+    """One score by one rater on one criterion of one response.
+
+    Append-only: a changed mind is a new row, and of rows that agree in response,
+    rater, criterion, rubric, pass and replicate the one with the highest id counts.
+    `batch` names the act that wrote it, whose event holds its digest.
+    """
+
+    __table_args__ = (Index("ix_rating_key", "response", "rater", "criterion"),)
+    id: int | None = Field(default=None, primary_key=True)
+    response: int = Field(foreign_key="response.id")
+    rater: int = Field(foreign_key="rater.id", index=True)
+    criterion: str
+    score: float
+    rubric_sha256: str | None = Field(default=None, foreign_key="rubric.sha256")
+    pass_: int = Field(default=0)
+    replicate: int = Field(default=0)
+    comment: str = ""
+    at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
+
+
+class Assignment(Table, table=True):
+    """A response a clinician is to rate, its place in their order, and the draft so far.
+
+    `code` is random: it is the only name of the response that reaches a browser.
+    `revision` counts submissions, `submitted_seq` is the draft's number at the last; `previous` is the composite that the clinician gave to
+    the response before this one, when this one was first submitted.
+    """
+
+    __table_args__ = (
+        UniqueConstraint("rater", "response", "pass_"),
+        CheckConstraint("seconds_active >= 0", name="seconds"),
+    )
+    id: int | None = Field(default=None, primary_key=True)
+    code: str = Field(unique=True)
+    rater: int = Field(foreign_key="rater.id", index=True)
+    response: int = Field(foreign_key="response.id", index=True)
+    position: int
+    pass_: int = Field(default=0)
+    state: State = Field(default=State.OPEN, sa_type=AutoString)
+    draft: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    draft_seq: int = 0
+    seconds_active: float = 0.0
+    opened_at: datetime | None = None
+    reference_opened_at: datetime | None = None
+    done_at: datetime | None = None
+    revision: int = 0
+    submitted_seq: int = 0
+    previous: float | None = None
+
+
+class Remark(Table, table=True):
+    """What a clinician says of a showing apart from scores: a flag, a recusal and its reason.
+
+    Append-only. `revision` counts the submissions of the assignment before this one.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    assignment: int = Field(foreign_key="assignment.id", index=True)
+    kind: str
+    text: str = ""
+    revision: int = 0
+    at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
+
+
+class Span(Table, table=True):
+    """A stretch of the text as shown, in characters, with the error a clinician sees in it.
+
+    Append-only; those of an assignment's newest revision count.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    assignment: int = Field(foreign_key="assignment.id", index=True)
+    criterion: str
+    start: int
+    end: int
+    text: str
+    error: str
+    note: str = ""
+    revision: int = 0
+    at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
+
+
+class Expert(Table, table=True):
+    """An expert's score of a training response on one criterion, and why."""
+
+    __table_args__ = (UniqueConstraint("response", "criterion"),)
+    id: int | None = Field(default=None, primary_key=True)
+    response: int = Field(foreign_key="response.id", index=True)
+    criterion: str
+    score: float
+    why: str = ""
+
+
+class Drill(Table, table=True):
+    """A clinician's answer in the training round; it never counts as a rating."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    rater: int = Field(foreign_key="rater.id", index=True)
+    response: int = Field(foreign_key="response.id")
+    round: int = 0
+    scores: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    at: datetime = Field(default_factory=now)
+
+
+class Event(Table, table=True):
+    """Who did what when; each row carries the hash of the one before."""
+
+    id: int | None = Field(default=None, primary_key=True)
+    at: datetime = Field(default_factory=now)
+    actor: str
+    action: str
+    detail: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+    previous: str = Field(max_length=64)
+    sha256: str = Field(max_length=64, unique=True)
+
+
+class Report(Table, table=True):
+    """A calibration frozen with a fingerprint of the data it was computed from.
+
+    `body` is as `medjury calibrate --freeze` made it: see docs/monitor.md.
+    """
+
+    id: int = Field(default=None, primary_key=True)  # None until it is stored
+    at: datetime = Field(default_factory=now)
+    fingerprint: str = Field(max_length=64)
+    body: dict[str, Any] = Field(default_factory=dict, sa_column=Column(JSON, nullable=False))
+
+
+class Setting(Table, table=True):
+    """What holds for the whole study, such as the key that signs sessions."""
+
+    key: str = Field(primary_key=True)
+    value: str
+
+
+class Composition(Table, table=True):
+    """A jury that was evaluated on some responses in some way, and how often.
+
+    What makes it another composition stands in `key`, a digest: its jurors in whatever order,
+    how many of them a response needs, the benchmark (or "combined"), which of its instances
+    (empty: all), the criterion (empty: the composite) and the method. Times, `icc` (None where
+    undefined), `n_responses` and `fingerprint` are those of the last evaluation; each earlier
+    one is an event. `compared` names all that it was ever compared with.
+    """
+
+    key: str = Field(primary_key=True, max_length=64)
+    jurors: list[Any] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    needed: int
+    benchmark: str
+    instances: str = ""
+    criterion: str = ""
+    method: str
+    simulated: bool = False
+    compared: list[Any] = Field(default_factory=list, sa_column=Column(JSON, nullable=False))
+    icc: float | None = None
+    n_responses: int
+    fingerprint: str = Field(max_length=64)
+    times: int = 1
+    first_at: datetime = Field(default_factory=now)
+    last_at: datetime = Field(default_factory=now)
