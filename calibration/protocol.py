@@ -57,6 +57,16 @@ class Protocol:
     sha256: str = ""
     replaced: int = 0
 
+    def analysis(self, reps: int = 2000, seed: int = 0) -> AnalysisOptions:
+        """Return the analysis that is fixed, with any number of resamples and seed."""
+        return AnalysisOptions(
+            jurors=self.jurors or None,
+            criterion=self.criterion or None,
+            method=self.method,
+            reps=reps,
+            seed=seed,
+        )
+
     def is_about(self, jurors: Sequence[str], options: AnalysisOptions) -> bool:
         """Tell whether an analysis of a jury is the one that was fixed: of all responses.
 
@@ -66,11 +76,9 @@ class Protocol:
         options : of the analysis; its resamples, seed and subgroups may be any
         """
         fixed = replace(
-            AnalysisOptions(criterion=self.criterion or None, method=self.method),
+            self.analysis(options.reps, options.seed),
             jurors=options.jurors,
             min_shared=options.min_shared,
-            reps=options.reps,
-            seed=options.seed,
             groups=options.groups,
         )
         of_jury = not self.jurors or set(self.jurors) == set(jurors)

@@ -6,6 +6,7 @@ compute the table again.
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sqlalchemy import Engine
 
@@ -22,10 +23,11 @@ from calibration.report.sections import Section as ReportSection
 from calibration.report.sections import sections
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.spec import Table, laid_out
-from calibration.values import note, simulated_in
+from calibration.values import AnalysisOptions, note, simulated_in
 from data.errors import BadInput, TooFew, Unrated
 from data.queries.study import version
 from medjury.services.calibrate import Calibration, Question, calibrate, more
+from medjury.services.record import protocol_of
 from medjury.services.reports import FORMATS, content_of, report_text
 
 KEPT = 4
@@ -81,7 +83,13 @@ def reports(engine: Engine, question: AgreementQuestion) -> dict[str, str]:
 
 
 def decision(engine: Engine, question: AgreementQuestion) -> Decision:
-    """Return what may be said of the study, also where there is nothing to compute yet."""
+    """Return what may be said of the study, also where there is nothing to compute yet.
+
+    Asked about nothing in particular, it is about what the protocol fixes.
+    """
+    protocol = protocol_of(engine)
+    if protocol and question.options == AnalysisOptions():
+        question = replace(question, options=protocol.analysis())
     try:
         return _calibration(engine, question).decision
     except (BadInput, TooFew):

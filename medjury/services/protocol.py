@@ -12,7 +12,7 @@ from calibration.decision import Decision, Kind
 from calibration.decision import to_json as decision_to_json
 from calibration.plain import plain
 from calibration.protocol import Protocol
-from calibration.values import AnalysisOptions, Method, note
+from calibration.values import AnalysisOptions, note
 from data.errors import BadInput, Unknown, Unrated
 from data.person import Person, only
 from data.queries import benchmarks
@@ -128,14 +128,7 @@ def check(
     from medjury.services.calibrate import Question, calibrate
 
     protocol, given = protocol_of(engine), options or AnalysisOptions()
-    method: Method = protocol.method if protocol else "paper"
-    as_fixed = AnalysisOptions(
-        jurors=(protocol.jurors or None) if protocol else None,
-        criterion=(protocol.criterion or None) if protocol else None,
-        method=method,
-        reps=given.reps,
-        seed=given.seed,
-    )
+    as_fixed = protocol.analysis(given.reps, given.seed) if protocol else given
     try:
         found = calibrate(engine, Question(as_fixed, further=False), tick=tick)
     except Unrated:
