@@ -154,10 +154,10 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
 
 def _outside(engine: Engine) -> None:
     """Show the way in to somebody without a session."""
-    from annotate import handover
+    from annotate import oidc
 
     st.html(panes.style())
-    if not handover.from_hospital(engine):
+    if not oidc.from_hospital(engine):
         st.html(panes.note("Signed out", ENDED))
         st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
 

@@ -1,4 +1,4 @@
-"""Taking in what the rating form sends: every message names its own response and its number."""
+"""What the rating form sends and is sent: every message names its own response and its number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Engine
 
+from annotate.panes import unseen
 from data import queries, store
 from data.card import Error, Flag, Marked, Reply
 from data.errors import BadInput, MedjuryError, NoStudy, NotAllowed, OffScale, Unknown
@@ -240,3 +241,33 @@ def _shown(task: Task, answer: Answer | None) -> dict[str, Any] | None:
     if answer is None or (answer.code != task.card.code and not answer.error):
         return None
     return about(answer)
+
+
+def room_data(
+    task: Task, answer: Answer | None, house: House, *, previous: bool, after: bool
+) -> dict[str, Any]:
+    """Return the form's data with what was marked and flagged, and what this study asks for.
+
+    Parameters
+    ----------
+    previous
+        Whether there is something rated before this response.
+    after
+        Whether the response was just rated and is shown with its reference.
+    """
+    asks = house.settings.ask_why
+    return form_data(task, answer) | {
+        "tools": True,
+        "mode": "after" if after else "rate",
+        "previous": previous,
+        "rated": task.done_at.isoformat() if task.ended and task.done_at else "",
+        "unsent": task.ended and task.draft_seq > task.submitted_seq,
+        "why": {
+            "criterion": task.rubric.criteria[0],
+            "points": list(low_points(task.rubric)) if asks else [],
+        },
+        "spans": task.draft.get("spans", []),
+        "flags": task.draft.get("flags", []),
+        "unseen": unseen(task.card.response),
+        "pause": house.settings.pause_minutes,
+    }

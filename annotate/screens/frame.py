@@ -1,6 +1,7 @@
-"""What all screens of those who steer a study share: their look, their figures, their refusals."""
+"""What all screens of those who steer a study share: look, figures, refusals, and views as tabs."""
 
 import html
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from importlib.resources import files
 from typing import TypeVar
@@ -13,6 +14,8 @@ from data.person import Person
 
 Result = TypeVar("Result")
 STYLE = appearance.COLOURS + (files("annotate") / "screens" / "frame.css").read_text("utf-8")
+VIEW = "view"
+VIEW_IN_ADDRESS = "view-in-address"
 
 
 def begin(person: Person, title: str, about: str = "") -> None:
@@ -53,3 +56,30 @@ def _choice() -> str:
         for choice, name in appearance.CHOICES.items()
     )
     return f'<span class="mj-choice" role="group" aria-label="Appearance">{buttons}</span>'
+
+
+def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
+    """Draw the view that is open; "Back" in the browser opens the one before.
+
+    The tabs are not bound to the address, since a bound widget replaces the entry in the
+    browser's history; what is set here adds one.
+    """
+    first = next(iter(views))
+    asked = st.query_params.get(VIEW, first)
+    if asked != st.session_state.get(VIEW_IN_ADDRESS):
+        st.session_state[VIEW] = asked if asked in views else first
+    tabs = st.tabs([*views], key=VIEW, on_change="rerun")
+    for (name, draw), tab in zip(views.items(), tabs, strict=True):
+        if tab.open:
+            _address(name, first)
+            with tab:
+                draw()
+
+
+def _address(name: str, first: str) -> None:
+    """Keep the open view in the address; the first one needs no word."""
+    st.session_state[VIEW_IN_ADDRESS] = name
+    if name != first and st.query_params.get(VIEW) != name:
+        st.query_params[VIEW] = name
+    elif name == first and VIEW in st.query_params:
+        del st.query_params[VIEW]

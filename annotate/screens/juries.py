@@ -1,9 +1,9 @@
-"""The juries screen: which jury to take, and every one that the jurors heard can make up."""
+"""The juries screen: which jury to take, every one that can be made up, and the ledger of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.resources import files
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -11,12 +11,17 @@ from sqlalchemy import Engine
 from annotate import charts, tables, worker
 from annotate.figures import juries
 from annotate.figures.juries import MOST, ShownRanking
-from annotate.screens import frame, juries_ledger, tabs
+from annotate.screens import frame
 from annotate.screens.agreement_controls import METHODS, benchmark_and_criterion, chosen
+from calibration.messages.form import listed
+from calibration.report.ways import ever_tried
+from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.numbers import fixed
+from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
+from data.queries.ledger import LedgerEntry
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
 STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
@@ -48,6 +53,11 @@ SIZES = {
     "1-3": range(1, 4),
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
+MOST_TRIED = 200
+ABOUT_LEDGER = (
+    "Every jury that was ever compared with the clinicians, by any command or on any page. Who "
+    "tries many and shows the best shows luck too: p by Holm is corrected for all of these."
+)
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -69,9 +79,9 @@ def show(engine: Engine, person: Person) -> None:
         "Ranking": partial(_ranking, found),
         "Agreement and cost": partial(_costs, found),
         "Two juries": partial(_two_juries, engine, person, question.options, heard),
-        "Ledger": partial(juries_ledger.show, engine, person),
+        "Ledger": partial(show_ledger, engine, person),
     }
-    tabs.show(views)
+    frame.show_tabs(views)
 
 
 def _asked(engine: Engine, person: Person) -> RankingQuestion:
@@ -155,3 +165,61 @@ def _two_juries(
 
 def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:
     return st.multiselect(label, [*heard], key=key, bind="query-params")
+
+
+def show_ledger(engine: Engine, person: Person) -> None:
+    """Show what was looked at last first, and all of it as CSV."""
+    st.html(
+        f'<h2 class="mj-part">The ledger of juries tried</h2><p class="mj-lead">{ABOUT_LEDGER}</p>'
+    )
+    entries = queries.juries_tried(person, engine)
+    if not entries:
+        frame.empty("No jury was compared with the clinicians yet.")
+        return
+    rows = [_tried_row(one) for one in entries[:MOST_TRIED]]
+    tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
+    if len(entries) > MOST_TRIED:
+        st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier ones stand in the CSV."]))
+    st.download_button(
+        "The ledger as CSV",
+        partial(_ledger_csv, entries),
+        "ledger.csv",
+        "text/csv",
+        key="ledger-csv",
+        on_click="ignore",
+    )
+
+
+def _tried_row(entry: LedgerEntry) -> TriedRow:
+    return TriedRow(
+        jury=listed(entry.jurors) + (" (simulated)" if entry.simulated else ""),
+        benchmark=entry.benchmark,
+        criterion=entry.criterion or "composite",
+        method=entry.method,
+        icc=entry.icc,
+        responses=entry.n_responses,
+        times=entry.times,
+        last=f"{entry.last_at:%Y-%m-%d %H:%M}",
+    )
+
+
+def _ledger_csv(entries: list[LedgerEntry]) -> str:
+    return tables.csv_of([_ledger_cells(one) for one in entries])
+
+
+def _ledger_cells(entry: LedgerEntry) -> Mapping[str, Any]:
+    row = _tried_row(entry)
+    return {
+        "jury": row.jury,
+        "benchmark": row.benchmark,
+        "criterion": row.criterion,
+        "method": row.method,
+        "instances": entry.instances or "all",
+        "needed": entry.needed,
+        "icc": entry.icc,
+        "responses": entry.n_responses,
+        "times": entry.times,
+        "last": row.last,
+        "compared": ", ".join(entry.compared),
+        "ratings_sha256": entry.fingerprint,
+    }

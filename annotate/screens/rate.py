@@ -6,8 +6,7 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import likert, panes, reader
-from annotate.replies import Answer, take_in
-from annotate.room import room_data
+from annotate.replies import Answer, room_data, take_in
 from annotate.screens import training
 from data import queries, store
 from data.card import Card

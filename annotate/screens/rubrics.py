@@ -1,6 +1,8 @@
 """The rubrics screen: every rubric, its words, what stands behind it, its copies and exports."""
 
 import html
+import io
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -8,12 +10,19 @@ from importlib.resources import files
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes, tables
-from annotate.screens import frame, rubrics_copy, rubrics_evidence, rubrics_export
+from annotate import jury_panels, panes, tables, worker
+from annotate.screens import frame, rubrics_copy
+from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries
+from data.errors import MedjuryError
 from data.person import Person
-from data.queries import StudyRubric
+from data.queries import StudyRubric, Validation
+from data.queries.validation import Needed
 from data.rubric import Gold, Rubric, read_rubric, shipped
+from data.schema import Role
+from data.store.validity import state_valid
+from jury.panel import read_panel
+from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
 
 STYLE = (files("annotate") / "screens" / "monitoring.css").read_text("utf-8")
 ABOUT = "The words that clinicians and jurors rate on. One word changed makes another rubric."
@@ -25,6 +34,33 @@ GOLD: dict[Gold, str] = {
     "always": "shown, to be compared with on every criterion",
 }
 Part = Callable[[Engine, Person, Rubric], None]
+NONE_YET = "No jury was held against clinicians on exactly these words."
+TODO = (
+    "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
+)
+STATED = (
+    "An export says validated only where all of this holds for clinicians' ratings on exactly this "
+    "rubric, and no simulated rater takes part."
+)
+MADE = "criterion-stated"
+LABELS = {
+    "medjury": "medjury, with all evidence",
+    "helm": "HELM",
+    "inspect": "Inspect",
+    "promptfoo": "promptfoo",
+    "openai": "OpenAI graders",
+    "mlflow": "MLflow",
+}
+FILES = "rubric-files"
+ABOUT_EXPORT = (
+    "The figures are computed anew from the ratings on exactly this rubric by this jury. The files "
+    "say validated only where the study's stated criterion is met (see Evidence), and otherwise "
+    "not validated, with every reason."
+)
+NO_PANEL = "A jury is exported by its panel: no panel was heard whole in this study."
+PANELS_TODO = (
+    "Run a panel in the Jury lab; scores brought in from elsewhere have no settings to export."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +92,9 @@ def show(engine: Engine, person: Person) -> None:
     labels = {one.label: one for one in known}
     parts: Mapping[str, Part] = {
         "Read": _read,
-        "Evidence": rubrics_evidence.show,
+        "Evidence": show_evidence,
         "Copy to a new version": rubrics_copy.show,
-        "Export": rubrics_export.show,
+        "Export": show_export,
     }
     which, what = st.columns((1, 1), vertical_alignment="bottom")
     name = which.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
@@ -142,3 +178,141 @@ def _anchors(rubric: Rubric) -> str:
         '<table class="mj-figures mj-anchors"><caption>Criteria, and what each point means</caption>'
         f'<thead><tr><th scope="col">Criterion</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
+
+
+def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
+    """Show the evidence, and what the study asks of it."""
+    found = queries.validations(person, engine, rubric.sha256)
+    if found:
+        st.html(tables.of_table(evidence_table([_evidence_row(one) for one in found])))
+    else:
+        frame.empty(NONE_YET, TODO)
+    stated = queries.stated_valid(person, engine)
+    st.html('<h2 class="mj-part">What this study calls valid</h2>' + _criterion(stated))
+    if person.role == Role.COORDINATOR:
+        _form(engine, person, stated)
+
+
+def _evidence_row(one: Validation) -> EvidenceRow:
+    return EvidenceRow(
+        report=one.report,
+        name=one.name,
+        times=one.times,
+        at=one.at,
+        jurors=one.jurors,
+        benchmark=one.benchmark,
+        criterion=one.criterion,
+        method=one.method,
+        icc=(one.icc, one.low, one.high),
+        like_for_like=one.like_for_like,
+        n_responses=one.n_responses,
+        is_simulated=one.simulated,
+    )
+
+
+def _criterion(stated: Needed) -> str:
+    """Return the study's criterion as a sentence and a list."""
+    told = (
+        f"at least {stated.responses:g} responses of at least {stated.instances:g} instances that "
+        "clinicians and jury both scored",
+        f"at least {stated.clinicians:g} clinicians a response on average",
+        f"the 95 % interval of the jury's ICC(C,2) wholly above {stated.icc:g}",
+        f"that of like for like wholly above {stated.like_for_like:g}",
+    )
+    return f'<p class="mj-said">{html.escape(STATED)}</p>{tables.style()}{tables.noted(told)}'
+
+
+def _form(engine: Engine, person: Person, stated: Needed) -> None:
+    """Let a coordinator state it otherwise, before the ratings are looked at."""
+    with st.expander("State it otherwise"), st.form("criterion", border=False):
+        columns = st.columns(5, vertical_alignment="bottom")
+        wanted = Needed(
+            responses=columns[0].number_input("Responses", 3, None, int(stated.responses)),
+            instances=columns[1].number_input("Instances", 3, None, int(stated.instances)),
+            clinicians=columns[2].number_input(
+                "Clinicians a response", 1.0, None, float(stated.clinicians), 0.5
+            ),
+            icc=columns[3].number_input("ICC above", -1.0, 0.99, float(stated.icc), 0.05),
+            like_for_like=columns[4].number_input(
+                "Like for like above", -1.0, 0.99, float(stated.like_for_like), 0.05
+            ),
+        )
+        pressed = st.form_submit_button("State it", type="primary")
+    if pressed:
+        try:
+            changed = state_valid(person, engine, wanted)
+        except MedjuryError as error:
+            st.html(f'<p class="mj-refused" role="alert">{html.escape(str(error))}</p>')
+            return
+        st.session_state[MADE] = (
+            "Stated, and in the record." if changed else "It is stated so already."
+        )
+        st.rerun()
+    if made := st.session_state.pop(MADE, None):
+        st.html(f'<p class="mj-good" role="status">{made}</p>')
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The files of a rubric as an archive, and what they say of its jury."""
+
+    sha256: str
+    name: str
+    exported: ExportedRubric
+
+
+def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
+    """Ask for whom and with which panel; make the files and say what they say."""
+    st.html(f'<p class="mj-said">{html.escape(ABOUT_EXPORT)}</p>')
+    places = jury_panels.places(queries.own_panels(person, engine))
+    panels = _heard(places, queries.jurors_heard(person, engine))
+    if not panels:
+        st.html(f'<p class="mj-said"><b>{html.escape(NO_PANEL)}</b> {html.escape(PANELS_TODO)}</p>')
+        return
+    tool, panel, press = st.columns((2, 2, 1), vertical_alignment="bottom")
+    to = tool.selectbox("For", tools(), format_func=LABELS.__getitem__, key="to")
+    who = panel.selectbox("Panel", panels, key="panel")
+    if press.button("Make the files", type="primary", width="stretch"):
+        st.session_state.pop(FILES, None)
+        asked = RubricExport(rubric.to_json(), read_panel(places[who]), to)
+        coming = worker.ask(person, engine, exported_rubric, asked)
+        name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
+        try:
+            with st.spinner("The files are being made", show_time=True):
+                st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
+        except MedjuryError as error:
+            st.html(f'<p class="mj-refused" role="alert">{html.escape(str(error))}</p>')
+    made = st.session_state.get(FILES)
+    if made is not None and made.sha256 == rubric.sha256:
+        _handed(made)
+
+
+def _handed(made: Archive) -> None:
+    """Show what the files say of their evidence, and hand them over."""
+    exported = made.exported
+    kind, status = (
+        ("mj-well", "Validated") if exported.validated else ("mj-warned", "Not validated")
+    )
+    reasons = (*exported.reasons, *exported.caveats)
+    told = "".join(f"<p>{html.escape(one)}</p>" for one in reasons)
+    st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{told}</div>')
+    archive = _zipped(exported.files)
+    st.download_button("Save the files", archive, made.name, "application/zip", on_click="ignore")
+
+
+def _heard(places: Mapping[str, str], heard: Sequence[str]) -> list[str]:
+    """Return the panels of which all jurors were heard."""
+    return [
+        name
+        for name, place in places.items()
+        if {one.name for one in read_panel(place).juror} <= {*heard}
+    ]
+
+
+def _zipped(texts: Mapping[str, str]) -> bytes:
+    """Return an archive of texts by file name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in sorted(texts.items()):
+            archive.writestr(name, text)
+    return out.getvalue()

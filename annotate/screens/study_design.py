@@ -10,7 +10,7 @@ from annotate.assign import Design
 from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
 from annotate.screens import frame, people
 from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
-from annotate.screens.people_forms import HANDED, Handed
+from annotate.screens.people import HANDED, Handed
 from data import queries
 from data.errors import Conflict, MedjuryError
 from data.person import Person, only

@@ -68,7 +68,7 @@ def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterato
     if on is None:
         yield None
         return
-    from medjury.cli.dask_tasks import Tasks
+    from medjury.cli.dask_executor import Tasks
 
     with connected(on) as client:
         workers = checked(client, on)

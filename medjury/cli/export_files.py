@@ -21,8 +21,7 @@ from data.queries import export as rows_of
 from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.whole_files import whole_file
-from medjury.cli.export_cells import cells
-from medjury.cli.record import AUTHORS, write_csv
+from medjury.cli.record import AUTHORS, cells, write_csv
 
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same package
 EACH = 1000

@@ -24,6 +24,7 @@ from medjury.cli.output import (
 )
 from medjury.cli.places import check_json, write_json
 from medjury.cli.record import Reason, Who
+from medjury.services.ledger import steered
 from medjury.services.model_costs import (
     JuryCost,
     ModelCost,
@@ -33,7 +34,6 @@ from medjury.services.model_costs import (
     refuse_unknown,
 )
 from medjury.services.models import ModelsRequest, ModelsResult, compared, lift, prepared
-from medjury.services.record import steered
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -8,7 +8,6 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadFile, BadInput
-from medjury.cli.export_cells import cells
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import (
     progress,
@@ -20,7 +19,7 @@ from medjury.cli.output import (
     table_width,
 )
 from medjury.cli.places import write_json, writes_to
-from medjury.cli.record import write_csv
+from medjury.cli.record import cells, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,17 +1,23 @@
-"""`medjury verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it."""
+"""`medjury verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it.
+
+Also how commands write CSV: no text in a cell runs as a formula.
+"""
 
 import csv
+import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
 
 from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
+from data.formula import guarded, guarded_name
 from data.person import OPERATOR
 from data.queries.record import Verified, locked_since
 from data.queries.record import verify as verify_record
@@ -24,7 +30,6 @@ from data.store.settings import set_setting
 from data.store.validity import state_valid
 from data.whole_files import whole_file
 from medjury.cli.bundle_verify import verify_bundle
-from medjury.cli.export_cells import cells
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import say, show
 from medjury.cli.places import write_json, writes_to
@@ -36,6 +41,7 @@ KEEP = (
 )
 Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; stays in the record.")]
 Reason = Annotated[str, typer.Option(help="Why; stays in the record and in every later report.")]
+FREE_TEXT = {"comment", "remark", "text", "note", "actor"}
 
 
 def verify(
@@ -172,3 +178,26 @@ def _say_verified(found: Verified, json_to: Path | None) -> None:
     for finding in found.findings:
         say(f"FINDING {finding}", json_to)
     say(f"{len(found.findings)} findings" if found.findings else "whole: no findings", json_to)
+
+
+def cells(columns: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[list[object]]:
+    """Yield rows as a file has them: no text can be a formula in a spreadsheet.
+
+    A name that is a number, such as -5, stays one; free text that begins like one does not.
+    """
+    guards = [guarded if name in FREE_TEXT else guarded_name for name in columns]
+    for row in rows:
+        yield [
+            guard(value) if isinstance(value, str) else _cell(value)
+            for guard, value in zip(guards, row, strict=True)
+        ]
+
+
+def _cell(value: Any) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True)
+    return "" if value is None else value

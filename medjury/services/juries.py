@@ -20,7 +20,7 @@ from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
 from jury.cost import panel_usd
 from jury.panel import read_panel
-from medjury.services.record import steered
+from medjury.services.ledger import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What a calibration remembers of the juries it looked at, and what else its statistics need."""
+"""What a calibration remembers of the juries it looked at, and what the record owes every report."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from data.errors import NoStudy
 from data.queries.evidence import evidence
 from data.queries.ledger import comparisons_besides, fingerprint, tried
+from data.queries.record import acts
 from data.store.ledger import Evaluated, remember
 
 if TYPE_CHECKING:
@@ -112,3 +113,11 @@ def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -
 
     told = evidence(engine, families)
     return Known(told.words, told.authors, told.families, looked.tried_besides(engine))
+
+
+def steered(engine: Engine) -> list[str]:
+    """Return, for every report, when and why the blind was lifted or the study reopened."""
+    return [
+        f"{act.action} on {act.at:%Y-%m-%d %H:%M} UTC by {act.actor}: {act.detail['reason']}"
+        for act in acts(engine, "unblinded", "reopened")
+    ]

@@ -13,7 +13,7 @@ from data.queries.export_methods import Facts, facts
 from data.queries.record import locked_since
 from data.queries.settings import settings
 from data.queries.study import BenchmarkView
-from medjury.services.record import steered
+from medjury.services.ledger import steered
 
 if TYPE_CHECKING:
     from calibration.scope import AgreementRow

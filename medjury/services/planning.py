@@ -21,8 +21,7 @@ from calibration.values import AnalysisOptions, Note
 from data.errors import BadInput
 from data.queries.export import READINGS, reading_rows
 from data.schema import State
-from medjury.services.ledger import Looked
-from medjury.services.record import steered
+from medjury.services.ledger import Looked, steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 

@@ -20,8 +20,7 @@ from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
 from medjury.services.calibrate import asked_of
-from medjury.services.ledger import Looked
-from medjury.services.record import steered
+from medjury.services.ledger import Looked, steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
 
 
