@@ -87,14 +87,6 @@ def of_table(table: Table) -> str:
     return style() + html_table(table, CLASSES)
 
 
-def of_report(told: Mapping[str, Any]) -> str:
-    """Return a `calibration.tables.spec.Table`, as a mapping, as a table for `st.html`."""
-    groups = (Group(one["heading"], tuple(map(tuple, one["rows"]))) for one in told["groups"])
-    notes = tuple(one if isinstance(one, TableNote) else TableNote(one) for one in told["notes"])
-    words = frozenset(told["words"])
-    return of_table(Table(told["caption"], tuple(told["columns"]), tuple(groups), notes, words))
-
-
 def of_decision(decision: Decision) -> str:
     """Return the answer for `st.html`: the decision, why, on how much it rests, what to do next."""
     lines = "".join(f"<p>{escaped(one)}</p>" for one in decision.sentences)

@@ -4,7 +4,6 @@ import html
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
@@ -13,13 +12,13 @@ from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
 from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
-from annotate.screens import agreement_controls, frame
+from annotate.screens import controls, frame
+from annotate.screens.markup import caption, heading, lead
 from annotate.worker import ask
 from calibration.messages.form import listed
 from calibration.tables.numbers import fixed
 from data.person import Person
 
-STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
 ABOUT = "How well jury, jurors and metrics agree with the clinicians, and what the figures hang on."
 CONSISTENCY = (
     "ICC(C,2) is consistency: a rater who is always a point stricter still agrees. Only like for "
@@ -45,10 +44,9 @@ NEAR = 1e-5
 
 def show(engine: Engine, person: Person) -> None:
     """Show the agreement that is asked for: the answer first, then a view at a time."""
-    frame.begin(person, "Agreement", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Agreement", ABOUT, "agreement.css")
     worker.wake()
-    question = agreement_controls.asked(engine, person)
+    question = controls.of_agreement(engine, person)
     coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
     found = frame.computed(coming, "Agreement is being computed")
     if found is None:
@@ -83,16 +81,15 @@ def _overview(found: Answer, later: Later) -> None:
     """Show chart and table at once, and under them what takes longer."""
     _charts(found.charts, "intervals")
     st.html(tables.of_table(found.table))
-    st.html(f'<p class="mj-caption">{html.escape(CONSISTENCY)}</p>')
+    st.html(caption(CONSISTENCY))
     if found.simulated:
-        made_up = html.escape(f"Simulated raters: {listed(found.simulated)}.")
-        st.html(f'<p class="mj-caption">{made_up}</p>')
+        st.html(caption(f"Simulated raters: {listed(found.simulated)}."))
     behind = later.found()
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
     for line in filter(None, (behind.points, behind.hangs.replace("`", ""), luck)):
-        st.html(f'<p class="mj-lead">{html.escape(line)}</p>')
+        st.html(lead(line))
 
 
 def _criteria(later: Later) -> None:
@@ -110,7 +107,7 @@ def _responses(later: Later) -> None:
 def _hanging(later: Later) -> None:
     if behind := later.found():
         part = behind.sections["5"]
-        st.html(_lead(part))
+        st.html(heading(part.title) + lead(part.lead))
         _charts(behind.charts, "influence")
         _tables(part, leave_out=APART)
         _charts(behind.charts, "scale")
@@ -118,7 +115,7 @@ def _hanging(later: Later) -> None:
 
 def _origin(found: Answer, later: Later) -> None:
     for line in found.told:
-        st.html(f'<p class="mj-lead">{html.escape(line)}</p>')
+        st.html(lead(line))
     _sections(later, "7", "8", "9")
 
 
@@ -131,7 +128,7 @@ def _sections(later: Later, *numbers: str) -> None:
 
 def _section(part: Section) -> None:
     """Show a section of the report: how to read it, its tables, its facts."""
-    st.html(_lead(part))
+    st.html(heading(part.title) + lead(part.lead))
     _tables(part)
     if part.facts:
         facts = "".join(
@@ -154,16 +151,9 @@ def _charts(drawn: Sequence[Chart], *names: str) -> None:
             charts.show(one.spec, name, one.caption, one.alt, one.rows or None)
 
 
-def _lead(part: Section) -> str:
-    return (
-        f'<h2 class="mj-part">{html.escape(part.title)}</h2>'
-        f'<p class="mj-lead">{html.escape(part.lead)}</p>'
-    )
-
-
 def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
     """Offer the report of what is asked for; it is made when it is wanted."""
-    st.html(f'<h2 class="mj-part">Report</h2><p class="mj-lead">{ABOUT_REPORT}</p>')
+    st.html(heading("Report") + lead(ABOUT_REPORT))
     if st.button("Make the report", type="primary", key="make-report"):
         st.session_state[REPORT_MADE] = question
     if st.session_state.get(REPORT_MADE) != question:
@@ -183,7 +173,7 @@ def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> 
 def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
     """Show both charts of each benchmark side by side, what was clicked on, and who is far apart."""
     if not drawn:
-        st.html("<p class=\"mj-lead\">No response has both a jury's and a clinician's mean.</p>")
+        st.html(lead("No response has both a jury's and a clinician's mean."))
     for number, benchmark in enumerate(dict.fromkeys(one.benchmark for one in drawn)):
         rows = rows_of(next(one for one in pairs if one.benchmark == benchmark))
         own = [one for one in drawn if one.benchmark == benchmark]

@@ -1,32 +1,54 @@
 """What all screens of those who steer a study share: look, figures, refusals, and views as tabs."""
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from typing import TypeVar
 
 import streamlit as st
 
 from annotate import appearance
+from annotate.screens.markup import refused
 from data.errors import MedjuryError
 from data.person import Person
 
 Result = TypeVar("Result")
-STYLE = appearance.COLOURS + (files("annotate") / "screens" / "frame.css").read_text("utf-8")
+HERE = files("annotate") / "screens"
+STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
 VIEW = "view"
 VIEW_IN_ADDRESS = "view-in-address"
 
 
-def begin(person: Person, title: str, about: str = "") -> None:
-    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in."""
+def begin(person: Person, title: str, about: str, sheet: str) -> None:
+    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in.
+
+    `sheet` is the name of its own style sheet.
+    """
     told = f"<p>{html.escape(about)}</p>" if about else ""
     st.html(
-        f"<style>{STYLE}</style>"
+        f"<style>{STYLE}</style>{style(sheet)}"
         f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{told}</div>'
         f'<div class="mj-out">{_choice()}<span>{html.escape(person.name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div></div>'
     )
+
+
+@cache
+def style(sheet: str) -> str:
+    """Return a style sheet of the screens, to be shown."""
+    return f"<style>{(HERE / sheet).read_text('utf-8')}</style>"
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Show why what is done in the block is refused, word for word; the rest of it is left out."""
+    try:
+        yield
+    except MedjuryError as error:
+        st.html(refused(str(error)))
 
 
 def computed(coming: "Future[Result]", doing: str) -> Result | None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.resources import files
 from typing import Any, get_args
 
 import streamlit as st
@@ -12,7 +11,8 @@ from annotate import charts, tables, worker
 from annotate.figures import juries
 from annotate.figures.juries import MOST, ShownRanking
 from annotate.screens import frame
-from annotate.screens.agreement_controls import METHODS, benchmark_and_criterion, chosen
+from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
+from annotate.screens.markup import heading, lead
 from calibration.messages.form import listed
 from calibration.report.ways import ever_tried
 from calibration.tables.juries import LEDGER, TriedRow
@@ -24,7 +24,6 @@ from data.person import Person
 from data.queries.ledger import LedgerEntry
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
-STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
 ABOUT = "Every jury that the jurors already heard can make up: which to take, and what it costs."
 NOBODY = "No juror has rated a response of this study yet."
 FIRST = "Run a jury in the lab, or import scores made elsewhere; no call is made on this page."
@@ -62,8 +61,7 @@ ABOUT_LEDGER = (
 
 def show(engine: Engine, person: Person) -> None:
     """Show which jury to take, then the ranking, costs, two juries compared, and the ledger."""
-    frame.begin(person, "Juries", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Juries", ABOUT, "agreement.css")
     heard = queries.jurors_heard(person, engine)
     if not heard:
         frame.empty(NOBODY, FIRST)
@@ -89,15 +87,11 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
     own = places[0], places[0], places[1]
     benchmark, criterion = benchmark_and_criterion(engine, person, own)
-    method = chosen(places[2], "Method", METHODS, "method")
+    method = method_of(places[2])
     sizes = chosen(places[3], "Jurors in a jury", [*SIZES], "sizes")
     pool = chosen(places[4], "Pooled by", POOLS, "pool")
     responses = chosen(places[5], "Responses", RESPONSES, "responses")
-    options = AnalysisOptions(
-        benchmark=benchmark,
-        criterion=criterion,
-        method="published" if method == "published" else "paper",
-    )
+    options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
     return RankingQuestion(options, SIZES[sizes], pool, common, MOST)  # type: ignore[arg-type]  # one of POOLS
 
@@ -138,7 +132,7 @@ def _two_juries(
     engine: Engine, person: Person, options: AnalysisOptions, heard: Sequence[str]
 ) -> None:
     """Ask for two juries, and compare them once both are chosen and differ."""
-    st.html(f'<h2 class="mj-part">Two juries</h2><p class="mj-lead">{TWO}</p>')
+    st.html(heading("Two juries") + lead(TWO))
     if len(heard) < 2:
         frame.empty("Only one juror was heard.", "Run another in the lab to compare two juries.")
         return
@@ -169,9 +163,7 @@ def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:
 
 def show_ledger(engine: Engine, person: Person) -> None:
     """Show what was looked at last first, and all of it as CSV."""
-    st.html(
-        f'<h2 class="mj-part">The ledger of juries tried</h2><p class="mj-lead">{ABOUT_LEDGER}</p>'
-    )
+    st.html(heading("The ledger of juries tried") + lead(ABOUT_LEDGER))
     entries = queries.juries_tried(person, engine)
     if not entries:
         frame.empty("No jury was compared with the clinicians yet.")

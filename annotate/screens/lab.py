@@ -6,7 +6,6 @@ from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from importlib.resources import files
 from threading import Lock
 
 import streamlit as st
@@ -14,9 +13,9 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
 from annotate.screens import frame, lab_run
-from annotate.screens.markup import heading, notice, refused, said
+from annotate.screens.markup import heading, notice, said
 from data import queries
-from data.errors import BadInput, BadPanel, MedjuryError
+from data.errors import BadPanel
 from data.person import Person, only
 from data.schema import Role, now
 from data.store.jury_runs import RunOrder, forget_panel, keep_panel
@@ -24,7 +23,6 @@ from jury.panel import Panel
 from jury.probe import ProbeRow
 from medjury.services.jury_lab import RunScope, panel_probe, run_estimate
 
-STYLE = (files("annotate") / "screens" / "lab.css").read_text("utf-8")
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
 ESTIMATE = "lab-estimate"
@@ -81,8 +79,7 @@ class _Chosen:
 
 def show(engine: Engine, person: Person) -> None:
     """Show the run that is on, then all that is needed for the next one."""
-    frame.begin(person, "Jury lab", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Jury lab", ABOUT, "lab.css")
     benchmarks = [one for one in queries.study_benchmarks(person, engine) if one.responses]
     lab_run.show(engine, person)
     chosen = _choose(engine, person)
@@ -114,11 +111,9 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
         gone = name in own and st.button("Forget", key="panel-forget")
     if gone:
         forget_panel_named(engine, person, name)
-    try:
+    with frame.refusals():
         return _Chosen(name, texts[name], jury_panels.usable(texts[name]), name in ships)
-    except BadInput as error:
-        st.html(refused(str(error)))
-        return None
+    return None
 
 
 def _jurors(chosen: _Chosen) -> None:
@@ -155,14 +150,11 @@ def _probed(probe: Probe, *, waited: bool) -> None:
         return
     if waited:
         st.rerun()
-    try:
+    with frame.refusals():
         rows = probe.rows.result()
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    reasons = [notice(one) for one in lab_run.probe_reasons(rows)]
-    asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
-    st.html(lab_run.probe_table(rows) + "".join(reasons) + asked)
+        reasons = [notice(one) for one in lab_run.probe_reasons(rows)]
+        asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
+        st.html(lab_run.probe_table(rows) + "".join(reasons) + asked)
 
 
 def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str]) -> None:
@@ -185,12 +177,9 @@ def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str])
 
 def _start(engine: Engine, person: Person, order: RunOrder, cap: float | None) -> None:
     """Start the run, or say why not."""
-    try:
+    with frame.refusals():
         jury_runs.start(person, engine, replace(order, cap=cap))
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
 def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
@@ -218,11 +207,8 @@ def _count(engine: Engine, person: Person, order: RunOrder) -> None:
     """Ask what the run would take, and keep the answer for this session."""
     scope = RunScope(jury_panels.usable(order.text), order.replicates, order.benchmarks)
     coming = worker.ask(person, engine, run_estimate, scope)
-    try:
-        with st.spinner("Counting what is missing"):
-            st.session_state[ESTIMATE] = (order, coming.result(), now())
-    except MedjuryError as error:
-        st.html(refused(str(error)))
+    with frame.refusals(), st.spinner("Counting what is missing"):
+        st.session_state[ESTIMATE] = (order, coming.result(), now())
 
 
 def _estimate(order: RunOrder) -> None:
@@ -260,7 +246,7 @@ def show_editor(engine: Engine, person: Person) -> None:
         return
     opening = st.session_state[OPENINGS]
     with st.container(key="lab-edit"):
-        st.html(f'<h2 class="mj-part">Edit a panel</h2>{TOLD}')
+        st.html(heading("Edit a panel") + TOLD)
         text = st.text_area("Panel, as TOML", key=_text_key(opening), height=340)
         with st.expander("Add a juror by form"):
             _form(opening)
@@ -273,18 +259,15 @@ def show_editor(engine: Engine, person: Person) -> None:
 
 def forget_panel_named(engine: Engine, person: Person, name: str) -> None:
     """Take a kept panel away."""
-    try:
+    with frame.refusals():
         forget_panel(person, engine, name)
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.session_state[NEXT] = None
-    st.rerun()
+        st.session_state[NEXT] = None
+        st.rerun()
 
 
 def _keep(engine: Engine, person: Person, text: str) -> None:
     """Check the panel and keep it, or say what is wrong with it."""
-    try:
+    with frame.refusals():
         panel = jury_panels.usable(text)
         if panel.name in jury_panels.shipped_texts():
             raise BadPanel(f"name {panel.name!r}: a panel of this name ships; choose another")
@@ -292,12 +275,9 @@ def _keep(engine: Engine, person: Person, text: str) -> None:
         if panel.name in taken:
             raise BadPanel(f"name {panel.name!r}: this study keeps another panel of this name")
         keep_panel(person, engine, panel.name, text)
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    _close()
-    st.session_state[NEXT] = panel.name
-    st.rerun()
+        _close()
+        st.session_state[NEXT] = panel.name
+        st.rerun()
 
 
 def _form(opening: int) -> None:

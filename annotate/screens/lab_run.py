@@ -8,7 +8,8 @@ import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
-from annotate.screens.markup import Cell, refused, table
+from annotate.screens import frame
+from annotate.screens.markup import Cell, table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -51,10 +52,8 @@ def _card(engine: Engine, person: Person, *, on: bool) -> None:
     with st.container(key="lab-run"):
         st.html(_head(run) + _facts(run, rows) + _table(run, rows))
         _show_said(run)
-        try:
+        with frame.refusals():
             _acts(engine, person, run, rows)
-        except MedjuryError as error:
-            st.html(refused(str(error)))
 
 
 def _acts(engine: Engine, person: Person, run: RunRow, rows: Sequence[JurorProgress]) -> None:

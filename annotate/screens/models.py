@@ -3,18 +3,16 @@
 Comparing models lifts the blind: only on a locked study, or by a recorded reason.
 """
 
-import html
 from collections.abc import Sequence
 from concurrent.futures import Future
-from importlib.resources import files
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
-from annotate.screens import frame, models_controls
-from annotate.screens.markup import heading, said
+from annotate.screens import controls, frame
+from annotate.screens.markup import caption, heading, refused, said
 from calibration.decision import Kind
 from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on, without_width
@@ -28,7 +26,6 @@ from data.schema import Role
 from medjury.services.model_costs import ModelCost, model_costs
 from medjury.services.models import ModelsRequest, lift
 
-STYLE = (files("annotate") / "screens" / "monitoring.css").read_text("utf-8")
 ABOUT = "The models compared by clinicians' ratings, by the jury's, and by the jury's corrected."
 WAYS = {"clinicians": "clinicians", "jury": "jury", "corrected": "jury corrected"}
 KINDS = ("win rate", "macro-average")
@@ -72,12 +69,11 @@ OF_COSTS = "Each point is a model: further up it wins more often, further left i
 def show(engine: Engine, person: Person) -> None:
     """Show the comparison where the blind is lifted; else what it takes to lift it."""
     standing = queries.standing(person, engine)
-    frame.begin(person, "Models", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Models", ABOUT, "monitoring.css")
     if not is_lifted(engine, person, standing):
         return
     worker.wake()
-    jury, request = models_controls.asked(engine, person)
+    jury, request = controls.of_models(engine, person)
     coming: Future[ModelsFigures] = worker.ask(
         person, engine, "annotate.figures.models:compare", request
     )
@@ -89,7 +85,7 @@ def show(engine: Engine, person: Person) -> None:
         st.html(said(SIMULATED))
     first, *others = found.models
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(found.rows) else MEANING
-    st.html(f'{tables.of_table(first)}<p class="mj-caption">{html.escape(meaning)}</p>')
+    st.html(tables.of_table(first) + caption(meaning))
     _ranking(found.rows)
     if others:
         st.html(heading("By other scores") + "".join(map(tables.of_table, others)))
@@ -205,7 +201,7 @@ def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
         return
     if not sure or not (locked or reason.strip()):
         lacking = LACKING if not sure else "Give a reason."
-        st.html(f'<p class="mj-refused" role="alert">{html.escape(lacking)}</p>')
+        st.html(refused(lacking))
     elif _lift(person, engine, reason.strip()):
         st.rerun()
 

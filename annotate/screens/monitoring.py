@@ -1,9 +1,7 @@
 """The monitoring screen: whether the jury still agrees, if not, why, and the frozen reports."""
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from importlib.resources import files
 from typing import Any
 
 import streamlit as st
@@ -11,8 +9,9 @@ from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
 from annotate.figures.shown import MonitoringAnswer, MonitoringBehind
-from annotate.screens import frame, monitoring_controls
-from annotate.screens.agreement_controls import ALL, WHOLE
+from annotate.screens import controls, frame
+from annotate.screens.controls import ALL, WHOLE
+from annotate.screens.markup import caption, good, heading, said
 from calibration.tables.monitoring import REPORTS, ComparedLine, comparison_table
 from calibration.tables.numbers import DASH, fixed, interval
 from calibration.tables.spec import laid_out
@@ -23,7 +22,6 @@ from data.queries.reports import FrozenReport
 from data.schema import Role
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
-STYLE = (files("annotate") / "screens" / "monitoring.css").read_text("utf-8")
 ABOUT = (
     "How far the jury agrees with the clinicians, period by period, and what speaks for a change."
 )
@@ -57,14 +55,13 @@ FREEZE = "medjury.services.frozen_reports:freeze_report"
 
 def show(engine: Engine, person: Person) -> None:
     """Show the decision and agreement over time, then what was chosen, and the frozen reports."""
-    frame.begin(person, "Monitoring", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Monitoring", ABOUT, "monitoring.css")
     if not queries.jurors_heard(person, engine):
         frame.empty(NOBODY, FIRST_STEP)
         return
     worker.wake()
     top = st.container()
-    question = monitoring_controls.watched(engine, person)
+    question = controls.of_monitoring(engine, person)
     say_frozen()
     figures = st.container()  # they take a while: a report just frozen is listed before them
     show_reports(engine, person, question.options)
@@ -83,8 +80,7 @@ def show(engine: Engine, person: Person) -> None:
 def _answer(found: MonitoringAnswer) -> None:
     """Show the decision, and beside each other the charts."""
     st.html(tables.of_decision(found.decision))
-    jury = ", ".join(found.jury)
-    st.html(f'<p class="mj-caption">Jury: {html.escape(jury)}</p>')
+    st.html(caption(f"Jury: {', '.join(found.jury)}"))
     with st.container(key="beside"):
         for place, one in zip(st.columns(len(found.charts)), found.charts, strict=True):
             with place:
@@ -97,23 +93,21 @@ def _behind(coming: "Future[MonitoringBehind]") -> None:
     if found is None:
         return
     lines = [*found.said, *([] if found.anchored else [NO_ANCHOR])]
-    said = "".join(f'<p class="mj-said">{html.escape(one)}</p>' for one in lines)
-    st.html(f'<h2 class="mj-part">What speaks for what</h2>{said}')
+    st.html(heading("What speaks for what") + "".join(map(said, lines)))
     for one in found.tables:
         st.html(tables.of_table(one))
-    note = f'<p class="mj-caption">{html.escape(UNKNOWN_ENDS)}</p>'
-    st.html(tables.of_table(found.jurors) + note)
+    st.html(tables.of_table(found.jurors) + caption(UNKNOWN_ENDS))
 
 
 def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     """Show the frozen reports, compare two, and let a coordinator freeze one of these options."""
     found = queries.frozen_reports(person, engine)
     rows = report_rows(engine, found)
-    st.html('<h2 class="mj-part">Frozen reports</h2>')
+    st.html(heading("Frozen reports"))
     if rows:
         st.html(tables.of_table(laid_out(REPORTS, rows, mark_each=True)))
     else:
-        st.html(f'<p class="mj-said">{html.escape(NONE_YET)}</p>')
+        st.html(said(NONE_YET))
     if len(found) > 1:
         _compared(dict(zip((one.title for one in rows), found, strict=True)))
     if person.role == Role.COORDINATOR:
@@ -124,7 +118,7 @@ def say_frozen() -> None:
     """Say that a report was just frozen: at once, for what follows is computed anew."""
     if made := st.session_state.pop(MADE, None):
         told = f"{made} is frozen. It is kept as it is, and the record vouches for it."
-        st.html(f'<p class="mj-good" role="status">{html.escape(told)}</p>')
+        st.html(good(told))
 
 
 def _compared(known: Mapping[str, FrozenReport]) -> None:

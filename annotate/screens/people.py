@@ -4,22 +4,20 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from importlib.resources import files
 from urllib.parse import urlsplit
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate.screens import frame
+from annotate.screens.markup import refused
 from data import queries, store
-from data.errors import MedjuryError
 from data.person import Person
 from data.queries import PersonView
 from data.schema import Role, now
 from data.store import Invitation, Way
 from data.store.people import set_email
 
-STYLE = (files("annotate") / "screens" / "people.css").read_text("utf-8")
 COLUMNS = ("Name", "Role", "Rated", "Last active")
 WAYS = {
     "code": "",
@@ -78,8 +76,7 @@ ABOUT = {
 def show(engine: Engine, person: Person) -> None:
     """Show everybody in the study, and what a coordinator can do about them."""
     everybody = queries.people(person, engine)
-    frame.begin(person, "People in this study", _summary(everybody))
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "People in this study", _summary(everybody), "people.css")
     if st.button("Add people", type="primary", key="add"):
         add_people(engine, person)
     show_handed()
@@ -97,12 +94,8 @@ def show(engine: Engine, person: Person) -> None:
 
 def _show_table(table: str) -> object:
     """Show the table, in a list as `likert.draw` says why; return whose button was pressed."""
-    shown = _mount(key="everybody", data=[table], on_chosen_change=_nothing)
+    shown = _mount(key="everybody", data=[table], on_chosen_change=lambda: None)
     return shown.get("chosen")
-
-
-def _nothing() -> None:
-    """Do nothing: Streamlit hands on what a component says only where somebody listens."""
 
 
 def show_handed() -> None:
@@ -223,14 +216,11 @@ def add_people(engine: Engine, me: Person) -> None:
     if st.button("Add", type="primary", key="add-now"):
         wanted = [one.strip() for one in names.splitlines() if one.strip()]
         if not wanted:
-            _refuse("Give at least one name.")
+            st.html(refused("Give at least one name."))
             return
-        try:
+        with frame.refusals():
             made = store.add_people(me, engine, wanted, role, email or None, _way_in(kind == LINK))
-        except MedjuryError as error:
-            _refuse(str(error))
-            return
-        _hand_over(made, once=kind == LINK)
+            _hand_over(made, once=kind == LINK)
 
 
 @st.dialog("Manage")
@@ -265,24 +255,18 @@ def _change_email(engine: Engine, me: Person, one: PersonView, opening: int) -> 
         save = st.button("Save", type="primary", key="email-now")
         remove = bool(one.email) and st.button("Remove the address", key="email-none")
     if save or remove:
-        try:
+        with frame.refusals():
             set_email(me, engine, one.name, email if save else None)
-        except MedjuryError as error:
-            _refuse(str(error))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _shut_out(engine: Engine, me: Person, one: PersonView) -> None:
     """Ask before somebody is shut out."""
     _tell(one.name, "will be signed out, and is out until you give a new code. Ratings stay.")
     if st.button("Shut out", type="primary", key="end-now"):
-        try:
+        with frame.refusals():
             store.end_access(me, engine, one.name)
-        except MedjuryError as error:
-            _refuse(str(error))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _renew(engine: Engine, me: Person, one: PersonView, *, once: bool) -> None:
@@ -290,12 +274,9 @@ def _renew(engine: Engine, me: Person, one: PersonView, *, once: bool) -> None:
     back = " This lets them in again." if one.way == "ended" else ""
     _tell(one.name, f"will be signed out, and codes and links they have stop working.{back}")
     if st.button("Give a new link" if once else "Give a new code", type="primary", key="renew-now"):
-        try:
+        with frame.refusals():
             made = store.renew_access(me, engine, one.name, _way_in(once))
-        except MedjuryError as error:
-            _refuse(str(error))
-            return
-        _hand_over([made], once=once)
+            _hand_over([made], once=once)
 
 
 def _way_in(once: bool) -> Way:
@@ -310,8 +291,3 @@ def _hand_over(invitations: list[Invitation], *, once: bool) -> None:
 
 def _tell(name: str, what: str) -> None:
     st.html(f"<p><b>{html.escape(name)}</b> {html.escape(what)}</p>")
-
-
-def _refuse(why: str) -> None:
-    """Show why something was not done, word for word."""
-    st.html(f'<p role="alert" class="mj-refused">{html.escape(why)}</p>')

@@ -5,16 +5,16 @@ import io
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_panels, panes, tables, worker
+from annotate import panes, tables, worker
 from annotate.screens import frame, rubrics_copy
+from annotate.screens.controls import panels_heard
+from annotate.screens.markup import good, heading, said
 from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries
-from data.errors import MedjuryError
 from data.person import Person
 from data.queries import StudyRubric, Validation
 from data.queries.validation import Needed
@@ -24,7 +24,6 @@ from data.store.validity import state_valid
 from jury.panel import read_panel
 from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
 
-STYLE = (files("annotate") / "screens" / "monitoring.css").read_text("utf-8")
 ABOUT = "The words that clinicians and jurors rate on. One word changed makes another rubric."
 SHORT = 12
 LONGEST_VERSION = 24
@@ -79,16 +78,13 @@ class Known:
 
 def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
-    frame.begin(person, "Rubrics", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Rubrics", ABOUT, "monitoring.css")
     known = _known(queries.study_rubrics(person, engine))
     own = [one for one in known if one.own]
     if own:
         st.html(_listed(own))
     else:
-        st.html(
-            '<p class="mj-said">No rubric is in this study yet: importing responses brings one.</p>'
-        )
+        st.html(said("No rubric is in this study yet: importing responses brings one."))
     labels = {one.label: one for one in known}
     parts: Mapping[str, Part] = {
         "Read": _read,
@@ -159,7 +155,7 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
         f'<span class="mj-hash">{rubric.sha256}</span></p>'
     )
     st.html(_anchors(rubric))
-    st.html('<h2 class="mj-part">Prompt of the jurors, word for word</h2>')
+    st.html(heading("Prompt of the jurors, word for word"))
     st.html(panes.pane(rubric.prompt, "Prompt of the jurors", "prompt"))
 
 
@@ -188,7 +184,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
     else:
         frame.empty(NONE_YET, TODO)
     stated = queries.stated_valid(person, engine)
-    st.html('<h2 class="mj-part">What this study calls valid</h2>' + _criterion(stated))
+    st.html(heading("What this study calls valid") + _criterion(stated))
     if person.role == Role.COORDINATOR:
         _form(engine, person, stated)
 
@@ -219,7 +215,7 @@ def _criterion(stated: Needed) -> str:
         f"the 95 % interval of the jury's ICC(C,2) wholly above {stated.icc:g}",
         f"that of like for like wholly above {stated.like_for_like:g}",
     )
-    return f'<p class="mj-said">{html.escape(STATED)}</p>{tables.style()}{tables.noted(told)}'
+    return said(STATED) + tables.style() + tables.noted(told)
 
 
 def _form(engine: Engine, person: Person, stated: Needed) -> None:
@@ -239,17 +235,14 @@ def _form(engine: Engine, person: Person, stated: Needed) -> None:
         )
         pressed = st.form_submit_button("State it", type="primary")
     if pressed:
-        try:
+        with frame.refusals():
             changed = state_valid(person, engine, wanted)
-        except MedjuryError as error:
-            st.html(f'<p class="mj-refused" role="alert">{html.escape(str(error))}</p>')
-            return
-        st.session_state[MADE] = (
-            "Stated, and in the record." if changed else "It is stated so already."
-        )
-        st.rerun()
+            st.session_state[MADE] = (
+                "Stated, and in the record." if changed else "It is stated so already."
+            )
+            st.rerun()
     if made := st.session_state.pop(MADE, None):
-        st.html(f'<p class="mj-good" role="status">{made}</p>')
+        st.html(good(made))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,25 +256,21 @@ class Archive:
 
 def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Ask for whom and with which panel; make the files and say what they say."""
-    st.html(f'<p class="mj-said">{html.escape(ABOUT_EXPORT)}</p>')
-    places = jury_panels.places(queries.own_panels(person, engine))
-    panels = _heard(places, queries.jurors_heard(person, engine))
+    st.html(said(ABOUT_EXPORT))
+    panels = panels_heard(engine, person)
     if not panels:
         st.html(f'<p class="mj-said"><b>{html.escape(NO_PANEL)}</b> {html.escape(PANELS_TODO)}</p>')
         return
     tool, panel, press = st.columns((2, 2, 1), vertical_alignment="bottom")
     to = tool.selectbox("For", tools(), format_func=LABELS.__getitem__, key="to")
-    who = panel.selectbox("Panel", panels, key="panel")
+    who = panel.selectbox("Panel", [*panels], key="panel")
     if press.button("Make the files", type="primary", width="stretch"):
         st.session_state.pop(FILES, None)
-        asked = RubricExport(rubric.to_json(), read_panel(places[who]), to)
+        asked = RubricExport(rubric.to_json(), read_panel(panels[who].panel or who), to)
         coming = worker.ask(person, engine, exported_rubric, asked)
         name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
-        try:
-            with st.spinner("The files are being made", show_time=True):
-                st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
-        except MedjuryError as error:
-            st.html(f'<p class="mj-refused" role="alert">{html.escape(str(error))}</p>')
+        with frame.refusals(), st.spinner("The files are being made", show_time=True):
+            st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
     made = st.session_state.get(FILES)
     if made is not None and made.sha256 == rubric.sha256:
         _handed(made)
@@ -298,15 +287,6 @@ def _handed(made: Archive) -> None:
     st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{told}</div>')
     archive = _zipped(exported.files)
     st.download_button("Save the files", archive, made.name, "application/zip", on_click="ignore")
-
-
-def _heard(places: Mapping[str, str], heard: Sequence[str]) -> list[str]:
-    """Return the panels of which all jurors were heard."""
-    return [
-        name
-        for name, place in places.items()
-        if {one.name for one in read_panel(place).juror} <= {*heard}
-    ]
 
 
 def _zipped(texts: Mapping[str, str]) -> bytes:

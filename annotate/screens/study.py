@@ -4,7 +4,6 @@ import html
 from collections.abc import Mapping
 from concurrent.futures import Future
 from datetime import datetime
-from importlib.resources import files
 from pathlib import Path
 
 import streamlit as st
@@ -17,7 +16,6 @@ from annotate.screens.markup import Cell, good, heading, notice, refused, said, 
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
-from data.errors import MedjuryError
 from data.person import Person
 from data.queries import Material, Standing
 from data.queries.record import Verified
@@ -26,7 +24,6 @@ from data.schema import Role, now
 from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
-STYLE = (files("annotate") / "screens" / "study.css").read_text("utf-8")
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
 PARTS = ("Progress", "Material", "Import", "Design", "Record")
 ACTS = ("Import", "Design")  # of a coordinator only
@@ -62,8 +59,7 @@ ABOUT_LOCK = (
 def show(engine: Engine, person: Person) -> None:
     """Show the study's standing, and the part of it that is chosen."""
     materials, standing = queries.materials(person, engine), queries.standing(person, engine)
-    frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name))
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name), "study.css")
     st.html(_facts(materials, standing, queries.workloads(person, engine)))
     if standing.simulated:
         st.html(notice("Some raters of this study are simulated."))
@@ -183,12 +179,9 @@ def _place(engine: Engine, person: Person, found: list[Material]) -> None:
         "Subcategory", parts, _at(parts, own.subcategory), _named, key=f"part-{name}-{category}"
     )
     if columns[3].button("Set place", key="place-now", width="stretch"):
-        try:
+        with frame.refusals():
             set_place(person, engine, name, Place(category, subcategory))
-        except MedjuryError as error:
-            st.html(refused(str(error)))
-            return
-        st.rerun()
+            st.rerun()
 
 
 def _at(options: list[str], value: str) -> int:
@@ -228,16 +221,13 @@ def _check(engine: Engine, person: Person) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         head = st.text_input("A head kept elsewhere (optional)", key="head", max_chars=64)
         pressed = st.button("Check now", key="verify-now")
-    if pressed:
-        try:
+    with frame.refusals():
+        if pressed:
             with st.spinner("Checking every event and row"):
                 found = queries.checked_record(person, engine, head or None)
-        except MedjuryError as error:
-            st.html(refused(str(error)))
-            return
-        st.session_state[CHECKED] = (found, now())
-    if kept := st.session_state.get(CHECKED):
-        _show_verified(*kept)
+            st.session_state[CHECKED] = (found, now())
+        if kept := st.session_state.get(CHECKED):
+            _show_verified(*kept)
 
 
 def _show_verified(found: Verified, at: datetime) -> None:
@@ -264,12 +254,9 @@ def _lock(engine: Engine, person: Person, standing: Standing) -> None:
     if typed.strip().lower() != WORD:
         st.html(refused(f"Not locked: type {WORD} first."))
         return
-    try:
+    with frame.refusals():
         st.session_state[LOCKED_AT] = lock_study(person, engine)
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
 def _reopen(engine: Engine, person: Person) -> None:
@@ -283,10 +270,7 @@ def _reopen(engine: Engine, person: Person) -> None:
         pressed = st.button("Reopen", key="reopen-now")
     if not pressed:
         return
-    try:
+    with frame.refusals():
         reopen_study(person, engine, reason)
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.session_state.pop(LOCKED_AT, None)
-    st.rerun()
+        st.session_state.pop(LOCKED_AT, None)
+        st.rerun()

@@ -16,7 +16,8 @@ from sqlalchemy import Engine
 
 from annotate import panes
 from annotate.blind import find_self_naming, mask
-from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
+from annotate.screens import frame
+from annotate.screens.markup import Cell, good, heading, notice, said, table
 from data import queries
 from data.errors import Conflict, MedjuryError
 from data.importers.ratings import RatingFile
@@ -115,15 +116,14 @@ def show(engine: Engine, person: Person) -> None:
     upload = _ask(engine, person, what)
     if upload is None:
         return
-    try:
+    with frame.refusals():
         checked = _checked(engine, person, what, upload)
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    _show_checked(engine, person, checked)
-    changes = checked[1].responses if isinstance(checked[1], ResponsesAdded) else _new(checked[1])
-    if changes and st.button("Import this file", type="primary", key="import-now"):
-        _bring(engine, person, what, upload)
+        _show_checked(engine, person, checked)
+        changes = (
+            checked[1].responses if isinstance(checked[1], ResponsesAdded) else _new(checked[1])
+        )
+        if changes and st.button("Import this file", type="primary", key="import-now"):
+            _bring(engine, person, what, upload)
 
 
 def _ask(engine: Engine, person: Person, what: str) -> Upload | None:
@@ -277,20 +277,17 @@ def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
 
 def _bring(engine: Engine, person: Person, what: str, upload: Upload) -> None:
     """Import what was looked at, say so, and ask for the next file."""
-    try:
+    with frame.refusals():
         with st.spinner("Importing"):
             if what == RESPONSES:
                 new, masked = bring_response_file(engine, person, upload)
                 told = f"{_counted(new, 'response')} imported, {_counted(masked, 'new response')} masked."
             else:
                 told = f"{_counted(_new(bring_rating_file(engine, person, upload)), 'rating')} imported."
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.session_state[STORED] = f"{upload.name}: {told}"
-    st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
-    st.session_state.pop(CHECKED, None)
-    st.rerun()
+        st.session_state[STORED] = f"{upload.name}: {told}"
+        st.session_state[ROUND] = st.session_state.get(ROUND, 0) + 1
+        st.session_state.pop(CHECKED, None)
+        st.rerun()
 
 
 def _new(added: RatingsAdded) -> int:
