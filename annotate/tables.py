@@ -11,13 +11,12 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.tables.notes import TableNote
-from calibration.tables.numbers import DASH, chance, fixed, interval, whole
+from calibration.tables.numbers import DASH, fixed, whole
 from calibration.tables.spec import Group, Table
 from calibration.writers.html import (
     Classes,
     Markup,
     escaped,
-    html_list,
     html_notes,
     html_table,
 )
@@ -52,16 +51,6 @@ def number(heading: str, name: str, digits: int = 2) -> Column:
 def count(heading: str, name: str) -> Column:
     """Return a column of counts."""
     return Column(heading, lambda row: whole(row.get(name)))
-
-
-def between(heading: str, low: str, high: str, digits: int = 2) -> Column:
-    """Return a column of intervals; a dash where undefined."""
-    return Column(heading, lambda row: interval(row.get(low), row.get(high), digits) or DASH)
-
-
-def probability(heading: str, name: str) -> Column:
-    """Return a column of p values."""
-    return Column(heading, lambda row: chance(row.get(name)))
 
 
 def table(
@@ -118,11 +107,6 @@ def noted(notes: Sequence[TableNote | str]) -> str:
     """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
     every = [one if isinstance(one, TableNote) else TableNote(one) for one in notes]
     return html_notes(every, CLASSES)
-
-
-def listed(notes: Sequence[str]) -> str:
-    """Return all notes as a list."""
-    return html_list(notes, CLASSES)
 
 
 def csv_of(rows: Sequence[Row]) -> str:

@@ -40,7 +40,7 @@ from medjury.cli.jury_words import (
     told_before,
     told_bound,
 )
-from medjury.cli.options import Db, Json, finite, study_of
+from medjury.cli.options import Db, Json, finite, group, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, run_estimate
@@ -49,12 +49,7 @@ if TYPE_CHECKING:
     from jury.probe import ProbeRow
 
 COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
-jury = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Juries: run a panel, probe its jurors.",
-)
+jury = group("Juries: run a panel, probe its jurors.")
 Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 UNFIT = 1
 PROBE_COLUMNS = ["juror", "status", "form", "temperature", "ends"]

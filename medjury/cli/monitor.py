@@ -89,9 +89,8 @@ def monitor(
     from medjury.services.monitoring import monitor as monitored
 
     _check(min_icc, target, (baseline, baseline_report, target))
-    names = named_jurors(panel, jurors)
     options = AnalysisOptions(
-        jurors=tuple(names) if names else None,
+        jurors=named_jurors(panel, jurors),
         min_jurors=min_jurors,
         benchmark=benchmark,
         criterion=criterion,

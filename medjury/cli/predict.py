@@ -65,9 +65,8 @@ def predict(
         raise BadFile(f"--csv {csv_to}: is there already; name another file")
     if not 0 < level < 1:
         raise BadInput(f"--level {level:g}: give a share between 0 and 1, such as 0.9")
-    names = named_jurors(panel, jurors)
     options = AnalysisOptions(
-        jurors=tuple(names) if names else None,
+        jurors=named_jurors(panel, jurors),
         min_jurors=min_jurors,
         benchmark=benchmark,
         criterion=criterion,

@@ -17,7 +17,7 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
-from medjury.cli.options import Db, Seed, rubric_named, study_of
+from medjury.cli.options import Db, Seed, group, rubric_named, study_of
 from medjury.cli.output import counted, progress, say, say_unnoted, show
 from medjury.services.rubric_export import (
     MODULES,
@@ -27,12 +27,7 @@ from medjury.services.rubric_export import (
     tools,
 )
 
-rubric = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Rubrics: list, show, add, import.",
-)
+rubric = group("Rubrics: list, show, add, import.")
 GOLD: dict[Gold, str] = {
     "never": "never shown",
     "when_needed": "shown, to be turned to when in doubt",

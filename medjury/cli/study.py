@@ -1,6 +1,6 @@
 """`medjury import` and `medjury ratings`: files, and packages, into the study."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -11,13 +11,15 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
 from data.importers.aci_bench import aci_bench
+from data.importers.helm import is_helm
+from data.importers.inspect_logs import is_inspect
 from data.importers.medhelm_ratings import Known, MedhelmFile, needed
 from data.importers.mts_dialog import mts_dialog
 from data.importers.package import Package, is_package
 from data.importers.ratings import RatingFile
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
-from data.importers.table import Format, TableFile
+from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
 from data.queries.models import authors
@@ -29,12 +31,17 @@ from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from data.store.access import pseudonym_key
 from data.store.package import import_package
-from medjury.cli import import_helm, import_inspect, redcap
+from medjury.cli import import_runs, redcap
 from medjury.cli.blinding import mask_new
-from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
+from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of, table_format
 from medjury.cli.output import counted, progress, say
 
 GENERIC = "generic"
+FORMS: Mapping[str, Callable[[Path], bool]] = {  # known by their files, the first that fits
+    "package": is_package,
+    "helm": is_helm,
+    "inspect": is_inspect,
+}
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
 FormatOption = Annotated[
     str | None,
@@ -75,20 +82,21 @@ def import_(
     Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
     ratings with them; a package of `medjury export` brings a whole study.
     """
-    if is_package_meant(paths, form):
-        restore(paths, lambda: study_of(context, db, create=True))
+    form = form or next((name for name, fits in FORMS.items() if any(map(fits, paths))), None)
+    own = partial(_own_study, context, db)
+    if form == "package":
+        restore(paths, partial(study_of, context, db, create=True))
         return
-    if import_helm.meant(paths, form):
-        import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
+    if form == "helm":
+        import_runs.bring_helm(paths, benchmark, rubric, json_to, own)
         return
-    if import_inspect.meant(paths, form):
-        own = partial(_own_study, context, db)
-        import_inspect.bring(paths, benchmark, rubric, json_to, own, rubric_for)
+    if form == "inspect":
+        import_runs.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for)
         return
     if form in CORPORA and json_to is None:
         table = CORPORA[form](paths)
     else:
-        table = TableFile(_only(paths, json_to), _format(form))
+        table = TableFile(_only(paths, json_to), table_format(form))
     rows = ResponseFile(table, benchmark)
     engine = _own_study(context, db)
     chosen = rubric_named(engine, rubric)
@@ -160,7 +168,7 @@ def ratings(
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
     if jury_mean and form != "medhelm":
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
-    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else _format(form))
+    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else table_format(form))
     rows: RatingFile | RedcapFile | MedhelmFile
     if from_redcap:
         engine = study_of(context, db)
@@ -190,15 +198,6 @@ def rubric_for(benchmark: str) -> Rubric:
 def _bare(name: str) -> str:
     """Return a name without what people spell differently: case, hyphens, underscores, blanks."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
-
-
-def _format(form: str | None) -> Format | None:
-    """Return the format as the reader names it."""
-    if form is None:
-        return None
-    if form not in ("csv", "jsonl"):
-        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
-    return "csv" if form == "csv" else "jsonl"
 
 
 def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) -> None:
@@ -256,11 +255,6 @@ def _say_ratings(
             f"{name} already has ratings on another rubric: these are kept apart and do not count "
             "in calibrate, which reads the benchmark's own rubric"
         )
-
-
-def is_package_meant(paths: Sequence[Path], form: str | None) -> bool:
-    """Tell whether a package is to be imported: by what the user says, else by the file."""
-    return form == "package" or (form is None and any(is_package(path) for path in paths))
 
 
 def restore(paths: Sequence[Path], study: Callable[[], Engine]) -> None:
