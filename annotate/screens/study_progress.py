@@ -18,23 +18,11 @@ from data.queries import Workload
 from data.schema import Role, now
 
 WINDOW_DAYS = 14
-
-
 FEWEST, FEWEST_DAYS = 10, 3  # showings, and days with any, below which nothing is foretold
-
-
 FEWEST_OF_ONE = 5  # showings of one clinician
-
-
 Z = 1.2816  # of an 80 % interval
-
-
 HORIZON_DAYS = 730
-
-
 SILENT_DAYS = 7
-
-
 OF_CLINICIANS = (
     *("Clinician", "State", "Done", "Assigned", "Could not rate", "Flagged"),
     *("Given back", "Rated elsewhere", "Median time", "Last rated", "Done by"),

@@ -51,6 +51,11 @@ if TYPE_CHECKING:
 COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 jury = group("Juries: run a panel, probe its jurors.")
 Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
+MaxUsd = Annotated[
+    float | None, typer.Option(help="Never spend more in this run.", callback=finite)
+]
+Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
+Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
 UNFIT = 1
 PROBE_COLUMNS = ["juror", "status", "form", "temperature", "ends"]
 RULE = "marked: more than half of the jurors who answered, at least two, say so"
@@ -60,15 +65,13 @@ RULE = "marked: more than half of the jurors who answered, at least two, say so"
 def run(
     context: typer.Context,
     panel: Named,
-    max_usd: Annotated[
-        float | None, typer.Option(help="Never spend more in this run.", callback=finite)
-    ] = None,
+    max_usd: MaxUsd = None,
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    concurrency: Annotated[int, typer.Option(help="Requests in flight at a time.")] = 8,
+    concurrency: Concurrency = 8,
     replicates: Annotated[int, typer.Option(help="Verdicts of each juror on a response.")] = 1,
-    benchmark: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    benchmark: Benchmarks = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="In batches: about half the price, within a day.")
     ] = False,
@@ -335,11 +338,9 @@ def _spent(one: "ProbeRow") -> list[float | None]:
 def check_references_of(
     context: typer.Context,
     panel: Named,
-    max_usd: Annotated[
-        float | None, typer.Option(help="Never spend more in this run.", callback=finite)
-    ] = None,
-    concurrency: Annotated[int, typer.Option(help="Requests in flight at a time.")] = 8,
-    benchmark: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    max_usd: MaxUsd = None,
+    concurrency: Concurrency = 8,
+    benchmark: Benchmarks = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
