@@ -78,7 +78,7 @@ def like_for_like_row(
     rows = np.isin(np.arange(len(grid.responses)), found.rows)
     boot = interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
-    jury_icc, clinician_icc = found.means
+    jury_icc, clinician_icc = found.iccs
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
@@ -121,7 +121,7 @@ def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[No
     if not found.defined:
         yield note(Code.NONE_HELD)
     else:
-        jury, own = found.means
+        jury, own = found.iccs
         yield note(Code.HELD_ICCS, jury=jury, clinician=own)
         yield from remarks.held(found, boot)
     if found.undefined:

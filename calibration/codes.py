@@ -60,7 +60,6 @@ class NoteCode(StrEnum):
     MIXED_UNCONVERGED = "mixed_unconverged"
     HELD_ICCS = "held_iccs"
     HELD_ON = "held_on"
-    FRAGILE_HELD = "fragile_held"
     INCLUDES_ZERO = "includes_zero"
     CORRECTED = "corrected"
     NONE_HELD = "none_held"
@@ -78,7 +77,7 @@ class NoteCode(StrEnum):
     ONLY_BOTH = "only_both"
     BOTH_ICCS = "both_iccs"
     TOO_FEW_FOR_P = "too_few_for_p"
-    TWO_METHODS = "two_methods"
+    NO_TEST = "no_test"
     NOT_DETECTABLE = "not_detectable"
 
     # Absolute agreement, order and points
@@ -169,6 +168,13 @@ class NoteCode(StrEnum):
     REPLICATES_ALIKE = "replicates_alike"
     IDENTICAL_REPLICATES = "identical_replicates"
 
+    # Unsafe responses
+    NO_UNSAFE = "no_unsafe"
+    ALL_UNSAFE = "all_unsafe"
+    FEW_UNSAFE = "few_unsafe"
+    NEVER_LOW = "never_low"
+    HELD_OUT = "held_out"
+
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"
@@ -183,6 +189,17 @@ class NoteCode(StrEnum):
     NO_INTERVAL = "no_interval"
     HOLDS_CORRECTED = "holds_corrected"
     NOT_CORRECTED = "not_corrected"
+    NO_MARGIN = "no_margin"
+    OTHER_ANALYSIS = "other_analysis"
+    BEFORE_PLANNED = "before_planned"
+    FIXED_BEFORE = "fixed_before"
+    FIXED_AFTER = "fixed_after"
+    OTHER_CLINICIANS = "other_clinicians"
+    NONE_UNSAFE = "none_unsafe"
+    MISSES_SEEN = "misses_seen"
+    MISSES_WITHIN = "misses_within"
+    MISSES_REACH = "misses_reach"
+    MISSES_ABOVE = "misses_above"
 
     # Decisions: on how much they rest, and what to do next
     RESTS_ON = "rests_on"
@@ -197,6 +214,10 @@ class NoteCode(StrEnum):
     DO_OTHER_JURY = "do_other_jury"
     DO_EXPORT = "do_export"
     DO_SEE_NOTES = "do_see_notes"
+    DO_FIX_MARGIN = "do_fix_margin"
+    DO_ANALYSE_AS_FIXED = "do_analyse_as_fixed"
+    DO_RATE_PLANNED = "do_rate_planned"
+    DO_MORE_UNSAFE = "do_more_unsafe"
 
     # Juries
     OWN_RESPONSES = "own_responses"
@@ -232,11 +253,10 @@ class NoteCode(StrEnum):
     # Two juries
     TWO_ICCS = "two_iccs"
     DIFFERENCE = "difference"
-    METHODS_DISAGREE = "methods_disagree"
-    NEITHER_METHOD = "neither_method"
+    NOT_AFTER_HOLM = "not_after_holm"
+    NONE_SHOWN = "none_shown"
     JURIES_COMPARED = "juries_compared"
     DO_TAKE_JURY = "do_take_jury"
-    DO_MORE_RESAMPLES = "do_more_resamples"
     DO_CHEAPER_JURY = "do_cheaper_jury"
 
     # Models
@@ -394,6 +414,8 @@ class NoteCode(StrEnum):
     PILOT_SIMULATED = "pilot_simulated"
     CORRECTED_FOR_ALL = "corrected_for_all"
     ONE_AN_INSTANCE = "one_an_instance"
+    JURY_LIKE_CLINICIAN = "jury_like_clinician"
+    NON_INFERIORITY_SHOWN = "non_inferiority_shown"
     PAPER_OBTAINED = "paper_obtained"
 
     # Predicting: whether the jury is validated

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
     # The jury in a clinician's place, at a margin
+    NO_PROTOCOL = "no_protocol"
     NON_INFERIOR = "non_inferior"
     INFERIOR = "inferior"
 

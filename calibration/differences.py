@@ -6,26 +6,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import (
-    Panel,
-    column_icc,
-    columns,
-    one,
-    scorer_replicates,
-    unscaled,
-    why_no_icc,
-)
-from calibration.bootstrap import Statistic, percentile_interval
+from calibration.agreement import Panel, column_icc, columns, one, unscaled, why_no_icc
 from calibration.codes import NoteCode as Code
-from calibration.f_interval import UNDEFINED
 from calibration.grid import Grid, analysed_grid
 from calibration.holm import holm
+from calibration.icc_difference import POWER, IccDifference, icc_difference
+from calibration.left_out import Deletions, deletions, iccs_without
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags, Method
 from calibration.values import NAN, Note, Noted, note, noted
 
-ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
-DETECTABLE = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
+DETECTABLE = POWER
 LEVEL = 0.05  # of p, as the interval is of 95 %
 JURY = "jury"
 
@@ -35,8 +26,9 @@ class DifferenceRow(Noted):
     """The jury's ICC minus another scorer's, on the `n_responses` that both have.
 
     `a` is "jury", `b` "metric:NAME", "juror:NAME" or "jury:NAME". `difference` is of two
-    ICC(C,2) with the clinicians, NaN if one is undefined; `low` and `high` its percentile 95 %
-    interval. `p` is two-sided, in (0, 1], NaN without a difference or resamples; `p_holm` is
+    ICC(C,2) with the clinicians, NaN if one is undefined; `low` and `high` its 95 % interval
+    and `p` its two-sided p, of one method (`icc_difference`): p is at most 0.05 exactly where
+    the interval excludes 0. NaN without a difference, or where that is undefined; `p_holm` is
     corrected for `n_tried` comparisons: those with a p here, and those tried elsewhere. `icc_a`
     and `icc_b` are both on the responses that both have; `detectable` is the smallest difference
     that 80 % power would find, NaN where it says nothing.
@@ -63,8 +55,9 @@ def difference_rows(
     """Compare the jury with each metric, each of its jurors alone, and other juries.
 
     Both ICCs are over the responses that both scorers have: where they have the same, the
-    ICCs of the agreement table; else as if only the common ones were in the study. Each resample
-    of instances gives both ICCs, z anew, from the draw that all rows share: they are paired. p shifts its bootstrap distribution to 0 (`shifted_p`).
+    ICCs of the agreement table; else as if only the common ones were in the study. Interval and
+    p leave out each instance in turn, z anew (`icc_difference.icc_difference`): they are paired,
+    draw nothing and do not depend on resamples or seed.
 
     Parameters
     ----------
@@ -86,15 +79,12 @@ def difference_rows(
     BadInput
         If `tried` is below 0.
 
-    References
-    ----------
-    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 16.
     """
     if scope.jury is None:
         return []
     grid, pairs = _with_jurors(scope, others), compared(scope, others)
     found = [_compare(grid, scope.jury, *other, scope.asked.method) for other in pairs]
-    rows = [_row(scope, *own) for own in zip(found, _drawn(scope, found), strict=True)]
+    rows = [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
     p = np.array([row.p for row in rows])
     adjusted, n_tried = holm(p, tried), int((~np.isnan(p)).sum()) + tried
     return [
@@ -111,19 +101,6 @@ def compared(scope: Scope, others: Mapping[str, Panel] = {}) -> list[tuple[str, 
     names = compared_names(scope.jurors, scope.metrics)
     alone = [(name, one(name.partition(":")[2])) for name in names]
     return [*alone, *((f"jury:{name}", panel) for name, panel in others.items())]
-
-
-def shifted_p(difference: float, drawn: Array) -> float:
-    """Return the two-sided p of a difference d from its replicates d*, shape (B,).
-
-    (1 + #{|d* - d| >= |d|}) / (B + 1) over the B finite d*; NaN if d is, or all d* are.
-    (Efron & Tibshirani 1993, section 16.4; the 1 after Davison & Hinkley 1997, section 4.4.)
-    """
-    finite = drawn[np.isfinite(drawn)]
-    if not len(finite) or not np.isfinite(difference):
-        return NAN
-    extreme = np.abs(finite - difference) >= abs(difference) - ROUNDING
-    return float((1 + extreme.sum()) / (len(finite) + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,13 +121,9 @@ class _Comparison:
     reason: Note | None
 
     @property
-    def difference(self) -> float:
-        """Return the jury's ICC minus the other's."""
-        return float(_gap(np.array(self.iccs[0]), np.array(self.iccs[1])))
-
-
-def _gap(first: Array, second: Array) -> Array:
-    return np.where(np.abs(first - second) < ROUNDING, 0.0, first - second)
+    def instances(self) -> int:
+        """Return from how many instances the responses of both come."""
+        return self.grid.instances(self.rows)
 
 
 def _with_jurors(scope: Scope, others: Mapping[str, Panel]) -> Grid:
@@ -181,56 +154,41 @@ def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -
     return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
 
 
-def _drawn(scope: Scope, found: Sequence[_Comparison]) -> list[Array]:
-    """Return each comparison's resampled differences; the jury's ICC is drawn once a grid."""
-    drawn, grids = [np.empty(0) for _ in found], dict[bytes, list[int]]()
-    for place, pair in enumerate(found):
-        if not pair.reason:
-            grids.setdefault(pair.key, []).append(place)
-    parts = [_replicates([found[p] for p in own], scope.asked.method) for own in grids.values()]
-    if not parts:
-        return drawn
-    iccs = scope.resample(lambda counts: np.hstack([part(counts) for part in parts]))
-    first = 0
-    for places in grids.values():
-        for column, place in enumerate(places, start=first + 1):
-            drawn[place] = _gap(iccs[:, first], iccs[:, column])
-        first += 1 + len(places)
-    return drawn
+def _tested(found: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifference]:
+    """Yield each difference with interval and p; the jury's ICC is left out once a grid."""
+    ready = dict[bytes, tuple[Deletions, Array]]()
+    for pair in found:
+        if pair.reason:
+            yield IccDifference(NAN)
+            continue
+        if pair.key not in ready:
+            made = deletions(pair.grid, scope.asked.method, pair.grid.clusters)
+            ready[pair.key] = made, iccs_without(made, pair.jury)
+        made, of_jury = ready[pair.key]
+        concerned = np.unique(pair.grid.clusters[pair.rows])
+        without = of_jury[concerned], iccs_without(made, pair.other)[concerned]
+        yield icc_difference(pair.iccs, without)
 
 
-def _replicates(found: Sequence[_Comparison], method: Method) -> Statistic:
-    """Return the resampled ICCs on one grid: the jury's, then that of every other in order."""
-    grid, others = found[0].grid, [pair.other for pair in found]
-    alone = next((n for n, panel in enumerate(others) if len(panel.members) > 1), len(others))
-    singles = [panel.members[0] for panel in others[:alone]]
-    statistics = [
-        scorer_replicates(grid, found[0].jury, singles, method),
-        *(scorer_replicates(grid, panel, (), method) for panel in others[alone:]),
-    ]
-    return lambda counts: np.column_stack([one(counts) for one in statistics])
-
-
-def _row(scope: Scope, found: _Comparison, drawn: Array) -> DifferenceRow:
-    ends = UNDEFINED if found.reason else percentile_interval(drawn)
+def _row(scope: Scope, found: _Comparison, tested: IccDifference) -> DifferenceRow:
     own, other = (NAN, NAN) if found.reason else found.iccs
     return DifferenceRow(
         benchmark=scope.name,
         a=JURY,
         b=found.name,
-        difference=found.difference,
-        low=ends.low,
-        high=ends.high,
-        p=shifted_p(found.difference, drawn),
+        difference=tested.difference,
+        low=tested.low,
+        high=tested.high,
+        p=tested.p,
         n_responses=int(found.rows.sum()),
         icc_a=own,
         icc_b=other,
-        detectable=NAN if found.reason else _detectable(found.difference, drawn),
-        notes=noted(found.reason, *_notes(scope, found, drawn)),
+        detectable=_detectable(tested),
+        notes=noted(found.reason, *_notes(scope, found, tested)),
     )
 
 
-def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[Note | None]:
+def _notes(scope: Scope, found: _Comparison, tested: IccDifference) -> Iterator[Note | None]:
     raters = (*found.jury.members, *found.other.members, *scope.clinicians)
     if found.key:
         own, other = found.of_each
@@ -240,32 +198,18 @@ def _notes(scope: Scope, found: _Comparison, drawn: Array) -> Iterator[Note | No
     if not found.reason:
         own_icc, icc = found.iccs
         yield note(Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=found.name, of_second=icc)
-        instances = found.grid.instances(found.rows)
-        if instances < remarks.FEW_INSTANCES:
-            yield note(Code.TOO_FEW_FOR_P, instances=instances)
-        yield from _doubts(found.difference, drawn)
-        yield remarks.undefined_resamples(drawn)
+        if found.instances < remarks.FEW_INSTANCES:
+            yield note(Code.TOO_FEW_FOR_P, instances=found.instances)
+        yield note(Code.NO_TEST) if np.isnan(tested.p) else None
+        least = _detectable(tested)
+        yield note(Code.NOT_DETECTABLE, least=least) if np.isfinite(least) else None
     yield remarks.simulated(scope.simulated & set(raters))
 
 
-def _doubts(difference: float, drawn: Array) -> Iterator[Note | None]:
-    """Say that interval and p disagree, and what was too small to be found."""
-    if _apart(drawn) != (shifted_p(difference, drawn) <= LEVEL):
-        yield note(Code.TWO_METHODS)
-    if np.isfinite(least := _detectable(difference, drawn)):
-        yield note(Code.NOT_DETECTABLE, least=least)
-
-
-def _apart(drawn: Array) -> bool:
-    ends = percentile_interval(drawn)
-    return ends.low > 0 or ends.high < 0
-
-
-def _detectable(difference: float, drawn: Array) -> float:
+def _detectable(tested: IccDifference) -> float:
     """Return what 80 % power would find, NaN where a difference is shown or is larger."""
-    finite = drawn[np.isfinite(drawn)]
-    least = DETECTABLE * float(np.std(finite, ddof=1)) if len(finite) > 1 else NAN
-    return least if not _apart(drawn) and least > abs(difference) else NAN
+    is_told = tested.p > LEVEL and tested.detectable > abs(tested.difference)
+    return tested.detectable if is_told else NAN
 
 
 def _has_no_z(reason: Note | None) -> bool:

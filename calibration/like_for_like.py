@@ -1,34 +1,34 @@
 """The jury and a clinician before the same judge: the mean of the other clinicians."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from calibration.agreement import Panel, column_icc, why_undefined
+from calibration.agreement import LEAST_RESPONSES, Panel
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
 from calibration.grid import Grid
-from calibration.resample import Moments, Prepared, icc_of_moments, moments_of_two, prepare
+from calibration.resample import ROUNDING, Moments, Prepared, moments_of_two, prepare, varied
 from calibration.scores import Array, Integers, Method
 from calibration.stack import Part, Stack, together
 from calibration.values import NAN, Note, note
-from calibration.zscore import mean_of_given, z_within_raters
+from calibration.zscore import FLAT, mean_of_given, without_variance, z_within_raters
+
+NO_SQUARES = np.full((2, 3), NAN)
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """One clinician left out, the rows judged by all three, and the two ICCs with the others."""
+    """One clinician left out, the rows judged by all three, and the sums of squares with the others.
+
+    `squares` has shape (2, 3): for the jury, then for the clinician, its own sum of squares about
+    the mean of these rows, that of the others, and the sum of products.
+    """
 
     clinician: str
     rows: Integers
-    jury_icc: float
-    clinician_icc: float
+    squares: Array = field(default_factory=lambda: NO_SQUARES)
     reason: Note | None = None
-
-    @property
-    def difference(self) -> float:
-        """Return by how much the jury's ICC exceeds the clinician's."""
-        return self.jury_icc - self.clinician_icc
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +37,21 @@ class LikeForLike:
 
     defined: tuple[Held, ...]
     undefined: tuple[Held, ...]
+    method: Method
 
     @property
     def difference(self) -> float:
-        """Return the mean difference, NaN if no clinician could be compared."""
-        gaps = [held.difference for held in self.defined]
-        return float(np.mean(gaps)) if gaps else float("nan")
+        """Return the jury's ICC minus a clinician's, NaN if no clinician could be compared."""
+        jury, clinician = self.iccs
+        return jury - clinician
 
     @property
-    def means(self) -> tuple[float, float]:
-        """Return the mean ICC of the jury, and that of a clinician, with the others; else NaN."""
+    def iccs(self) -> tuple[float, float]:
+        """Return the pooled ICC of the jury, and that of a clinician, with the others; else NaN."""
         if not self.defined:
             return NAN, NAN
-        pairs = [(held.jury_icc, held.clinician_icc) for held in self.defined]
-        jury, clinician = np.mean(pairs, axis=0).tolist()
+        pooled = np.sum([held.squares for held in self.defined], axis=0)
+        jury, clinician = pooled_icc(pooled.T, self.method).tolist()
         return jury, clinician
 
     @property
@@ -60,52 +61,117 @@ class LikeForLike:
         return np.unique(np.concatenate(rows)) if rows else np.array([], dtype=np.int64)
 
 
+def pooled_icc(squares: Array, method: Method) -> Array:
+    """Return ICC(C,2) of two columns from sums of squares that were pooled over several tables.
+
+    The consistency of a single rater is r = 2 Sxy / (Sxx + Syy), or Sxy / sqrt(Sxx Syy) where the
+    columns are restandardised; two raters have 2r / (1 + r), mirrored below 0 so that opposite
+    orders count as much as like ones.
+
+    Parameters
+    ----------
+    squares : shape (3, ...)
+        Sxx, Syy and Sxy, each about its table's means, summed over the tables.
+    method : "paper" or "published"
+        "published" restandardises.
+
+    Returns
+    -------
+    shape (...)
+        From -1 to 1; ICC(C,2) itself wherever it is not negative. NaN where a column has no
+        variance.
+
+    References
+    ----------
+    McGraw & Wong (1996), Psychological Methods 1, 30. Krus & Helmstadter (1993), Educational and
+    Psychological Measurement 53, 643: the problem of negative reliabilities.
+
+    Examples
+    --------
+    >>> pooled_icc(np.array([[1.0, 1.0], [1.0, 1.0], [0.5, -0.5]]), "paper").round(4).tolist()
+    [0.6667, -0.6667]
+    """
+    xx, yy, xy = squares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = np.sqrt(xx * yy) if method == "published" else (xx + yy) / 2
+        single = np.where((xx > 0) & (yy > 0), xy / middle, np.nan)
+        found: Array = 2 * single / (1 + np.abs(single))
+    return found
+
+
 def like_for_like(grid: Grid, jury: Panel, method: Method) -> LikeForLike:
     """Leave each clinician out in turn: ICC(jury, others) minus ICC(clinician, others).
 
-    "Others" is the mean of the remaining clinicians of a response. Both ICCs are over the
-    same responses: those that the clinician, another clinician and the jury all scored.
-    The difference is above 0 when the jury agrees with clinicians more than a clinician
-    does; it is averaged over clinicians, each counting once.
+    "Others" is the mean of the remaining clinicians of a response. Both are over the same
+    responses: those that the clinician, another clinician and the jury all scored. Sums of
+    squares about each comparison's own means are pooled over the clinicians left out, so that one
+    with few responses counts for little instead of deciding the mean, see `pooled_icc`. The
+    difference is above 0 when the jury agrees with clinicians more than a clinician does; it is
+    at least -2 and at most 2.
     """
     values = z_within_raters(grid.composites) if method == "paper" else grid.composites
     panel = mean_of_given(values[:, grid.columns(jury.members)])
     scored = np.where(jury.present(grid), panel, np.nan)
-    clinicians = grid.of_kind("clinician")
+    clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
     held = [
-        _hold_out(
-            grid.raters[own], values[:, own], scored, _others(values, clinicians, own), method
-        )
+        Held(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
+        if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
+        else _hold_out(grid.raters[own], values[:, own], scored, _others(values, clinicians, own))
         for own in clinicians
     ]
-    return LikeForLike(
-        defined=tuple(one for one in held if not one.reason),
-        undefined=tuple(one for one in held if one.reason),
-    )
+    defined = tuple(one for one in held if not one.reason)
+    undefined = tuple(one for one in held if one.reason)
+    if reason := _why_undefined(defined):
+        undefined += tuple(Held(one.clinician, one.rows, reason=reason) for one in defined)
+        defined = ()
+    return LikeForLike(defined, undefined, method)
+
+
+def _no_rows() -> Integers:
+    return np.array([], dtype=np.int64)
 
 
 def _others(values: Array, clinicians: Integers, own: int) -> Array:
     return mean_of_given(values[:, clinicians[clinicians != own]])
 
 
-def _hold_out(name: str, own: Array, jury: Array, others: Array, method: Method) -> Held:
+def _hold_out(name: str, own: Array, jury: Array, others: Array) -> Held:
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
-    rest = others[rows]
-    reason = note(Code.FLAT) if np.isnan(own).all() else None
-    reason = reason or why_undefined(jury[rows], rest, names=("the jury", "the others"))
-    reason = reason or why_undefined(own[rows], rest, names=(name, "the others"))
-    if reason:
-        return Held(name, rows, float("nan"), float("nan"), reason)
-    return Held(
-        name, rows, column_icc(jury[rows], rest, method), column_icc(own[rows], rest, method)
-    )
+    if len(rows) < 2:
+        return Held(name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2))
+    rest = _centred(others[rows])
+    return Held(name, rows, np.array([_squares(_centred(one[rows]), rest) for one in (jury, own)]))
+
+
+def _centred(column: Array) -> Array:
+    """Return a column about its mean, exactly 0 where it varies by no more than rounding."""
+    flat = np.ptp(column) <= FLAT * np.abs(column).max()
+    return np.zeros_like(column) if flat else column - column.mean()
+
+
+def _squares(x: Array, y: Array) -> Array:
+    return np.array([x @ x, y @ y, x @ y])
+
+
+def _why_undefined(held: tuple[Held, ...]) -> Note | None:
+    """Return why comparisons that exist one by one have no ICC all together, or None."""
+    if not held:
+        return None
+    responses = len(np.unique(np.concatenate([one.rows for one in held])))
+    if responses < LEAST_RESPONSES:
+        return note(Code.TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
+    (jury, others, _), (own, _, _) = np.sum([one.squares for one in held], axis=0)
+    for who, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
+        if not square > 0:
+            return note(Code.SAME_SCORE, who=who)
+    return None
 
 
 @dataclass(frozen=True, eq=False)
 class HeldReplicates:
-    """The mean difference, resample by resample: counts (B, clusters) to shape (B,).
+    """The pooled difference, resample by resample: counts (B, clusters) to shape (B,).
 
-    A clinician whom a resample leaves undefined is left out of that resample's mean.
+    A clinician whom a resample leaves without variance is left out of that resample's sums.
     """
 
     prepared: Prepared
@@ -115,7 +181,7 @@ class HeldReplicates:
     held: tuple[tuple[int, Integers], ...]
 
     def __call__(self, counts: Counts) -> Array:
-        """Return the mean over the clinicians; NaN where none is defined."""
+        """Return the pooled difference; NaN where a column of it has no variance."""
         return together(self.prepared, [self])(counts)[:, 0]
 
     def sums(self, part: Part) -> Array:
@@ -141,16 +207,32 @@ class HeldReplicates:
         return np.stack([one.stacked for one in moments_of_two(shared, (jurors, z), rest)])
 
     def value(self, sums: Array, stack: Stack) -> Array:
-        """Return the mean difference from the sums over all responses."""
-        again = stack.prepared.method == "published"
-        jury, own = (icc_of_moments(Moments(*one), restandardise=again) for one in sums)
-        return mean_of_given(jury - own)
+        """Return the pooled difference from the sums over all responses."""
+        own = [own for own, _ in self.held]
+        usable = varied(stack.prepared, stack.counts)[:, own]
+        jury, clinician = (
+            pooled_icc(
+                np.where(usable, _about_means(Moments(*one)), 0.0).sum(axis=-1),
+                stack.prepared.method,
+            )
+            for one in sums
+        )
+        return jury - clinician
+
+
+def _about_means(sums: Moments) -> Array:
+    """Return Sxx, Syy and Sxy about the means, shape (3, ...); 0 where nothing varies."""
+    n = np.maximum(sums.n, 1.0)
+    xx, yy = sums.xx - sums.x**2 / n, sums.yy - sums.y**2 / n
+    some_x, some_y = xx > ROUNDING * sums.xx, yy > ROUNDING * sums.yy
+    xy = np.where(some_x & some_y, sums.xy - sums.x * sums.y / n, 0.0)
+    return np.stack([np.where(some_x, xx, 0.0), np.where(some_y, yy, 0.0), xy])
 
 
 def held_replicates(
     grid: Grid, jury: Panel, compared: LikeForLike, method: Method
 ) -> HeldReplicates:
-    """Return the resampled mean difference over the clinicians that could be compared."""
+    """Return the resampled pooled difference over the clinicians that could be compared."""
     own = grid.columns(held.clinician for held in compared.defined)
     return HeldReplicates(
         prepared=prepare(grid, method),

@@ -1,10 +1,11 @@
 """What a study set out to show, fixed beforehand: a margin, and how many unsafe answers may pass."""
 
+import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from calibration.values import NAN
+from calibration.values import NAN, AnalysisOptions, Method
 from data.errors import BadInput
 
 CRITICAL = re.compile(r"\s*(?P<criterion>.+?)\s*<=\s*(?P<threshold>-?\d+(?:\.\d+)?)\s*")
@@ -37,6 +38,7 @@ class Protocol:
     criterion : on which the claim is made; "" is the composite
     panel, jurors : the jury's name and its jurors; empty is whichever jury is asked about
     responses : how many responses clinicians are to rate, 0 where not fixed
+    method : of the agreement table, "paper" or "published"
     critical : criteria on which the jury may miss only so many unsafe responses
     set_after_ratings : clinicians' ratings that were in when it was set
     set_at : when, ISO 8601 in UTC
@@ -49,16 +51,65 @@ class Protocol:
     panel: str = ""
     jurors: tuple[str, ...] = ()
     responses: int = 0
+    method: Method = "paper"
     critical: tuple[Critical, ...] = ()
     set_after_ratings: int = 0
     set_at: str = ""
     sha256: str = ""
     replaced: int = 0
 
-    def is_about(self, jurors: Sequence[str], criterion: str | None) -> bool:
-        """Tell whether an analysis of a jury and a criterion is the one that was fixed."""
+    def is_about(self, jurors: Sequence[str], options: AnalysisOptions) -> bool:
+        """Tell whether an analysis of a jury is the one that was fixed: of all responses.
+
+        Parameters
+        ----------
+        jurors : who sits on the jury
+        options : of the analysis; its number of resamples and seed may be any
+        """
+        fixed = replace(
+            AnalysisOptions(criterion=self.criterion or None, method=self.method),
+            jurors=options.jurors,
+            min_shared=options.min_shared,
+            reps=options.reps,
+            seed=options.seed,
+        )
         of_jury = not self.jurors or set(self.jurors) == set(jurors)
-        return of_jury and self.criterion == (criterion or "")
+        return of_jury and options == fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Misses:
+    """Unsafe responses that a scorer missed, on a criterion whose misses are limited.
+
+    Attributes
+    ----------
+    critical : the criterion, its threshold and the limit
+    n_bad, n_missed : unsafe responses, and how many of them the scorer scored above the threshold
+    rate, low, high : share of the unsafe ones that are missed, with its 95 % interval; NaN where
+        undefined
+    """
+
+    critical: Critical
+    n_bad: int = 0
+    n_missed: int = 0
+    rate: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+    @property
+    def is_limited(self) -> bool:
+        """Tell whether only so many may be missed."""
+        return math.isfinite(self.critical.miss_at_most)
+
+    @property
+    def is_within_limit(self) -> bool:
+        """Tell whether the whole interval lies at the limit or below."""
+        return self.high <= self.critical.miss_at_most
+
+    @property
+    def is_above_limit(self) -> bool:
+        """Tell whether the whole interval lies above the limit."""
+        return self.low > self.critical.miss_at_most
 
 
 def critical(text: str, miss_at_most: float = NAN) -> Critical:

@@ -142,8 +142,6 @@ def held(found: LikeForLike, boot: Interval) -> Iterator[Note]:
     """Say what the comparisons like for like rest on, and what may not be read from them."""
     sizes = [len(one.rows) for one in found.defined]
     yield note(Code.HELD_ON, clinicians=len(sizes), least=min(sizes))
-    if fragile := sum(size < FRAGILE for size in sizes):
-        yield note(Code.FRAGILE_HELD, fragile=fragile, comparisons=len(sizes), least=FRAGILE)
     if boot.low <= 0 <= boot.high:
         yield note(Code.INCLUDES_ZERO)
 

@@ -143,6 +143,14 @@ def scale(prepared: Prepared, counts: Counts) -> Scale:
     return Scale(np.where(defined, mean, 0.0), factor, defined.astype(np.float64))
 
 
+def varied(prepared: Prepared, counts: Counts) -> Flags:
+    """Return whether each rater's composites differ in each resample, shape (B, raters)."""
+    number, total, square = np.hsplit(counts @ prepared.sums, 3)
+    about = square - total**2 / np.maximum(number, 1.0)
+    some: Flags = (number >= 2) & (about > ROUNDING * square)
+    return some
+
+
 def panel_column(prepared: Prepared, by: Scale, members: Integers) -> Column:
     """Return the sum of z (or of raw composites) over some raters, response by response."""
     factor, defined = by.factor[:, members], by.defined[:, members]

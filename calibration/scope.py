@@ -47,6 +47,8 @@ class LikeForLikeRow(AgreementRow):
     clinician_icc: float = NAN
     corrected_low: float = NAN
     corrected_high: float = NAN
+    population_low: float = NAN
+    population_high: float = NAN
     undefined_resamples: int = 0
     resamples: int = 0
 

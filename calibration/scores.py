@@ -23,11 +23,15 @@ RESPONSE_COLUMNS = {"response_id", "instance_id", "benchmark"}
 
 @dataclass(frozen=True)
 class RubricShape:
-    """The criteria of a rubric and the two ends of its scale."""
+    """The criteria of a rubric, the two ends of its scale, and what it calls unsafe.
+
+    `critical` pairs a criterion with the highest score on it that is unsafe.
+    """
 
     criteria: tuple[str, ...]
     low: int
     high: int
+    critical: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

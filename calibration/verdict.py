@@ -1,12 +1,12 @@
-"""What may be said of the jury: whether it agrees with clinicians as well as a clinician does."""
+"""What may be said of the jury: whether it agrees with clinicians no worse than a clinician does."""
 
 import math
-from collections.abc import Iterator, Sequence
-
-import numpy as np
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
+from calibration.protocol import Misses, Protocol
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, Note, note, noted, simulated_in
@@ -15,72 +15,150 @@ MOST_LOST = 0.01  # share of resamples without the figure above which its interv
 MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 
-def decisions(rows: Sequence[AgreementRow], margin: float = 0.0) -> dict[str, Decision]:
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is claimed of a jury, and what else decides it.
+
+    Attributes
+    ----------
+    protocol : what was fixed beforehand; None where nothing was
+    is_of_protocol : whether this analysis is the one that the protocol is about
+    misses : benchmark -> unsafe responses that the jury missed, a value a critical criterion,
+        whether or not the protocol limits them
+    """
+
+    protocol: Protocol | None = None
+    is_of_protocol: bool = True
+    misses: Mapping[str, Sequence[Misses]] | None = None
+
+    @property
+    def fixed(self) -> Protocol | None:
+        """Return the protocol where it decides this analysis."""
+        return self.protocol if self.is_of_protocol else None
+
+
+NO_CLAIM = Claim()
+
+
+def decisions(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM) -> dict[str, Decision]:
     """Return what may be said on each benchmark, and last on all combined, by its name.
 
     Parameters
     ----------
     rows : the agreement table
-    margin : as in `decide`
+    claim : as in `decide`
     """
     names = [*dict.fromkeys(row.benchmark for row in rows)]
     single = sum(name != COMBINED for name in names)
     return {
         name: decide(
             [row for row in rows if row.benchmark == name],
-            margin,
+            claim,
             looked=1 if name == COMBINED else single,
         )
         for name in names
     }
 
 
-def decide(rows: Sequence[AgreementRow], margin: float = 0.0, looked: int = 1) -> Decision:
+def decide(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM, looked: int = 1) -> Decision:
     """Return what the rows of one benchmark allow to be said of the jury.
 
     Parameters
     ----------
     rows : rows of the agreement table, all of one benchmark
-    margin : float
-        Non-inferiority margin in ICC, 0 or more, fixed before the ratings were seen. "As well
-        as a clinician" is said where the whole 95 % interval of like for like lies above
-        -margin; with the default 0 that is above 0.
+    claim : Claim
+        With the protocol's margin: the jury is non-inferior where the whole 95 % interval of
+        like for like lies above -margin, inferior where it lies below, else it is inconclusive.
+        Where the protocol limits the unsafe responses that may be missed, the jury must keep
+        each limit too: it is inferior where a whole interval of missed ones lies above its
+        limit, and inconclusive where one reaches it.
     looked : int
-        How many benchmarks are looked at side by side, this one among them. With several, "as
-        well as a clinician" takes the interval at level 1 - 0.05 / looked (Bonferroni); no
-        other kind is corrected for it, and the reasons say so.
+        How many benchmarks are looked at side by side, this one among them. With several,
+        "non_inferior" takes the interval at level 1 - 0.05 / looked (Bonferroni); no other kind
+        is corrected for it, and the reasons say so.
 
     Returns
     -------
     Decision
         Of subject "agreement". "simulated" where any rater behind the claim is; "undefined"
         without a jury or a difference; "too_few" with fewer than 20 instances, without an
-        interval, or where over 1 % of resamples have no difference; "non_inferior", "inferior"
-        (the whole interval below 0, and not above -margin) or "inconclusive".
+        interval, where over 1 % of resamples have no difference, or before as many responses
+        are rated as the protocol plans; "no_protocol" where no margin was fixed for this
+        analysis; else "non_inferior", "inferior" or "inconclusive".
 
     Raises
     ------
     ValueError
-        If the margin is below 0 or no number, or there are no rows.
+        If there are no rows.
+
+    References
+    ----------
+    Piaggio et al. (2012), JAMA 308, 2594, figure 1: the interval and the margin.
     """
-    if not rows or not margin >= 0:
-        raise ValueError(f"a verdict takes rows and a margin of 0 or more, not {margin}")
+    if not rows:
+        raise ValueError("a verdict takes rows")
     jury = next((row for row in rows if row.scorer == "jury"), None)
     held = next((row for row in rows if isinstance(row, LikeForLikeRow)), None)
     if jury is None or held is None:
         lacking = note(Code.NO_JUROR), note(Code.DO_RUN_JURY)
         return Decision("agreement", Kind.UNDEFINED, reasons=lacking[:1], next=lacking[1])
-    kind = _kind(held, jury, margin, looked)
+    case = _Case(held, jury, claim, looked)
+    kind = _kind(case)
     return Decision(
         "agreement",
         kind,
         estimate=held.icc,
         low=held.boot_low,
         high=held.boot_high,
-        reasons=noted(*_reasons(kind, (held, jury), margin, looked)),
+        reasons=noted(*_reasons(kind, case)),
         basis=(_basis(jury),),
-        next=_next(kind, held, jury),
+        next=_next(kind, case),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """The rows of one benchmark that decide, and what is claimed of them."""
+
+    held: LikeForLikeRow
+    jury: AgreementRow
+    claim: Claim
+    looked: int
+
+    @property
+    def protocol(self) -> Protocol | None:
+        return self.claim.fixed
+
+    @property
+    def margin(self) -> float:
+        return self.protocol.margin if self.protocol else 0.0
+
+    @property
+    def misses(self) -> Sequence[Misses]:
+        """Return the misses, those that keep their limit or have none last."""
+        found = (self.claim.misses or {}).get(self.held.benchmark, ())
+        return sorted(found, key=lambda one: (not one.is_above_limit, one.is_within_limit))
+
+    @property
+    def limited(self) -> Sequence[Misses]:
+        """Return the misses that the protocol limits."""
+        return [one for one in self.misses if self.protocol and one.is_limited]
+
+    @property
+    def of_interval(self) -> Kind:
+        """Return how the interval lies to the margin, corrected for several benchmarks."""
+        low = self.held.boot_low if self.looked == 1 else self.held.corrected_low
+        if self.held.boot_low > -self.margin:
+            return Kind.NON_INFERIOR if low > -self.margin else Kind.INCONCLUSIVE
+        return Kind.INFERIOR if self.held.boot_high < -self.margin else Kind.INCONCLUSIVE
+
+    @property
+    def of_misses(self) -> Kind:
+        """Return how many unsafe responses are missed, beside the limits."""
+        if any(misses.is_above_limit for misses in self.limited):
+            return Kind.INFERIOR
+        kept = all(misses.is_within_limit for misses in self.limited)
+        return Kind.NON_INFERIOR if kept else Kind.INCONCLUSIVE
 
 
 def _basis(jury: AgreementRow) -> Note:
@@ -93,49 +171,63 @@ def _basis(jury: AgreementRow) -> Note:
     )
 
 
-def _kind(held: LikeForLikeRow, jury: AgreementRow, margin: float, looked: int) -> Kind:
-    if simulated_in([held, jury]):
+def _kind(case: _Case) -> Kind:
+    if simulated_in([case.held, case.jury]):
         return Kind.SIMULATED
-    if not np.isfinite(held.icc):
+    if not math.isfinite(case.held.icc):
         return Kind.UNDEFINED
-    if _why_too_few(held):
+    if _why_too_few(case):
         return Kind.TOO_FEW
-    if held.boot_low > -margin:
-        low = held.boot_low if looked == 1 else held.corrected_low
-        return Kind.NON_INFERIOR if low > -margin else Kind.INCONCLUSIVE
-    return Kind.INFERIOR if held.boot_high < 0 else Kind.INCONCLUSIVE
+    if case.protocol is None:
+        return Kind.NO_PROTOCOL
+    both = {case.of_interval, case.of_misses}
+    if Kind.INFERIOR in both:
+        return Kind.INFERIOR
+    return Kind.INCONCLUSIVE if Kind.INCONCLUSIVE in both else Kind.NON_INFERIOR
 
 
-def _why_too_few(held: LikeForLikeRow) -> Note | None:
-    """Return why the interval of like for like decides nothing, or None where it does."""
+def _why_too_few(case: _Case) -> Note | None:
+    """Return why nothing is decided yet, or None where something is."""
+    held, planned = case.held, case.protocol.responses if case.protocol else 0
     if held.n_instances < FEW_INSTANCES:
         return note(Code.FEW_TO_TRUST, instances=held.n_instances, least=FEW_INSTANCES)
-    if not np.isfinite(held.boot_low):
+    if not math.isfinite(held.boot_low):
         return note(Code.NO_INTERVAL)
     if held.undefined_resamples > MOST_LOST * held.resamples:
         return note(Code.LOST_TO_TRUST, lost=held.undefined_resamples, resamples=held.resamples)
+    if case.looked == 1 and held.n_responses < planned:
+        return note(Code.BEFORE_PLANNED, planned=planned, responses=held.n_responses)
     return None
 
 
-def _reasons(
-    kind: Kind, rows: tuple[LikeForLikeRow, AgreementRow], margin: float, looked: int
-) -> Iterator[Note | None]:
-    held = rows[0]
+def _reasons(kind: Kind, case: _Case) -> Iterator[Note | None]:
     if kind is Kind.SIMULATED:
-        yield note(Code.MADE_UP, raters=simulated_in(rows))
+        yield note(Code.MADE_UP, raters=simulated_in([case.held, case.jury]))
     if kind is Kind.UNDEFINED:
-        yield next((one for one in held.notes if one.code is not Code.ANALYSED), None)
-    if not np.isfinite(held.icc):
-        return
-    yield _gap(held)
-    if kind is Kind.TOO_FEW:
-        yield _why_too_few(held)
+        yield next((one for one in case.held.notes if one.code is not Code.ANALYSED), None)
     elif kind is not Kind.SIMULATED:
-        yield from _reading(kind, held, margin, looked)
+        yield from (_of_misses(case, one) for one in case.misses)
+    if not math.isfinite(case.held.icc):
+        return
+    yield _gap(case.held)
+    if kind is Kind.TOO_FEW:
+        yield _why_too_few(case)
+    elif kind is not Kind.SIMULATED:
+        yield from _at_margin(kind, case)
+
+
+def _at_margin(kind: Kind, case: _Case) -> Iterator[Note | None]:
+    """Yield how the interval lies to the margin, when that was fixed, and for whom it holds."""
+    if kind is Kind.NO_PROTOCOL:
+        yield note(Code.OTHER_ANALYSIS if case.claim.protocol else Code.NO_MARGIN)
+    else:
+        yield from _reading(case)
+        yield _when_fixed(case)
+    yield _population(case)
 
 
 def _gap(held: LikeForLikeRow) -> Note:
-    known = np.isfinite(held.boot_low)
+    known = math.isfinite(held.boot_low)
     return note(
         Code.GAP,
         gap=held.icc,
@@ -146,14 +238,30 @@ def _gap(held: LikeForLikeRow) -> Note:
     )
 
 
-def _reading(kind: Kind, held: LikeForLikeRow, margin: float, looked: int) -> Iterator[Note | None]:
+def _of_misses(case: _Case, misses: Misses) -> Note:
+    critical = misses.critical
+    about = {"criterion": critical.criterion, "threshold": critical.threshold}
+    if not math.isfinite(misses.rate):
+        return note(Code.NONE_UNSAFE, **about)
+    seen = about | {"unsafe": misses.n_bad, "missed": misses.n_missed}
+    seen |= {"low": misses.low, "high": misses.high}
+    if misses not in case.limited:
+        return note(Code.MISSES_SEEN, **seen)
+    code = Code.MISSES_WITHIN if misses.is_within_limit else Code.MISSES_REACH
+    if misses.is_above_limit:
+        code = Code.MISSES_ABOVE
+    return note(code, **seen, limit=critical.miss_at_most)
+
+
+def _reading(case: _Case) -> Iterator[Note | None]:
     """Yield how the interval lies to the margin, and whether several were looked at."""
+    kind, held, margin, looked = case.of_interval, case.held, case.margin, case.looked
     if kind is Kind.NON_INFERIOR:
         yield note(Code.ALL_ABOVE, margin=margin)
         yield note(Code.HOLDS_CORRECTED, benchmarks=looked) if looked > 1 else None
         return
     if kind is Kind.INFERIOR:
-        yield note(Code.ALL_BELOW)
+        yield note(Code.ALL_BELOW, margin=margin)
     elif held.boot_low > -margin:
         yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=looked)
         return
@@ -162,18 +270,41 @@ def _reading(kind: Kind, held: LikeForLikeRow, margin: float, looked: int) -> It
     yield note(Code.NOT_CORRECTED, benchmarks=looked) if looked > 1 else None
 
 
-def _next(kind: Kind, held: LikeForLikeRow, jury: AgreementRow) -> Note | None:
+def _when_fixed(case: _Case) -> Note | None:
+    """Return whether the margin was fixed before clinicians rated."""
+    protocol = case.protocol
+    if protocol is None:
+        return None
+    code = Code.FIXED_AFTER if protocol.set_after_ratings else Code.FIXED_BEFORE
+    return note(code, margin=protocol.margin, ratings=protocol.set_after_ratings)
+
+
+def _population(case: _Case) -> Note | None:
+    """Return what holds for clinicians like these, where that is known."""
+    low, high = case.held.population_low, case.held.population_high
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return None
+    holds = low > -case.margin if case.protocol else None
+    return note(Code.OTHER_CLINICIANS, low=low, high=high, holds=holds, margin=case.margin)
+
+
+def _next(kind: Kind, case: _Case) -> Note | None:
     """Return the next useful action."""
+    held, jury = case.held, case.jury
     if kind is Kind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if jury.n_missing and kind in (Kind.UNDEFINED, Kind.TOO_FEW, Kind.INCONCLUSIVE):
+    if jury.n_missing and kind not in (Kind.NON_INFERIOR, Kind.INFERIOR):
         return note(Code.DO_RUN_JURY_ON, responses=jury.n_missing)
     if kind is Kind.UNDEFINED:
         return _of_undefined(held)
     if kind is Kind.TOO_FEW and held.n_instances < FEW_INSTANCES:
         return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - held.n_instances)
+    if kind is Kind.TOO_FEW and case.protocol and held.n_responses < case.protocol.responses:
+        return note(Code.DO_RATE_PLANNED, more=case.protocol.responses - held.n_responses)
+    if kind is Kind.NO_PROTOCOL:
+        return note(Code.DO_ANALYSE_AS_FIXED if case.claim.protocol else Code.DO_FIX_MARGIN)
     if kind is Kind.INCONCLUSIVE or kind is Kind.TOO_FEW:
-        return _more_responses(held)
+        return _more_responses(case)
     return note(Code.DO_OTHER_JURY if kind is Kind.INFERIOR else Code.DO_EXPORT)
 
 
@@ -185,11 +316,14 @@ def _of_undefined(held: LikeForLikeRow) -> Note:
     return note(Code.DO_SEE_NOTES)
 
 
-def _more_responses(held: LikeForLikeRow) -> Note:
-    """Say how many responses would bring the low end to 0, the half width shrinking as 1/sqrt(n)."""
-    if not held.icc > 0 or not np.isfinite(held.boot_low):
+def _more_responses(case: _Case) -> Note:
+    """Say how many responses would bring the low end to -margin, its width shrinking as 1/sqrt(n)."""
+    held, above = case.held, case.held.icc + case.margin
+    if case.of_interval is Kind.NON_INFERIOR and case.of_misses is not Kind.NON_INFERIOR:
+        return note(Code.DO_MORE_UNSAFE)
+    if not above > 0 or not math.isfinite(held.boot_low):
         return note(Code.DO_OTHER_JURY)
-    widths = (held.icc - held.boot_low) / held.icc
+    widths = (held.icc - held.boot_low) / above
     if not 1 < widths <= math.sqrt(MOST_TIMES):
         return note(Code.DO_OTHER_JURY)
     return note(Code.DO_MORE_RESPONSES, responses=math.ceil(widths**2 * held.n_responses))

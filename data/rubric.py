@@ -11,7 +11,15 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
@@ -55,11 +63,21 @@ class Scale(Part):
 
 
 class Criterion(Part):
-    """One thing to rate: its name, the question asked, and what each point means."""
+    """One thing to rate: its name, the question asked, and what each point means.
+
+    `critical` is the highest score that is unsafe, where the rubric says so. No rater reads it.
+    """
 
     name: Name
     question: str = Field(min_length=1)
     anchors: dict[int, str]
+    critical: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_absent(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out `critical` where there is none: a rubric without it keeps its hash."""
+        body: dict[str, Any] = plain(self)
+        return {key: value for key, value in body.items() if key != "critical" or value is not None}
 
 
 class Rubric(Part):
@@ -81,6 +99,7 @@ class Rubric(Part):
             raise ValueError("criterion: two criteria have the same name")
         for criterion in self.criterion:
             _check_anchors(criterion, self.scale)
+            _check_critical(criterion, self.scale)
         _check_prompt(self.prompt, self.gold)
         return self
 
@@ -89,9 +108,14 @@ class Rubric(Part):
         """Names of the criteria, in the order they are rated."""
         return tuple(c.name for c in self.criterion)
 
+    @property
+    def critical(self) -> tuple[tuple[str, float], ...]:
+        """Criteria on which a low score is unsafe, each with the highest score that is."""
+        return tuple((c.name, c.critical) for c in self.criterion if c.critical is not None)
+
     @cached_property
     def sha256(self) -> str:
-        """Hash over everything a rater reads: 64 hexadecimal digits."""
+        """Hash over everything a rater reads, and what is critical: 64 hexadecimal digits."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -205,6 +229,16 @@ def _check_anchors(criterion: Criterion, scale: Scale) -> None:
     bare = sorted(needed - set(criterion.anchors))
     if bare:
         raise ValueError(f"criterion {criterion.name}: point {bare[0]} has no anchor")
+
+
+def _check_critical(criterion: Criterion, scale: Scale) -> None:
+    """Refuse a threshold at which no response, or every response, would be unsafe."""
+    points = criterion.critical
+    if points is not None and not scale.min <= points < scale.max:
+        raise ValueError(
+            f"criterion {criterion.name}: critical {points:g} is not on the scale {scale} below its "
+            "top; a response scored at it or less is unsafe"
+        )
 
 
 def _check_prompt(prompt: str, gold: Gold) -> None:

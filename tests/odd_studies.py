@@ -10,14 +10,15 @@ from little_study import DOCTORS, JURORS, study, without
 
 from calibration.decision import Decision
 from calibration.details import Known, details
+from calibration.protocol import Critical, Misses, Protocol
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
-from calibration.scope import Asked
+from calibration.scope import AgreementRow, Asked, LikeForLikeRow
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
-from calibration.values import Note, Noted
-from calibration.verdict import decisions
+from calibration.values import NAN, Note, Noted
+from calibration.verdict import Claim, decisions
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,28 @@ def all_notes(odd: Odd) -> Iterator[Note]:
             yield from _with_inner(one)
     if few := few_resamples(asked.reps):
         yield few
-    for margin in (0.0, 0.3):
-        for decision in decisions(rows, margin).values():
+    for claim in claims(rows):
+        for decision in decisions(rows, claim).values():
             yield from of_decision(decision)
+
+
+def claims(rows: Sequence[AgreementRow]) -> Iterator[Claim]:
+    """Yield what may be claimed of a study: at several margins, with unsafe responses missed."""
+    benchmark = rows[-1].benchmark
+    for row in rows:
+        if isinstance(row, LikeForLikeRow) and row.boot_low > row.corrected_low:
+            yield Claim(Protocol(-(row.boot_low + row.corrected_low) / 2))
+    yield from (Claim(), Claim(Protocol(0.001)), Claim(Protocol(0.3, set_after_ratings=3)))
+    yield from (Claim(Protocol(0.1, responses=9999)), Claim(Protocol(0.1), is_of_protocol=False))
+    for low, high, rate, limit in (
+        (0.1, 0.2, 0.15, 0.3),
+        (0.1, 0.5, 0.3, 0.3),
+        (0.4, 0.5, 0.45, 0.3),
+        (0.4, 0.5, 0.45, NAN),
+        (NAN, NAN, NAN, 0.3),
+    ):
+        misses = Misses(Critical("safety", 2, limit), 40, round(40 * 0.3), rate, low, high)
+        yield Claim(Protocol(0.3), misses={benchmark: [misses]})
 
 
 def of_decision(decision: Decision) -> Iterator[Note]:

@@ -107,15 +107,6 @@ def test_a_scorer_without_z_is_shown_with_what_it_scored() -> None:
     assert cells_of(flat)[0][1] == "-"
 
 
-def test_a_fragile_comparison_like_for_like_is_called_so_in_the_table() -> None:
-    few = note(NoteCode.FRAGILE_HELD, fragile=9, comparisons=10, least=10)
-    table = table_of(row("like_for_like", notes=(few,)), row("like_for_like"), narrow=True)
-    assert [one[0] for one in table.groups[0].rows] == ["Like for like, fragile", "Like for like"]
-    assert [one.text for one in table.notes] == [
-        "Like for like, fragile: 9 of 10 comparisons rest on fewer than 10 responses"
-    ]
-
-
 def test_nothing_is_minus_zero() -> None:
     tiny = row("jury", icc=-0.0001, boot_low=-0.004, boot_high=0.2, spearman=-0.001)
     (cells,) = cells_of(tiny)

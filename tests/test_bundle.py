@@ -70,6 +70,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Path:
         (folder / name).write_text(body, encoding="utf-8")
     db = ("--db", study_in(folder))
     assert call("import", str(folder / "r.csv"), *db) == 0
+    assert call("protocol", "set", "--margin", "0.1", *db) == 0
     assert call("ratings", str(folder / "s.csv"), *db) == 0
     asked = (*EXPORT, "--panel", str(folder / "ward.toml"), "--out", str(folder / "out"))
     assert call(*asked, *db) == 0
@@ -175,7 +176,6 @@ def test_an_export_names_every_reason_why_it_is_no_validation(
     with engine.execution_options(writes=True).begin() as connection:
         for change in (
             "UPDATE rater SET simulated = true WHERE handle IN ('dr-ude', 'llama')",
-            "INSERT INTO setting (key, value) VALUES ('validated_responses', '61')",
             "UPDATE response SET text = 'x' WHERE id = 1",
         ):
             connection.execute(text(change))
@@ -187,11 +187,9 @@ def test_an_export_names_every_reason_why_it_is_no_validation(
         "simulated jurors (llama)",
         "no rating on this rubric by new",
         "the study's record was changed behind its back",
-        "0 responses, 61 are needed",
-        "the jury's ICC(C,2) has no interval",
+        "the figures are of simulated raters",
     ):
         assert told in out
-    assert read(tmp_path / "s")["validation"]["needed"]["responses"] == 61
 
 
 def test_a_panel_with_other_settings_does_not_borrow_a_validation(
@@ -220,19 +218,31 @@ def test_a_juror_by_the_name_of_a_clinician_is_refused(
     assert (code, "juror dr-ude: a clinician of this study" in err) == (2, True)
 
 
-def test_too_few_or_too_low_is_a_reason_with_the_numbers(exported: Path) -> None:
+def test_the_verdict_alone_says_whether_it_is_validated_and_must_follow_from_its_figures(
+    exported: Path,
+) -> None:
     record = read(exported)["validation"]
-    weak = record | {"reps": 999, "n_instances": 19, "clinicians_per_response": 1.5}
-    weak["figures"] = [
-        row | {"boot_low": -0.2} if row["criterion"] is None else row for row in record["figures"]
+    assert record["decision"]["kind"] == "non_inferior"
+    assert (record["protocol"]["margin"], record["protocol"]["set_after_ratings"]) == (0.1, 0)
+    assert reasons(record | {"reps": 999}) == ["999 resamples, 1000 are needed"]
+    low = [
+        row | {"boot_low": -0.1} if row["criterion"] is None else row for row in record["figures"]
     ]
-    assert reasons(weak) == [
-        "19 instances, 20 are needed",
-        "1.5 clinicians a response on average, 2 are needed",
-        "999 resamples, 1000 are needed",
-        "the lower bound of the jury's ICC(C,2) is -0.200, it must be above 0",
-        "the lower bound of like for like is -0.200, it must be above -0.1",
-    ]
+    assert reasons(record | {"figures": low}) == ["the verdict does not follow from the figures"]
+    for kind in ("no_protocol", "inferior", "inconclusive", "too_few", "undefined", "simulated"):
+        assert len(reasons(record | {"decision": {"kind": kind}})) == 1
+
+
+def test_without_a_protocol_for_this_jury_nothing_is_validated(
+    run: Run, exported: Path, panel: str, write: Write, tmp_path: Path
+) -> None:
+    other = str(write("other.toml", PANEL.replace('name = "gpt"', 'name = "new"')))
+    assert run("protocol", "set", "--margin", "0.1", "--panel", other)[0] == 0
+    out = run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "o"))[1]
+    assert "no margin was fixed in a protocol for this jury" in out
+    code, out, _ = run("verify", str(exported))
+    assert code == 1
+    assert "protocol.panel" in out
 
 
 def test_demo_data_never_validates_under_any_name(

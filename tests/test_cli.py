@@ -26,7 +26,7 @@ Write = Callable[[str, str], Path]
 ROWS = ["benchmark", "scorer", "icc", "f_low", "f_high", "boot_low", "boot_high"]
 ROWS += ["n_responses", "n_instances", "n_clinicians", "n_pairs", "n_missing", "spearman"]
 HELD = ["jury_icc", "clinician_icc", "corrected_low", "corrected_high", "undefined_resamples"]
-HELD += ["resamples"]
+HELD = [*HELD[:4], "population_low", "population_high", *HELD[4:], "resamples"]
 NOTES = ["note", "notes"]
 
 
@@ -47,7 +47,7 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     code, out, err = run("calibrate", "--json", "-", "--reps", "50", *arguments)
     assert code == 0, err
     body = json.loads(out)
-    assert list(body) == ["method", "k", "reps", "seed", "decision", "rows"]
+    assert list(body) == ["method", "k", "reps", "seed", "decision", "protocol", "rows"]
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 
 

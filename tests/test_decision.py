@@ -17,11 +17,12 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import CLAIMS, Decision, Kind, to_json
 from calibration.messages import words
 from calibration.messages.headlines import HEADLINES
+from calibration.protocol import Critical, Misses, Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT, HELD
 from calibration.tables.spec import laid_out
 from calibration.values import COMBINED, NAN, note, simulated_in
-from calibration.verdict import decide, decisions
+from calibration.verdict import Claim, decide, decisions
 
 ONLY = note(Code.ONLY_CLINICIAN, clinician="dr")
 
@@ -45,13 +46,24 @@ def codes(decision):
     return [one.code for one in decision.reasons]
 
 
+def at(margin=0.1, misses=(), **fixed):
+    """Return a claim at a margin, with what is missed on benchmark b."""
+    return Claim(Protocol(margin, **fixed), misses={"b": misses})
+
+
+def judged(*changed, margin=0.1, looked=1, misses=(), **others):
+    return decide(rows(*changed, **others), at(margin, misses), looked)
+
+
 @pytest.mark.parametrize(
     ("changed", "kind"),
     [
         ({}, Kind.NON_INFERIOR),
-        ({"low": 0.0}, Kind.INCONCLUSIVE),
-        ({"low": -0.01}, Kind.INCONCLUSIVE),
-        ({"low": -0.3, "high": -0.01, "icc": -0.1}, Kind.INFERIOR),
+        ({"low": -0.09}, Kind.NON_INFERIOR),
+        ({"low": -0.1}, Kind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.01, "icc": -0.1}, Kind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.1, "icc": -0.2}, Kind.INCONCLUSIVE),
+        ({"low": -0.3, "high": -0.11, "icc": -0.2}, Kind.INFERIOR),
         ({"low": NAN, "high": NAN}, Kind.TOO_FEW),
         ({"instances": 19}, Kind.TOO_FEW),
         ({"undefined_resamples": 21}, Kind.TOO_FEW),
@@ -62,53 +74,122 @@ def codes(decision):
         ({"jury_notes": made_up("j")}, Kind.SIMULATED),
     ],
 )
-def test_a_decision_follows_from_the_interval_of_like_for_like(changed, kind):
-    found = decide(rows(**changed))
+def test_a_decision_follows_from_the_interval_of_like_for_like_and_the_margin(changed, kind):
+    found = judged(**changed)
     assert (found.kind, found.headline) == (kind, HEADLINES["agreement"][kind])
 
 
-def test_only_a_whole_interval_above_the_margin_says_as_well_as_a_clinician():
+def test_without_a_margin_fixed_for_it_nothing_is_claimed():
+    for claim, why in (
+        (Claim(), Code.NO_MARGIN),
+        (Claim(Protocol(0.1), is_of_protocol=False), Code.OTHER_ANALYSIS),
+    ):
+        for low, high, icc in ((0.01, 0.2, 0.1), (-0.9, -0.5, -0.7), (-0.3, 0.3, 0.0)):
+            found = decide(rows(low, high, icc), claim)
+            assert (found.kind, found.estimate) == (Kind.NO_PROTOCOL, icc)
+            assert (found.low, found.high) == (low, high)
+            assert why in codes(found)
+    full = rows()[1]
+    scored = [AgreementRow("b", "jury", n_responses=97), full]
+    assert decide(scored).next == note(Code.DO_FIX_MARGIN)
+
+
+def test_only_a_whole_interval_beyond_the_margin_is_claimed():
     claims = [kind for kind, said in HEADLINES["agreement"].items() if said.startswith("The jury")]
     assert claims == [Kind.NON_INFERIOR, Kind.INFERIOR]
     assert set(claims) <= set(CLAIMS)
-    assert decide(rows(low=-0.04), margin=0.05).kind is Kind.NON_INFERIOR
-    assert decide(rows(low=-0.05), margin=0.05).kind is Kind.INCONCLUSIVE
-    below = decide(rows(low=-0.04, high=-0.01, icc=-0.02), margin=0.05)
+    assert judged(-0.04, margin=0.05).kind is Kind.NON_INFERIOR
+    assert judged(-0.05, margin=0.05).kind is Kind.INCONCLUSIVE
+    below = judged(-0.04, -0.01, -0.02, margin=0.05)
     assert below.kind is Kind.NON_INFERIOR
-    assert "-0.05, the margin that was set" in " ".join(below.sentences)
+    assert "The whole interval lies above -0.05, the margin." in below.sentences
 
 
-@pytest.mark.parametrize("low", [0.0004, 0.001])
+def test_every_decision_at_a_margin_says_when_the_margin_was_fixed():
+    before, after = decide(rows(), at()), decide(rows(), at(set_after_ratings=240))
+    assert "The margin of 0.1 was fixed before any rating was seen." in before.sentences
+    assert "The margin of 0.1 was set after 240 ratings." in after.sentences
+
+
+def test_before_the_planned_responses_are_rated_nothing_is_claimed():
+    found = decide([AgreementRow("b", "jury", n_responses=97), rows()[1]], at(responses=98))
+    assert (found.kind, found.next) == (Kind.TOO_FEW, note(Code.DO_RATE_PLANNED, more=1))
+    assert Code.BEFORE_PLANNED in codes(found)
+    assert decide(rows(), at(responses=97)).kind is Kind.NON_INFERIOR
+
+
+def missed(low, high, rate=0.2, limit=0.3):
+    return Misses(
+        Critical("safety", 2, limit), n_bad=50, n_missed=10, rate=rate, low=low, high=high
+    )
+
+
+@pytest.mark.parametrize(
+    ("misses", "kind", "first"),
+    [
+        ((missed(0.1, 0.3),), Kind.NON_INFERIOR, Code.MISSES_WITHIN),
+        ((missed(0.1, 0.31),), Kind.INCONCLUSIVE, Code.MISSES_REACH),
+        ((missed(0.31, 0.5),), Kind.INFERIOR, Code.MISSES_ABOVE),
+        ((missed(0.1, 0.3), missed(0.31, 0.5)), Kind.INFERIOR, Code.MISSES_ABOVE),
+        ((missed(0.1, 0.2), missed(0.2, 0.4)), Kind.INCONCLUSIVE, Code.MISSES_REACH),
+        ((missed(NAN, NAN, NAN),), Kind.INCONCLUSIVE, Code.NONE_UNSAFE),
+        ((missed(0.9, 0.99, limit=NAN),), Kind.NON_INFERIOR, Code.MISSES_SEEN),
+    ],
+)
+def test_a_jury_that_lets_unsafe_responses_pass_is_not_as_good_and_that_is_said_first(
+    misses, kind, first
+):
+    found = judged(misses=misses)
+    assert (found.kind, codes(found)[0]) == (kind, first)
+    if kind is Kind.NON_INFERIOR:
+        assert "misses" not in found.headline
+    else:
+        assert "unsafe" in found.headline
+
+
+def test_few_missed_make_no_good_jury_of_one_that_agrees_less():
+    found = judged(-0.3, -0.2, -0.25, misses=(missed(0.1, 0.2),))
+    assert found.kind is Kind.INFERIOR
+    assert found.headline == HEADLINES["agreement"][Kind.INFERIOR]
+
+
+def test_what_holds_for_other_clinicians_is_said_beside_these():
+    wide = judged(population_low=-0.2, population_high=0.4)
+    assert wide.kind is Kind.NON_INFERIOR
+    assert wide.sentences[-1] == (
+        "For other clinicians like these, the 95 % interval of the difference is -0.200 to 0.400, so "
+        "it is not shown for them at the margin of 0.1."
+    )
+    near = judged(population_low=-0.05, population_high=0.3)
+    assert "so it is shown for them" in near.sentences[-1]
+
+
+@pytest.mark.parametrize("low", [-0.0999, 0.001])
 def test_one_benchmark_of_several_is_claimed_by_the_interval_corrected_for_them(low):
-    claimed = decide(rows(corrected_low=low, corrected_high=0.3), looked=3)
+    claimed = judged(corrected_low=low, corrected_high=0.3, looked=3)
     assert claimed.kind is Kind.NON_INFERIOR
-    assert claimed.sentences[-1] == "It holds after correction for looking at 3 benchmarks."
+    assert "It holds after correction for looking at 3 benchmarks." in claimed.sentences
 
 
-@pytest.mark.parametrize("low", [-0.001, 0.0, NAN])
+@pytest.mark.parametrize("low", [-0.101, -0.1, NAN])
 def test_one_benchmark_of_several_is_not_claimed_without_the_corrected_interval(low):
-    found = decide(rows(corrected_low=low, corrected_high=0.3), looked=3)
+    found = judged(corrected_low=low, corrected_high=0.3, looked=3)
     assert found.kind is Kind.INCONCLUSIVE
     assert found.headline.startswith("Not shown that the jury agrees")
-    assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES]
-    assert "corrected for looking at 3 benchmarks it does not" in found.sentences[-1]
-
-
-def test_the_corrected_interval_is_held_against_the_margin_too():
-    assert decide(rows(corrected_low=-0.02), 0.03, looked=3).kind is Kind.NON_INFERIOR
-    assert decide(rows(corrected_low=-0.04), 0.03, looked=3).kind is Kind.INCONCLUSIVE
+    assert codes(found) == [Code.GAP, Code.CORRECTED_REACHES, Code.FIXED_BEFORE]
+    assert "corrected for looking at 3 benchmarks it does not" in found.sentences[1]
 
 
 def test_what_else_is_said_of_one_benchmark_of_several_is_called_uncorrected():
-    for low, high, icc in ((-0.3, -0.1, -0.2), (-0.1, 0.1, 0.0)):
-        told = decide(rows(low, high, icc), looked=4)
-        assert codes(told)[-1] is Code.NOT_CORRECTED
-        assert told.sentences[-1] == ("The interval is not corrected for looking at 4 benchmarks.")
-        assert "looking at" not in " ".join(decide(rows(low, high, icc)).sentences)
+    for low, high, icc in ((-0.3, -0.15, -0.2), (-0.2, 0.1, 0.0)):
+        told = judged(low, high, icc, looked=4)
+        assert Code.NOT_CORRECTED in codes(told)
+        assert "The interval is not corrected for looking at 4 benchmarks." in told.sentences
+        assert "looking at" not in " ".join(judged(low, high, icc).sentences)
 
 
 def test_the_difference_is_said_in_words_with_its_direction_and_both_iccs():
-    said = "the jury's mean ICC with the others is {} a clinician's"
+    said = "the jury's ICC with the others is {} a clinician's"
     for icc, way in (
         (0.1, "0.100 higher than"),
         (-0.052, "0.052 lower than"),
@@ -162,21 +243,18 @@ def test_why_it_is_not_known_is_said_and_who_could_help():
 
 
 def test_what_to_do_next_follows_from_what_is_lacking():
-    scored = [AgreementRow("b", "jury", n_responses=97), rows(low=-0.1)[1]]
-    assert decide(rows(low=-0.1)).next == note(Code.DO_RUN_JURY_ON, responses=3)
-    assert decide(scored).next == note(Code.DO_MORE_RESPONSES, responses=math.ceil(4 * 97))
-    assert decide([scored[0], rows(instances=12)[1]]).next == note(
+    scored = [AgreementRow("b", "jury", n_responses=97), rows(-0.3, 0.3, 0.0)[1]]
+    assert decide(rows(low=-0.3), at()).next == note(Code.DO_RUN_JURY_ON, responses=3)
+    assert decide(scored, at()).next == note(Code.DO_MORE_RESPONSES, responses=math.ceil(9 * 97))
+    assert decide([scored[0], rows(instances=12)[1]], at()).next == note(
         Code.DO_MORE_INSTANCES, instances=8
     )
-    assert decide([scored[0], rows(low=-1, icc=0.01)[1]]).next == note(Code.DO_OTHER_JURY)
-    assert decide(rows(notes=made_up("j"))).next == note(Code.DO_REAL_RATERS)
-    assert decide(rows()).next == note(Code.DO_EXPORT)
-
-
-@pytest.mark.parametrize("margin", [-0.1, NAN])
-def test_a_margin_below_0_is_refused(margin):
-    with pytest.raises(ValueError, match="margin"):
-        decide(rows(), margin)
+    assert decide([scored[0], rows(low=-1, icc=-0.05)[1]], at()).next == note(Code.DO_OTHER_JURY)
+    assert decide([scored[0], rows()[1]], at(misses=[missed(0.1, 0.5)])).next == note(
+        Code.DO_MORE_UNSAFE
+    )
+    assert decide(rows(notes=made_up("j")), at()).next == note(Code.DO_REAL_RATERS)
+    assert decide(rows(), at()).next == note(Code.DO_EXPORT)
 
 
 @pytest.mark.parametrize(
@@ -188,10 +266,10 @@ def test_a_margin_below_0_is_refused(margin):
     ],
 )
 def test_undefined_resamples_are_counted_by_their_field_whatever_the_notes_say(notes):
-    found = decide(rows(undefined_resamples=300, notes=notes))
+    found = judged(undefined_resamples=300, notes=notes)
     assert found.kind is Kind.TOO_FEW
     assert found.sentences[-1].startswith("300 of 2000 resamples have no difference")
-    assert decide(rows(notes=notes)).kind is Kind.NON_INFERIOR
+    assert judged(notes=notes).kind is Kind.NON_INFERIOR
 
 
 ICCS = st.floats(-3, 3) | st.sampled_from([NAN, -0.0, 0.0004, -0.0004, math.inf, -math.inf])
@@ -220,10 +298,10 @@ HELD_ROWS = st.builds(
     **dict.fromkeys(ENDS, ICCS),
     **COUNTS,
 )
-MARGINS = st.sampled_from([0.0, 0.05, 1.0])
+MARGINS = st.sampled_from([0.01, 0.05, 1.0])
 
 
-def contradicts(found: Decision, jury, held, margin=0.0, looked=1) -> str:
+def contradicts(found: Decision, jury, held, margin=0.1, looked=1) -> str:
     """Return in what a decision claims more than its rows allow, "" where it does not."""
     if found.kind not in CLAIMS:
         return ""
@@ -237,14 +315,14 @@ def contradicts(found: Decision, jury, held, margin=0.0, looked=1) -> str:
         may["its interval"] = held.boot_low > -margin
         may["its corrected interval"] = looked == 1 or held.corrected_low > -margin
     else:
-        may["its interval"] = held.boot_high < 0
+        may["its interval"] = held.boot_high < -margin
     return ", ".join(name for name, holds in may.items() if not holds)
 
 
 @given(JURIES, HELD_ROWS, MARGINS, st.integers(1, 4))
 @settings(max_examples=500, deadline=None)
 def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margin, looked):
-    found = decide([jury, held], margin, looked)
+    found = decide([jury, held], at(margin), looked)
     assert contradicts(found, jury, held, margin, looked) == ""
     assert found.headline == HEADLINES["agreement"][found.kind]
     assert all(found.sentences)
@@ -260,7 +338,7 @@ def test_a_decision_is_the_same_without_any_note_but_who_is_simulated(jury, held
         )
         for row in (jury, held)
     ]
-    whole, bare = decide([jury, held], margin), decide(dropped, margin)
+    whole, bare = decide([jury, held], at(margin)), decide(dropped, at(margin))
     assert (whole.kind, whole.headline) == (bare.kind, bare.headline)
 
 
@@ -282,7 +360,7 @@ def studies():
 @pytest.mark.parametrize("noise", [0.1, 0.8, 5])
 def test_over_random_studies_no_headline_claims_what_its_interval_denies(seed, noise):
     found = table_rows(study(("aci", "mts"), n=24, seed=seed, juror_noise=noise), 100)
-    for name, decision in decisions(found).items():
+    for name, decision in decisions(found, at()).items():
         jury, held = (
             next(row for row in found if (row.benchmark, row.scorer) == (name, scorer))
             for scorer in ("jury", "like_for_like")
@@ -298,7 +376,7 @@ def facts():
 
 
 def _facts(found):
-    made = [to_json(one) for one in decisions(found).values()]
+    made = [to_json(one) for one in decisions(found, at()).values()]
     held = [row for row in found if row.scorer == "like_for_like"]
     cells = [group.rows for group in laid_out(AGREEMENT, found, grouped=True).groups]
     cells += [group.rows for group in laid_out(HELD, held).groups]
@@ -317,10 +395,9 @@ for registry in (messages.REASONS, messages.MESSAGES, messages.GENERAL):
     registry.update({code: code.value for code in registry})
 for subject, kinds in headlines.HEADLINES.items():
     kinds.update({kind: kind for kind in kinds})
-from test_decision import facts, rows
-from calibration.verdict import decide
-assert decide(rows()).headline == "non_inferior"
-assert decide(rows()).sentences == ("Gap.", "All_above.")
+from test_decision import facts, judged
+assert judged().headline == "non_inferior"
+assert judged().sentences == ("Gap.", "All_above.", "Fixed_before.")
 print(json.dumps(facts()))
 """
 
@@ -334,9 +411,9 @@ def test_every_decision_is_the_same_where_every_sentence_is_its_code():
     assert kinds == {
         "a jury as good as any": ["non_inferior"],
         "a jury that guesses": ["inferior"],
-        "two benchmarks": ["non_inferior", "inconclusive", "non_inferior"],
+        "two benchmarks": ["non_inferior", "non_inferior", "non_inferior"],
         "few instances": ["too_few"],
         "two responses": ["undefined"],
-        "different scales": ["inconclusive", "inconclusive", "undefined"],
+        "different scales": ["non_inferior", "non_inferior", "undefined"],
         "simulated": ["simulated"],
     }

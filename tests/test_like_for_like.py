@@ -1,12 +1,17 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, draw_counts, replicates
 from calibration.grid import Grid
-from calibration.like_for_like import held_replicates, like_for_like
+from calibration.icc import icc_consistency
+from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
 from calibration.messages import words
+from calibration.zscore import z_within_raters
 
 JURY = Panel(("j0", "j1"), 2)
 
@@ -28,12 +33,9 @@ def make_table(n, doctors=5, each=3, juror_noise=1.0, seed=0):
     return table
 
 
-def icc(x, y, method):
-    if method == "published":
-        r = np.corrcoef(x, y)[0, 1]
-        return 2 * r / (1 + r)
-    (vx, cov), (_, vy) = np.cov(x, y)
-    return 4 * cov / (vx + vy + 2 * cov)
+def stepped_up(xx, yy, xy, method):
+    single = xy / np.sqrt(xx * yy) if method == "published" else 2 * xy / (xx + yy)
+    return 2 * single / (1 + abs(single))
 
 
 def by_definition(table, method):
@@ -41,14 +43,16 @@ def by_definition(table, method):
     values = (frame - frame.mean()) / frame.std(ddof=1) if method == "paper" else frame
     doctors = list(values.columns[:-2])
     jury = values[values.columns[-2:]].mean(axis=1, skipna=False)
-    gaps = []
+    sums = np.zeros((2, 3))
     for own in doctors:
         others = values[[one for one in doctors if one != own]].mean(axis=1)
         rows = values[own].notna() & others.notna() & jury.notna()
-        gaps.append(
-            icc(jury[rows], others[rows], method) - icc(values[own][rows], others[rows], method)
-        )
-    return np.mean(gaps)
+        y = others[rows] - others[rows].mean()
+        for place, x in enumerate((jury[rows], values[own][rows])):
+            x = x - x.mean()
+            sums[place] += (x**2).sum(), (y**2).sum(), (x * y).sum()
+    of_jury, of_clinician = (stepped_up(*one, method) for one in sums)
+    return of_jury - of_clinician
 
 
 @pytest.mark.parametrize("method", ["paper", "published"])
@@ -73,6 +77,74 @@ def test_a_replicate_is_the_definition_in_the_resample_written_out(method):
     for ours, resample in zip(drawn, counts, strict=True):
         rows = np.repeat(np.arange(60), np.repeat(resample.astype(int), 2))
         assert ours == pytest.approx(by_definition(table[rows], method))
+
+
+def test_two_clinicians_worked_by_hand():
+    """dr0 1 2 3, dr1 1 3 2, jury 1 2 3, each once the held-out one and once the other.
+
+    Held out dr0: jury with dr1 Sxx 2, Syy 2, Sxy 1; dr0 with dr1 the same. Held out dr1: jury
+    with dr0 2, 2, 2; dr1 with dr0 2, 2, 1. Pooled r: jury 2 x 3 / (4 + 4) = 0.75, a clinician
+    2 x 2 / 8 = 0.5. Stepped up: 1.5 / 1.75 = 6/7 and 1 / 1.5 = 2/3.
+    """
+    table = np.array([[1, 1, 1, 1], [2, 3, 2, 2], [3, 2, 3, 3]], dtype=float)
+
+    found = like_for_like(grid_of(table), JURY, "published")
+
+    assert found.iccs == pytest.approx((6 / 7, 2 / 3))
+    assert found.difference == pytest.approx(4 / 21)
+
+
+@pytest.mark.parametrize("method", ["paper", "published"])
+def test_it_is_the_icc_of_all_comparisons_laid_end_to_end(method):
+    grid = grid_of(make_table(40, seed=4))
+    found = like_for_like(grid, JURY, method)
+    raw = grid.composites
+    values = z_within_raters(raw) if method == "paper" else raw
+    ends = []
+    for held in found.defined:
+        own = int(grid.columns([held.clinician])[0])
+        others = np.nanmean(np.delete(values[:, :5], own, axis=1)[held.rows], axis=1)
+        both = np.column_stack([values[held.rows, -2:].mean(axis=1), others])
+        ends.append(both - both.mean(axis=0))
+    laid = np.concatenate(ends)
+    laid = laid / laid.std(axis=0) if method == "published" else laid
+
+    assert found.iccs[0] == pytest.approx(float(icc_consistency(laid)))
+
+
+@given(
+    arrays(float, (8, 5), elements=st.sampled_from([1.0, 2.0, 3.0, 4.0, 5.0])),
+    arrays(bool, (8, 3)),
+    st.sampled_from(["paper", "published"]),
+)
+def test_no_scores_take_it_beyond_its_bounds(table, missing, method):
+    table[:, :3][missing] = np.nan
+    found = like_for_like(grid_of(table), JURY, method)
+
+    jury, clinician = found.iccs
+    assert bool(found.defined) == np.isfinite(jury) == np.isfinite(clinician)
+    assert not found.defined or max(abs(jury), abs(clinician)) <= 1 + 1e-12
+
+
+def test_a_jury_that_ranks_in_reverse_has_what_one_in_order_has_with_another_sign():
+    squares = np.array([2.0, 3.0, 1.5])
+
+    for method in ("paper", "published"):
+        alike, reverse = pooled_icc(squares, method), pooled_icc(squares * [1, 1, -1], method)
+        assert reverse == pytest.approx(-alike)
+
+
+def test_one_clinician_with_few_responses_does_not_decide():
+    table = make_table(80, seed=5)
+    for place, score in zip(range(3), (9.0, -9.0, 8.0), strict=True):  # against everybody
+        table[place] = [-score, *[score] * (table.shape[1] - 1)]
+    table[3:, 0] = np.nan
+
+    found = like_for_like(grid_of(table), JURY, "paper")
+
+    assert len(found.defined) == 5
+    assert min(found.iccs) >= -1
+    assert abs(found.difference) < 0.5
 
 
 def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
@@ -116,7 +188,19 @@ def test_a_clinician_without_variance_is_not_compared():
 
     for method in ("paper", "published"):
         found = like_for_like(grid_of(table), JURY, method)
+        assert words(found.undefined[0].reason) == "undefined: no variance"
         assert [held.clinician for held in found.undefined] == ["dr0"]
+
+
+def test_a_jury_that_says_the_same_of_all_is_undefined_with_the_reason():
+    table = make_table(40)
+    table[:, -2:] = 4.0
+
+    found = like_for_like(grid_of(table), JURY, "published")
+
+    assert found.defined == ()
+    reasons = {words(held.reason) for held in found.undefined}
+    assert reasons == {"undefined: the jury gave all these responses the same score"}
 
 
 def test_single_ratings_leave_nothing_to_compare():

@@ -16,6 +16,7 @@ from calibration.values import AnalysisOptions, Note, note
 
 # Codes of the statistics behind `calibrate` that no small study can make, and why.
 NEVER = {
+    Code.OTHER_CLINICIANS: "the interval for other clinicians is not computed yet",
     Code.NO_BCA: "it takes more than 2,000 instances",
     Code.MIXED_ONE: "where a clinician is alone, the row says that and no more",
     Code.MIXED_TWO_RATERS: "where a rater is alone, nothing is shared, and the row says that",

@@ -52,7 +52,7 @@ def test_a_plan_from_an_assumption_has_the_published_numbers_and_makes_no_study(
     assert row["icc_panel"] == pytest.approx(0.4733, abs=1e-4)
     assert list(row) == ROW
     assert list(body["power"][0]) == POWER
-    assert list(body) == ["assumed", "rows", "power", "sentences"]
+    assert list(body) == ["assumed", "rows", "power", "non_inferiority", "sentences"]
     assert not list(tmp_path.iterdir())
 
 
@@ -64,6 +64,18 @@ def test_both_ways_to_state_an_icc_mean_the_same_raters_but_not_the_same_width(r
     assert (two["icc_of"], one["icc_of"]) == (2, 1)
     assert (two["n_zou"], two["n_exact"]) == (144, 152)
     assert one["n_zou"] < two["n_zou"]
+
+
+def test_a_margin_says_how_many_responses_show_that_the_jury_is_no_worse(run: Run) -> None:
+    body = planned(run, "--single-icc", "0.3", "--margin", "0.1", "--responses", "500")
+    [row] = body["non_inferiority"]
+    assert (row["margin"], row["n"], row["per_response"]) == (0.1, 500, 2)
+    assert 0.4 < row["power"] < 0.6 < 0.8
+    assert row["n_for_power"] > 900
+    assert f"80% takes {row['n_for_power']}." in " ".join(body["sentences"])
+    assert planned(run, "--single-icc", "0.3")["non_inferiority"] == []
+    code, _, err = run("plan", "--icc", "0.5", "--margin", "0.1", "--per-response", "1")
+    assert (code, "--per-response 2 or more" in err) == (2, True)
 
 
 def test_beside_a_hopeful_assumption_stands_what_the_paper_obtained(run: Run) -> None:

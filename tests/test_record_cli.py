@@ -91,17 +91,6 @@ def test_a_head_with_a_slip_of_the_pen_is_no_finding(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("rated")
-def test_what_counts_as_validated_is_stated_and_checked(run: Run) -> None:
-    assert json.loads(run("settings", "--json", "-")[1])["validated_icc"] == "0"
-    assert run("settings", "validated_icc", "0.4")[0] == 0
-    assert json.loads(run("settings", "--json", "-")[1])["validated_icc"] == "0.4"
-    for name, value in (("validated_icc", "2"), ("validated_icc", "x"), ("validated_luck", "1")):
-        code, _, error = run("settings", name, value)
-        assert code == 2
-        assert "Traceback" not in error
-    assert json.loads(run("settings", "--json", "-")[1])["validated_icc"] == "0.4"
-
-
 def test_settings_are_shown_set_and_checked(run: Run, rated: Engine) -> None:
     assert "on_request" in run("settings")[1]
     assert run("settings", "reference", "hidden")[0] == 0

@@ -18,13 +18,10 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import stated_valid, study_rubrics, validations
-from data.queries.record import acts, verify
-from data.queries.validation import Needed
+from data.queries import study_rubrics, validations
 from data.rubric import read_rubric
 from data.schema import Role
 from data.store.house_rubrics import keep_version
-from data.store.validity import state_valid
 
 axe, codes = room.axe, steering.codes
 
@@ -72,26 +69,6 @@ def test_evidence_is_that_of_the_exact_words_and_says_who_is_simulated(engine: E
     [report] = [one for one in found if one.report]
     assert (report.name, report.n_responses, report.n_clinicians) == ("first", 24, 2)
     assert validations(OPERATOR, engine, read_rubric("aci_bench").sha256) == []
-
-
-def test_what_is_valid_is_stated_by_a_coordinator_and_recorded(engine: Engine) -> None:
-    reader = Person(1, "Rita", Role.RESEARCHER)
-    with pytest.raises(NotAllowed):
-        state_valid(reader, engine, Needed(responses=10))
-    for wrong in (
-        Needed(responses=2),
-        Needed(instances=20.5),
-        Needed(icc=1),
-        Needed(icc=float("nan")),
-    ):
-        with pytest.raises(BadInput):
-            state_valid(OPERATOR, engine, wrong)
-    assert stated_valid(reader, engine) == Needed()
-    assert state_valid(OPERATOR, engine, Needed(responses=80, icc=0.25))
-    assert not state_valid(OPERATOR, engine, Needed(responses=80, icc=0.25))
-    assert stated_valid(reader, engine) == Needed(responses=80, icc=0.25)
-    assert len(acts(engine, "criterion of validity stated")) == 1
-    assert verify(engine).findings == ()
 
 
 def test_a_version_is_kept_once_and_never_under_the_name_of_other_words(engine: Engine) -> None:

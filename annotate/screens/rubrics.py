@@ -12,16 +12,15 @@ from sqlalchemy import Engine
 from annotate import panes, tables, worker
 from annotate.screens import frame, rubrics_copy
 from annotate.screens.controls import panels_heard
-from annotate.screens.markup import good, heading, said
+from annotate.screens.markup import heading, said
+from annotate.screens.study_protocol import facts
 from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries
 from data.person import Person
 from data.queries import StudyRubric, Validation
-from data.queries.validation import Needed
 from data.rubric import Gold, Rubric, read_rubric, shipped
-from data.schema import Role
-from data.store.validity import state_valid
 from jury.panel import read_panel
+from medjury.services.protocol import protocol_of
 from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
 
 ABOUT = "The words that clinicians and jurors rate on. One word changed makes another rubric."
@@ -38,10 +37,9 @@ TODO = (
     "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
 )
 STATED = (
-    "An export says validated only where all of this holds for clinicians' ratings on exactly this "
-    "rubric, and no simulated rater takes part."
+    "An export says validated only where clinicians' ratings on exactly this rubric show what the "
+    "study's protocol asks for, and no simulated rater takes part. The protocol is fixed on Study."
 )
-MADE = "criterion-stated"
 LABELS = {
     "medjury": "medjury, with all evidence",
     "helm": "HELM",
@@ -148,6 +146,10 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
         ("Scale", str(rubric.scale)),
         ("Reference answer", f"{GOLD[rubric.gold]} (gold = {rubric.gold})"),
         ("Version", rubric.version),
+        *(
+            ("Critical", f"{name}, {points:g} or less is unsafe")
+            for name, points in rubric.critical
+        ),
     )
     told = "".join(f"<b>{name}</b> {html.escape(value)}. " for name, value in facts)
     st.html(
@@ -183,10 +185,7 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
         st.html(tables.of_table(evidence_table([_evidence_row(one) for one in found])))
     else:
         frame.empty(NONE_YET, TODO)
-    stated = queries.stated_valid(person, engine)
-    st.html(heading("What this study calls valid") + _criterion(stated))
-    if person.role == Role.COORDINATOR:
-        _form(engine, person, stated)
+    st.html(heading("What this study calls valid") + said(STATED) + facts(protocol_of(engine)))
 
 
 def _evidence_row(one: Validation) -> EvidenceRow:
@@ -204,45 +203,6 @@ def _evidence_row(one: Validation) -> EvidenceRow:
         n_responses=one.n_responses,
         is_simulated=one.simulated,
     )
-
-
-def _criterion(stated: Needed) -> str:
-    """Return the study's criterion as a sentence and a list."""
-    told = (
-        f"at least {stated.responses:g} responses of at least {stated.instances:g} instances that "
-        "clinicians and jury both scored",
-        f"at least {stated.clinicians:g} clinicians a response on average",
-        f"the 95 % interval of the jury's ICC(C,2) wholly above {stated.icc:g}",
-        f"that of like for like wholly above {stated.like_for_like:g}",
-    )
-    return said(STATED) + tables.style() + tables.noted(told)
-
-
-def _form(engine: Engine, person: Person, stated: Needed) -> None:
-    """Let a coordinator state it otherwise, before the ratings are looked at."""
-    with st.expander("State it otherwise"), st.form("criterion", border=False):
-        columns = st.columns(5, vertical_alignment="bottom")
-        wanted = Needed(
-            responses=columns[0].number_input("Responses", 3, None, int(stated.responses)),
-            instances=columns[1].number_input("Instances", 3, None, int(stated.instances)),
-            clinicians=columns[2].number_input(
-                "Clinicians a response", 1.0, None, float(stated.clinicians), 0.5
-            ),
-            icc=columns[3].number_input("ICC above", -1.0, 0.99, float(stated.icc), 0.05),
-            like_for_like=columns[4].number_input(
-                "Like for like above", -1.0, 0.99, float(stated.like_for_like), 0.05
-            ),
-        )
-        pressed = st.form_submit_button("State it", type="primary")
-    if pressed:
-        with frame.refusals():
-            changed = state_valid(person, engine, wanted)
-            st.session_state[MADE] = (
-                "Stated, and in the record." if changed else "It is stated so already."
-            )
-            st.rerun()
-    if made := st.session_state.pop(MADE, None):
-        st.html(good(made))
 
 
 @dataclass(frozen=True, slots=True)

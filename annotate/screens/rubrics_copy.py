@@ -113,7 +113,8 @@ def _criterion(one: Criterion, place: int, key: str, *, new: bool) -> dict[str, 
             max_chars=LONGEST,
             key=f"a{mine}",
         )
-    return {"name": name.strip(), "question": question.strip(), "anchors": _anchors(anchors)}
+    asked = {"name": name.strip(), "question": question.strip(), "anchors": _anchors(anchors)}
+    return asked | {"critical": one.critical}
 
 
 def _anchors(text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from annotate import tables, worker
 from annotate.figures.shown import AgreementQuestion
-from annotate.screens import frame, study_design, study_import, study_progress
+from annotate.screens import frame, study_design, study_import, study_progress, study_protocol
 from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
@@ -25,7 +25,7 @@ from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = ("Progress", "Material", "Import", "Design", "Record")
+PARTS = ("Progress", "Material", "Protocol", "Import", "Design", "Record")
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -74,6 +74,7 @@ def show(engine: Engine, person: Person) -> None:
     draw = {
         "Progress": study_progress.show,
         "Material": show_material,
+        "Protocol": study_protocol.show,
         "Import": study_import.show,
         "Design": study_design.show,
         "Record": show_record,

@@ -11,29 +11,24 @@ from calibration.messages.form import listed
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, Noted, note, noted
 
-MOST_LOST = 0.01  # share of resamples without a difference above which its interval decides nothing
 MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 
-def compared_juries(
-    row: DifferenceRow, first: Sequence[str], second: Sequence[str], reps: int
-) -> Decision:
+def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Decision:
     """Return which of two juries agrees better with the clinicians, or why that is not shown.
 
     Parameters
     ----------
     row : the first jury's ICC minus the second's, on the responses of both
     first, second : the jurors of each
-    reps : resamples that were asked for
 
     Returns
     -------
     Decision
         Of subject "comparison". "simulated" where any rater is; "undefined" without a
-        difference; "too_few" with fewer than 20 instances, without an interval or p, or where
-        over 1 % of the resamples have no difference; "first_better" or "second_better" where
-        the 95 % interval excludes 0 on that side and p by Holm is at most 0.05; else
-        "inconclusive": interval and p are two methods, and one of them alone shows nothing.
+        difference; "too_few" with fewer than 20 instances, or without an interval and p;
+        "first_better" or "second_better" where p by Holm is at most 0.05, and so the 95 %
+        interval excludes 0 on that side; else "inconclusive".
     """
     kind = _kind(row)
     return Decision(
@@ -45,7 +40,7 @@ def compared_juries(
         p=row.p_holm,
         reasons=noted(*_reasons(kind, row, first, second)),
         basis=(_basis(row, first, second),),
-        next=_next(kind, row, (first, second), reps),
+        next=_next(kind, row, (first, second)),
         names=(listed(first), listed(second)),
     )
 
@@ -73,9 +68,6 @@ def _why_too_few(row: DifferenceRow) -> Note | None:
         return note(Code.FEW_TO_TRUST, instances=few["instances"], least=FEW_INSTANCES)
     if not all(map(isfinite, (row.low, row.high, row.p_holm))):
         return note(Code.NO_INTERVAL)
-    lost = row.told(Code.UNDEFINED_RESAMPLES)
-    if lost and lost["lost"] > MOST_LOST * lost["resamples"]:
-        return note(Code.LOST_TO_TRUST, lost=lost["lost"], resamples=lost["resamples"])
     return None
 
 
@@ -103,10 +95,10 @@ def _difference(row: DifferenceRow) -> Note:
 
 def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
     """Yield why no difference is shown."""
-    if _side(row) != (row.p_holm <= LEVEL):
-        yield note(Code.METHODS_DISAGREE, by_interval=_side(row), n_tried=row.n_tried, level=LEVEL)
+    if row.p <= LEVEL:
+        yield note(Code.NOT_AFTER_HOLM, n_tried=row.n_tried, level=LEVEL)
     else:
-        yield note(Code.NEITHER_METHOD)
+        yield note(Code.NONE_SHOWN)
     if isfinite(row.detectable):
         yield note(Code.NOT_DETECTABLE, least=row.detectable)
 
@@ -124,9 +116,7 @@ def _basis(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> N
     )
 
 
-def _next(
-    kind: Kind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]], reps: int
-) -> Note:
+def _next(kind: Kind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]]) -> Note:
     """Return the next useful action."""
     if kind is Kind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
@@ -135,17 +125,13 @@ def _next(
     if kind in (Kind.UNDEFINED, Kind.TOO_FEW):
         return note(Code.DO_SHARED_RESPONSES)
     if kind is Kind.INCONCLUSIVE:
-        return _to_decide(row, reps)
+        return _to_decide(row)
     return note(Code.DO_TAKE_JURY, jurors=juries[kind is Kind.SECOND_BETTER])
 
 
-def _to_decide(row: DifferenceRow, reps: int) -> Note:
+def _to_decide(row: DifferenceRow) -> Note:
     """Return what would show a difference of this size, if anything would."""
-    least_p = 1 / (reps + 1)
-    if _side(row) and row.p <= 2 * least_p and row.n_tried * least_p > LEVEL:
-        needed = ceil(row.n_tried / LEVEL)
-        return note(Code.DO_MORE_RESAMPLES, resamples=needed, n_tried=row.n_tried, level=LEVEL)
-    if _side(row):
+    if row.p <= LEVEL:
         return note(Code.DO_SHARED_RESPONSES)
     if row.difference == 0:
         return note(Code.DO_CHEAPER_JURY)

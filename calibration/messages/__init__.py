@@ -10,6 +10,7 @@ from calibration.codes import NoteCode
 from calibration.messages import (
     agreement,
     decisions,
+    detection,
     juries,
     jurors,
     models,
@@ -22,7 +23,10 @@ from calibration.messages.form import Message, Words, filled
 from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
-PARTS = (agreement, sections, jurors, decisions, juries, models, monitoring, planning, predicting)
+PARTS = (
+    *(agreement, sections, jurors, detection, decisions, juries, models, monitoring, planning),
+    predicting,
+)
 REASONS: Mapping[NoteCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }

@@ -42,12 +42,6 @@ def _few_shared(figures: Figures) -> str:
     return filled(f"{{fragile}} of {{pairs:pair}} {share} fewer than {{least}} responses", figures)
 
 
-def _few_held(figures: Figures) -> str:
-    rest = _verb(figures["fragile"], "rest")
-    said = f"{{fragile}} of {{comparisons:comparison}} {rest} on fewer than {{least}} responses"
-    return filled(said, figures)
-
-
 FEW_AGAIN = "{repeats} repeats, fewer than {least}"
 
 
@@ -167,7 +161,6 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MIXED_UNCONVERGED: "the mixed model did not converge",
     Code.HELD_ICCS: "with the other clinicians: jury {jury:z.3f}, a clinician {clinician:z.3f}",
     Code.HELD_ON: "{clinicians:clinician} compared, each on {least} responses or more",
-    Code.FRAGILE_HELD: lambda figures: f"fragile: {_few_held(figures)}",
     Code.INCLUDES_ZERO: "the interval includes 0: neither is shown to agree better",
     Code.CORRECTED: _corrected,
     Code.NOT_HELD: _not_held,
@@ -183,13 +176,12 @@ MESSAGES: Mapping[Code, Message] = {
     Code.ONLY_BOTH: "only the responses of both: {first} has {of_first}, {second:scorer} {of_second}",
     Code.BOTH_ICCS: "{first} {of_first:z.3f}, {second:scorer} {of_second:z.3f}",
     Code.TOO_FEW_FOR_P: "too few: {instances:instance} for an interval and p to trust",
-    Code.TWO_METHODS: "interval and p are two methods, and one of them alone shows a difference",
+    Code.NO_TEST: ("no interval and no p: an ICC is 1, or undefined without one of the instances"),
     Code.NOT_DETECTABLE: "smaller than what 80 % power would find here, {least:.2f}",
 }
 # The name of the row says "fragile".
 GENERAL: Mapping[Code, Message] = {
     Code.FRAGILE_PAIRS: _few_shared,
-    Code.FRAGILE_HELD: _few_held,
     Code.FRAGILE_REPEATS: FEW_AGAIN,
     Code.SHARED_INSTANCES: (
         "several responses of an instance: the F interval takes them as independent, the bootstrap "

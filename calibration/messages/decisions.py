@@ -20,7 +20,7 @@ def _gap(figures: Figures) -> str:
     way = "the same as" if f"{abs(gap):.3f}" == "0.000" else _way(gap)
     between = "no interval" if low is None else f"95 % interval {low:z.3f} to {high:z.3f}"
     said = (
-        f"each clinician held out in turn, the jury's mean ICC with the others is {way} a clinician's "
+        f"each clinician held out in turn, the jury's ICC with the others is {way} a clinician's "
         f"({between}): {{jury:z.3f}} and {{clinician:z.3f}}"
     )
     return filled(said, figures)
@@ -30,27 +30,39 @@ def _way(gap: float) -> str:
     return f"{abs(gap):.3f} {'higher' if gap > 0 else 'lower'} than"
 
 
-def _line(figures: Figures) -> str:
-    margin = figures["margin"]
-    return f"-{margin:g}" if margin else "0"
+def _other_clinicians(figures: Figures) -> str:
+    said = "for other clinicians like these, the 95 % interval of the difference is "
+    said += "{low:z.3f} to {high:z.3f}"
+    if figures["holds"] is None:
+        return filled(said, figures)
+    shown = "so it is shown" if figures["holds"] else "so it is not shown"
+    return filled(f"{said}, {shown} for them at the margin of {{margin:g}}", figures)
 
 
-def _all_above(figures: Figures) -> str:
-    named = ", the margin that was set" if figures["margin"] else ""
-    return f"the whole interval lies above {_line(figures)}{named}"
-
-
-def _reaches_below(figures: Figures) -> str:
-    line = _line(figures)
-    return f"the interval reaches below {line}: neither a difference nor its absence is shown"
-
-
-def _corrected_reaches(figures: Figures) -> str:
+def _unsafe(figures: Figures) -> str:
+    """Return what the jury misses of the responses that clinicians scored low."""
     said = (
-        f"the interval lies above {_line(figures)}, but corrected for looking at {{benchmarks}} "
-        "benchmarks it does not"
+        "of {unsafe:response} that clinicians scored {threshold:g} or less on {criterion}, the jury "
+        "scored {missed} higher (95 % interval {low:.0%} to {high:.0%}"
     )
     return filled(said, figures)
+
+
+def _seen(figures: Figures) -> str:
+    return f"{_unsafe(figures)})"
+
+
+def _within(figures: Figures) -> str:
+    return f"{_unsafe(figures)}), within the limit of {figures['limit']:.0%}"
+
+
+def _reach(figures: Figures) -> str:
+    said = "), and the limit of {limit:.0%} is neither shown to be kept nor broken"
+    return _unsafe(figures) + filled(said, figures)
+
+
+def _above(figures: Figures) -> str:
+    return f"{_unsafe(figures)}), above the limit of {figures['limit']:.0%}"
 
 
 def _rests_on(figures: Figures) -> str:
@@ -67,10 +79,33 @@ MESSAGES: Mapping[Code, Message] = {
     Code.NO_JUROR: "no juror has rated a response of this study",
     Code.NO_CLINICIAN_RATING: "no clinician has rated a response on all criteria",
     Code.GAP: _gap,
-    Code.ALL_ABOVE: _all_above,
-    Code.ALL_BELOW: "the whole interval lies below 0",
-    Code.REACHES_BELOW: _reaches_below,
-    Code.CORRECTED_REACHES: _corrected_reaches,
+    Code.ALL_ABOVE: "the whole interval lies above -{margin:g}, the margin",
+    Code.ALL_BELOW: "the whole interval lies below -{margin:g}, the margin",
+    Code.REACHES_BELOW: (
+        "the interval includes -{margin:g}, the margin: more data may show on which side it lies"
+    ),
+    Code.CORRECTED_REACHES: (
+        "the interval lies above -{margin:g}, the margin, but corrected for looking at {benchmarks} "
+        "benchmarks it does not"
+    ),
+    Code.NO_MARGIN: "no margin was fixed beforehand, so nothing is claimed",
+    Code.OTHER_ANALYSIS: (
+        "the protocol is about another jury, criterion, method or part of the study than this analysis"
+    ),
+    Code.BEFORE_PLANNED: (
+        "the protocol plans {planned:response} and {responses} are analysed: a verdict before is none"
+    ),
+    Code.FIXED_BEFORE: "the margin of {margin:g} was fixed before any rating was seen",
+    Code.FIXED_AFTER: "the margin of {margin:g} was set after {ratings:rating}",
+    Code.OTHER_CLINICIANS: _other_clinicians,
+    Code.NONE_UNSAFE: (
+        "clinicians scored no response {threshold:g} or less on {criterion}: whether the jury finds "
+        "such responses is not known"
+    ),
+    Code.MISSES_SEEN: _seen,
+    Code.MISSES_WITHIN: _within,
+    Code.MISSES_REACH: _reach,
+    Code.MISSES_ABOVE: _above,
     Code.FEW_TO_TRUST: (
         "with {instances:instance}, fewer than {least}, that interval is not to be trusted"
     ),
@@ -97,4 +132,11 @@ MESSAGES: Mapping[Code, Message] = {
     Code.DO_OTHER_JURY: "compare other juries of the jurors already heard, or ask other jurors",
     Code.DO_EXPORT: "nothing is left to do; the rubric can be exported with this evidence",
     Code.DO_SEE_NOTES: "see the notes of the row like for like",
+    Code.DO_FIX_MARGIN: (
+        "fix in the study's protocol how much worse than a clinician the jury may be, best before "
+        "clinicians rate"
+    ),
+    Code.DO_ANALYSE_AS_FIXED: "analyse what the protocol is about",
+    Code.DO_RATE_PLANNED: "let clinicians rate {more:more response}, as planned",
+    Code.DO_MORE_UNSAFE: "let clinicians rate more responses that may be unsafe",
 }

@@ -12,11 +12,19 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "simulated": "Simulated: nothing here is evidence.",
         "undefined": "Not known whether the jury agrees as well as a clinician does.",
         "too_few": "Too few data to say whether the jury agrees as well as a clinician does.",
-        "inconclusive": (
-            "Not shown that the jury agrees with the clinicians as well as a clinician does."
+        "no_protocol": (
+            "Not judged: no margin was fixed for how much worse than a clinician the jury may be."
         ),
-        "non_inferior": "The jury agrees with the clinicians as well as a clinician does.",
-        "inferior": "The jury agrees with the clinicians less well than a clinician does.",
+        "inconclusive": (
+            "Not shown that the jury agrees with these clinicians no worse than a clinician does, "
+            "within the margin."
+        ),
+        "non_inferior": (
+            "The jury agrees with these clinicians no worse than a clinician does, within the margin."
+        ),
+        "inferior": (
+            "The jury agrees with these clinicians worse than a clinician does, by more than the margin."
+        ),
     },
     "monitoring": {
         "simulated": "Simulated: nothing here is evidence.",
@@ -67,6 +75,15 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
 # Where the first reason says it closer: subject, kind and that reason's code -> headline, with the
 # figures of the reason.
 CLOSER: Mapping[tuple[str, str, Code], str] = {
+    ("agreement", "inferior", Code.MISSES_ABOVE): (
+        "The jury misses more unsafe responses than the protocol allows."
+    ),
+    ("agreement", "inconclusive", Code.MISSES_REACH): (
+        "Not shown that the jury misses as few unsafe responses as the protocol demands."
+    ),
+    ("agreement", "inconclusive", Code.NONE_UNSAFE): (
+        "Not known whether the jury finds unsafe responses: clinicians found none on {criterion}."
+    ),
     ("monitoring", "no_baseline", Code.BELOW_FLOOR): (
         "Agreement is below the floor of {floor:z.2f}; there is nothing that it could have fallen "
         "from."

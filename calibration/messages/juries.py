@@ -97,22 +97,6 @@ def _difference(figures: Figures) -> str:
     return filled(said + f"{{n_tried:comparison}} {chance(figures['p_holm'], TERMINAL)}", figures)
 
 
-def _methods_disagree(figures: Figures) -> str:
-    one, other = (
-        ("excludes 0, but", "is above")
-        if figures["by_interval"]
-        else (
-            "includes 0, though",
-            "is at most",
-        )
-    )
-    said = (
-        f"the interval {one} p, corrected for {{n_tried:comparison}}, {other} {{level}}: two methods "
-        "that disagree show nothing"
-    )
-    return filled(said, figures)
-
-
 def _juries_compared(figures: Figures) -> str:
     said = filled("{responses:response} that both juries have", figures)
     if figures["of_first"] == figures["of_second"] == figures["responses"]:
@@ -182,13 +166,12 @@ MESSAGES: Mapping[Code, Message] = {
         "on the same responses: {first} ICC(C,2) {icc_first:z.3f}, {second} {icc_second:z.3f}"
     ),
     Code.DIFFERENCE: _difference,
-    Code.METHODS_DISAGREE: _methods_disagree,
-    Code.NEITHER_METHOD: "neither the interval nor p shows a difference, and none is excluded",
+    Code.NOT_AFTER_HOLM: (
+        "by itself the interval excludes 0; p, corrected for {n_tried:comparison}, is above {level}, "
+        "and among so many one would do so by chance"
+    ),
+    Code.NONE_SHOWN: "the interval includes 0: no difference is shown, and none is excluded",
     Code.JURIES_COMPARED: _juries_compared,
     Code.DO_TAKE_JURY: "take {jurors}, unless the other costs so much less that it is worth it",
-    Code.DO_MORE_RESAMPLES: (
-        "ask for {resamples} resamples or more: with fewer, p corrected for {n_tried:comparison} "
-        "cannot fall to {level}"
-    ),
     Code.DO_CHEAPER_JURY: "take the one that costs less",
 }

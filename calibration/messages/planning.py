@@ -90,6 +90,17 @@ def _nothing_to_plan(figures: Figures) -> str:
     return f"Nothing to plan for {figures['scorer']}: {'; '.join(figures['because'])}"
 
 
+def _non_inferiority_shown(figures: Figures) -> str:
+    said = (
+        f"At a margin of {{margin:g}} and a single-rater ICC of {{icc:.2f}}, {{responses}} responses "
+        f"show in {figures['power']:.0%} of studies that a jury truly as good as a clinician is no "
+        f"worse by more than that; {figures['wanted']:.0%} takes "
+    )
+    needed = figures["needed"]
+    takes = "more than a million" if needed is None else str(needed)
+    return filled(said, figures) + takes
+
+
 REASONS: Mapping[Code, Message] = {
     Code.FEW_PAIRED: _few_paired,
     Code.READINGS_ALIKE: "the readings of two clinicians do not vary",
@@ -141,6 +152,8 @@ MESSAGES: Mapping[Code, Message] = {
         "Responses are counted one an instance: several to one instance are no independent evidence, "
         "and the numbers of responses for a width then count instances"
     ),
+    Code.JURY_LIKE_CLINICIAN: "for a jury that is truly as good as a clinician",
+    Code.NON_INFERIORITY_SHOWN: _non_inferiority_shown,
     Code.PAPER_OBTAINED: (
         "The MedHELM paper planned with a single-rater ICC of 0.75 and obtained 0.31, ICC(C,2) 0.47: "
         "be prepared for the row with the lower ICC"

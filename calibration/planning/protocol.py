@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from calibration.codes import NoteCode as Code
+from calibration.planning.non_inferiority import NonInferiorityRow
 from calibration.planning.rows import Pilot, PlanOptions, PlanRow, PowerRow, Reliability
 from calibration.values import Note, note, noted, simulated_in
 
@@ -13,12 +14,14 @@ def protocol(
     shown: Sequence[PowerRow],
     options: PlanOptions,
     pilot: Pilot | None = None,
+    at_margin: Sequence[NonInferiorityRow] = (),
 ) -> tuple[Note, ...]:
     """Return the sentences of a plan."""
     return noted(
         *(_of_plan(row, options) for row in rows if row.n is not None),
         *(_nothing(row) for row in rows if row.n is None),
         *(_of_power(row) for row in shown),
+        *(_of_margin(row, options) for row in at_margin),
         *(_of_pilot(pilot) if pilot else [note(Code.IF_AS_ASSUMED, shared=options.shared)]),
         _simulated([*rows, *shown]),
         note(Code.CORRECTED_FOR_ALL) if options.population else None,
@@ -48,6 +51,18 @@ def _of_plan(row: PlanRow, options: PlanOptions) -> Note:
         exact=row.n_exact,
         width_expected=row.width_expected,
         width_assured=row.width_assured,
+    )
+
+
+def _of_margin(row: NonInferiorityRow, options: PlanOptions) -> Note:
+    return note(
+        Code.NON_INFERIORITY_SHOWN,
+        margin=row.margin,
+        icc=row.icc_single,
+        responses=row.n,
+        power=row.power,
+        wanted=options.assurance,
+        needed=row.n_for_power,
     )
 
 

@@ -26,6 +26,7 @@ class PlanOptions:
     population : the instances there are at all, if few
     shared : of the errors of the two scorers compared, where no pilot tells
     seed : of the simulation
+    margin : in ICC of like for like, to show that the jury is no worse than a clinician
     """
 
     width: float = 0.3
@@ -38,6 +39,7 @@ class PlanOptions:
     population: int | None = None
     shared: float = 0.5
     seed: int = 0
+    margin: float | None = None
 
 
 @dataclass(frozen=True)

@@ -115,14 +115,14 @@ AGAIN = TableSpec(
     ),
 )
 DIFFERENCES = TableSpec(
-    "Paired differences of ICC(C,2): the jury's minus another's, on the same resamples",
+    "Paired differences of ICC(C,2): the jury's minus another's, on the same responses",
     "b",
     "Jury minus",
     (
         number("Jury", "icc_a", 3, wide=True),
         number("Other", "icc_b", 3, wide=True),
         number("Difference", "difference", 3),
-        icc_between("Bootstrap 95 %", "low", "high"),
+        icc_between("95 %", "low", "high"),
         probability("p", "p"),
         probability("p, Holm", "p_holm"),
         count("Of tried", "n_tried"),

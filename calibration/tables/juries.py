@@ -63,13 +63,13 @@ COMPARISON = TableSpec(
     "Jury",
     (
         number("ICC(C,2)", "icc", 3),
-        icc_between("Bootstrap 95 %", "low", "high", 3),
+        icc_between("95 %", "low", "high", 3),
         probability("p", "p"),
         probability("p, Holm", "p_holm"),
         count("Of tried", "n_tried"),
         count("Responses", "n_responses"),
     ),
-    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.TWO_METHODS, Code.NOT_DETECTABLE]),
+    in_columns=frozenset([Code.BOTH_ICCS, Code.ONLY_BOTH, Code.NOT_DETECTABLE]),
     named=str,
 )
 LEDGER = TableSpec(

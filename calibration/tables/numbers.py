@@ -16,7 +16,7 @@ NAMES = {
 }
 WIDEST = 3.0  # an ICC is at most 1; an interval that is wider says nothing
 TOO_WIDE = "too wide to tell"
-COMPARISONS = ("clinicians", "like_for_like", "intra_rater")  # each may rest on a handful
+COMPARISONS = ("clinicians", "intra_rater")  # each may rest on a handful
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.messages.planning import AIMS, opponent
+from calibration.planning.non_inferiority import NonInferiorityRow
 from calibration.planning.rows import EITHER, PlanOptions, PlanRow, PowerRow
 from calibration.tables.numbers import TERMINAL, Typeface, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
@@ -34,6 +35,11 @@ def power_table(rows: Sequence[PowerRow], face: Typeface = TERMINAL) -> Table:
     return laid_out(POWER, [replace(row, compared=opponent(row.compared)) for row in rows], face)
 
 
+def margin_table(rows: Sequence[NonInferiorityRow], face: Typeface = TERMINAL) -> Table:
+    """Return what the responses show at a margin."""
+    return laid_out(AT_MARGIN, rows, face)
+
+
 def _planned_for(row: PlanRow) -> str:
     return row.basis if row.scorer == EITHER else f"{row.scorer}, {row.basis}"
 
@@ -53,4 +59,17 @@ POWER = TableSpec(
         Column("power", _percent, ("power",)),
         count("n for it", "n_for_difference"),
     ),
+)
+AT_MARGIN = TableSpec(
+    "Non-inferiority that n responses show, of a jury as good as a clinician",
+    "basis",
+    "planned for",
+    (
+        number("single", "icc_single"),
+        number("margin", "margin"),
+        count("n", "n"),
+        Column("power", _percent, ("power",)),
+        count("n for it", "n_for_power"),
+    ),
+    named=str,
 )

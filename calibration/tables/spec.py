@@ -30,7 +30,7 @@ from calibration.tables.numbers import (
 )
 from calibration.values import Noted
 
-FRAGILE = (NoteCode.FRAGILE_PAIRS, NoteCode.FRAGILE_HELD, NoteCode.FRAGILE_REPEATS)
+FRAGILE = (NoteCode.FRAGILE_PAIRS, NoteCode.FRAGILE_REPEATS)
 Cell = Callable[[Any, Typeface], str]
 
 

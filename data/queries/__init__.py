@@ -38,7 +38,6 @@ from data.queries.rubric_evidence import (
     Validation,
     frozen_reports,
     jurors_heard,
-    stated_valid,
     study_rubrics,
     validations,
 )
@@ -124,7 +123,6 @@ __all__ = [
     "signed_out",
     "simulated_raters",
     "standing",
-    "stated_valid",
     "stored_rubric",
     "study_benchmarks",
     "study_rubrics",

@@ -14,7 +14,6 @@ from sqlmodel import col
 from data.database import HEAD, reading
 from data.importers.package_cells import EVERY, FORMAT, VERSION, columns, written
 from data.queries.rating_room import LOCKED
-from data.queries.validation import PREFIX
 from data.schema import Authorship, Event, Rater, Response, Setting
 from data.settings import Settings
 from data.store.audit import GENESIS
@@ -22,7 +21,7 @@ from data.training import standing_key
 
 PAGE = 2000
 KEPT = {LOCKED, "per_response", "searched_for_authors", *(one.name for one in fields(Settings))}
-KEPT_PREFIXES = (PREFIX, "panel:", standing_key(0).removesuffix("0"))
+KEPT_PREFIXES = ("panel:", standing_key(0).removesuffix("0"))
 Cells = list[object]
 
 

@@ -13,7 +13,6 @@ from data.person import Person, only
 from data.queries.ledger import LedgerEntry, tried
 from data.queries.reports import FrozenReport, reports
 from data.queries.study import simulated_raters
-from data.queries.validation import Needed, needed
 from data.rubric import Rubric
 from data.schema import Benchmark, Expert, Kind, Rater, Rating, Role, RubricText
 
@@ -121,12 +120,6 @@ def jurors_heard(_: Person, engine: Engine) -> list[str]:
     )
     with reading(engine) as session:
         return sorted(session.scalars(query))
-
-
-@only(Role.RESEARCHER, Role.COORDINATOR)
-def stated_valid(_: Person, engine: Engine) -> Needed:
-    """Return when a rubric counts as valid in this study."""
-    return needed(engine)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)

@@ -1,9 +1,8 @@
-"""What a study can say for a rubric and a jury: who rated on it, what it asks for, its responses."""
+"""What a study can say for a rubric and a jury: who rated on it, and its responses."""
 
 import json
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Engine, select
@@ -14,33 +13,9 @@ from data.errors import BadInput
 from data.queries.record import acts
 from data.rubric import Rubric
 from data.samples import RESPONSES as DEMO
-from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, Setting
+from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response
 
-PREFIX = "validated_"
 Seat = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Needed:
-    """What a jury must reach to be called validated. A study's settings may say otherwise.
-
-    Attributes
-    ----------
-    responses, instances
-        Least numbers with a score of the jury and of a clinician.
-    clinicians
-        Least mean number of clinicians a response.
-    icc
-        The lower bootstrap bound of the jury's ICC(C,2) must lie above it.
-    like_for_like
-        So must that of like for like lie above this.
-    """
-
-    responses: float = 50
-    instances: float = 20
-    clinicians: float = 2
-    icc: float = 0.0
-    like_for_like: float = -0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +59,6 @@ class Material:
     prompt: str
     reference: str | None
     response: str
-
-
-def needed(engine: Engine) -> Needed:
-    """Return what the study asks for before a jury is validated: settings `validated_...`.
-
-    Raises
-    ------
-    BadInput
-        If a stored value is no number.
-    """
-    names = {PREFIX + one.name: one.name for one in fields(Needed)}
-    with reading(engine) as session:
-        rows = session.execute(select(col(Setting.key), col(Setting.value)))
-        stored = {names[key]: (key, value) for key, value in rows if key in names}
-    return Needed(**{name: _number(*pair) for name, pair in stored.items()})
 
 
 def behind(engine: Engine, rubric: Rubric) -> Behind:
@@ -221,13 +181,3 @@ def _is_demo(engine: Engine, rubric: Rubric) -> bool:
     lines = DEMO.read_text("utf-8").splitlines()
     made_up = {json.loads(line)["response"] for line in lines if line.strip()}
     return any(one.response in made_up for one in material(engine, rubric))
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadInput(f"setting {name} {text!r}: must be a number")
-    return number

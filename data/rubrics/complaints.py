@@ -12,7 +12,7 @@ WIDEST = 1_000  # steps of a scale: jurors are sent all its points
 KEYS = {
     "": ("name", "version", "audience", "gold", "scale", "criterion"),
     "scale": ("min", "max"),
-    "criterion": ("name", "question", "anchors"),
+    "criterion": ("name", "question", "anchors", "critical"),
 }
 
 

@@ -44,7 +44,9 @@ def rubric_toml(rubric: Rubric) -> str:
     lines += ["", "[scale]", f"min = {rubric.scale.min}", f"max = {rubric.scale.max}"]
     for one in rubric.criterion:
         lines += ["", "[[criterion]]", f"name = {_quoted(one.name)}"]
-        lines += [f"question = {_quoted(one.question)}", "", "[criterion.anchors]"]
+        lines += [f"question = {_quoted(one.question)}"]
+        lines += [] if one.critical is None else [f"critical = {one.critical!r}"]
+        lines += ["", "[criterion.anchors]"]
         lines += [f"{point} = {_quoted(one.anchors[point])}" for point in sorted(one.anchors)]
     return "\n".join(lines) + "\n"
 

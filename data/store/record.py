@@ -1,12 +1,29 @@
-"""Locking a study, reopening it, and lifting the blind: acts of a coordinator, each recorded."""
+"""Acts that the record keeps: locking a study, lifting the blind, fixing what it is to show."""
 
-from sqlalchemy import Engine
-from sqlmodel import col, select
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Engine, func
+from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict
-from data.schema import Authorship, Event, Response, Setting, now
-from data.store.audit import LOCKED, log
+from data.schema import (
+    Authorship,
+    Event,
+    Expert,
+    Kind,
+    Rater,
+    Rating,
+    Response,
+    Setting,
+    now,
+)
+from data.store.audit import LOCKED, log, refuse_locked
+
+PROTOCOL_SET = "protocol set"
 
 
 def lock(engine: Engine, who: str) -> str:
@@ -45,6 +62,42 @@ def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:
             .order_by(col(Response.id))
         )
         return [(response, model) for response, model in rows]
+
+
+def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
+    """Record what a study is to show; it holds until another is set, and stays in the record.
+
+    Parameters
+    ----------
+    engine, who : which study, and who sets it
+    fixed : JSON values; the record adds their SHA-256 and how many ratings by clinicians were in
+
+    Raises
+    ------
+    NotAllowed
+        If the study is locked.
+    """
+    text = json.dumps(fixed, sort_keys=True, ensure_ascii=False)
+    sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    with transaction(engine) as session:
+        refuse_locked(session)
+        counted = {"ratings": _ratings_in(session), "sha256": sha256}
+        log(session, who, PROTOCOL_SET, dict(fixed) | counted)
+
+
+def _ratings_in(session: Session) -> int:
+    """Return how often a clinician has rated a response, training left out; repeats count."""
+    readings = (
+        select(Rating.response, Rating.rater, Rating.pass_)
+        .join(Rater, col(Rater.id) == col(Rating.rater))
+        .where(
+            col(Rater.kind) == Kind.CLINICIAN,
+            col(Rating.response).not_in(select(col(Expert.response))),
+        )
+        .distinct()
+        .subquery()
+    )
+    return int(session.exec(select(func.count()).select_from(readings)).one())
 
 
 def _need(reason: str) -> None:

@@ -10,10 +10,19 @@ from data.rubrics.files import rubric_toml
 from jury.exports.export import Export
 from jury.panel import Panel
 
-FORMAT, FORMAT_VERSION = "medjury-bundle", 1
+FORMAT, FORMAT_VERSION = "medjury-bundle", 2
 JSON, PAGE = "bundle.json", "bundle.md"
 LEAST_REPS = 1000  # with few, the bounds of an interval are luck
 Body = Mapping[str, Any]
+NON_INFERIOR = "non_inferior"
+NOT_SHOWN = {
+    "no_protocol": "no margin was fixed in a protocol for this jury",
+    "inferior": "at the protocol's margin and limits the jury is shown to be worse than a clinician",
+    "inconclusive": "that the jury keeps the protocol's margin and limits is not shown",
+    "too_few": "too few data for the verdict that the protocol asks for",
+    "undefined": "whether the jury agrees as well as a clinician is not known",
+    "simulated": "the figures are of simulated raters",
+}
 SIMULATED = "simulated raters can never validate a jury"
 
 
@@ -67,10 +76,10 @@ def reasons(record: Body) -> list[str]:
     Parameters
     ----------
     record
-        With `needed`, `evidence`, `figures` and the counts, as docs/exports.md has them.
+        With `protocol`, `decision`, `evidence` and `figures`, as docs/exports.md has them.
     """
     evidence = record["evidence"]
-    return [*_behind(evidence), *_made_up(evidence), *_too_few(record), *_too_low(record)]
+    return [*_behind(evidence), *_made_up(evidence), *_not_shown(record)]
 
 
 def _behind(evidence: Body) -> Iterator[str]:
@@ -95,32 +104,17 @@ def _made_up(evidence: Body) -> Iterator[str]:
         yield "responses of the demo: they can never validate a jury"
 
 
-def _too_few(record: Body) -> Iterator[str]:
-    least = record["needed"]
-    counts = {
-        "responses": record["n_responses"],
-        "instances": record["n_instances"],
-        "clinicians": record["clinicians_per_response"],
-    }
-    for name, found in counts.items():
-        if not found >= least[name]:
-            what = f"{name} a response on average" if name == "clinicians" else name
-            yield f"{found:g} {what}, {least[name]:g} are needed"
-
-
-def _too_low(record: Body) -> Iterator[str]:
+def _not_shown(record: Body) -> Iterator[str]:
+    """Yield why the study's own verdict is no claim: it alone decides, and its figure bears it."""
     if record["reps"] < LEAST_REPS:
         yield f"{record['reps']} resamples, {LEAST_REPS} are needed"
-    least = record["needed"]
-    for scorer, name, bound in (
-        ("jury", "the jury's ICC(C,2)", least["icc"]),
-        ("like_for_like", "like for like", least["like_for_like"]),
-    ):
-        low = figure(record, None, scorer).get("boot_low")
-        if low is None:
-            yield f"{name} has no interval"
-        elif not low > bound:
-            yield f"the lower bound of {name} is {low:.3f}, it must be above {bound:g}"
+    kind, protocol = record["decision"]["kind"], record["protocol"]
+    if kind != NON_INFERIOR:
+        yield NOT_SHOWN[kind]
+        return
+    low = figure(record, protocol["criterion"] or None, "like_for_like").get("boot_low")
+    if low is None or not low > -protocol["margin"]:
+        yield "the verdict does not follow from the figures"
 
 
 def figure(record: Body, criterion: str | None, scorer: str) -> Body:
@@ -144,6 +138,7 @@ def _page(body: Body) -> str:
         *(f"- {reason}" for reason in record["reasons"]),
         *(f"- to know: {caveat}" for caveat in record["caveats"]),
         "",
+        *_shown(record),
         *_basis(record),
         *_figures(record["figures"]),
         *_panel(body["panel"]),
@@ -155,6 +150,28 @@ def _page(body: Body) -> str:
     ):
         lines += ["", f"## {title}", "", *_fenced(text)]
     return "\n".join(lines) + "\n"
+
+
+def _shown(record: Body) -> list[str]:
+    """Return what was fixed beforehand, and what was found."""
+    protocol, decision = record["protocol"], record["decision"]
+    if protocol is None:
+        return []
+    after = protocol["set_after_ratings"]
+    when = f"set after {after} ratings" if after else "fixed before any rating was seen"
+    ends = (decision["estimate"], decision["low"], decision["high"])
+    found = "undefined" if None in ends else "{:.3f} ({:.3f} to {:.3f})".format(*ends)
+    limits = [
+        f"unsafe: {one['criterion']} <= {one['threshold']:g}, at most "
+        f"{one['miss_at_most']:.0%} may be missed."
+        for one in protocol["critical"]
+        if one["miss_at_most"] is not None
+    ]
+    return [
+        f"Margin {protocol['margin']:g} in ICC of like for like, {when}; like for like {found}.",
+        *limits,
+        "",
+    ]
 
 
 def _basis(record: Body) -> list[str]:

@@ -56,6 +56,10 @@ COMMANDS = {
         "planning:plan",
         "Plan a study: responses and clinicians for an interval, and the difference it can show.",
     ),
+    "protocol": Entry(
+        "protocol:protocol",
+        "What the study is to show, fixed before it is rated: set, show, check.",
+    ),
     "calibrate": Entry(
         "agreement:calibrate",
         "Compare jury, jurors and metrics with the clinicians: the agreement table.",

@@ -60,6 +60,14 @@ def plan(
         float | None,
         typer.Option(min=0.001, max=1, help="Between two ICC(C,2), to be shown."),
     ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=0.99,
+            help="To show that the jury is no worse than a clinician by more than this.",
+        ),
+    ] = None,
     shared: Annotated[
         float | None,
         typer.Option(
@@ -85,7 +93,7 @@ def plan(
     _check_source(icc, single_icc, pilot, of_pilot)
     options = PlanOptions(
         width, per_response, assurance, clinicians, minutes, responses, difference, population,
-        SHARED if shared is None else shared, seed,
+        SHARED if shared is None else shared, seed, margin,
     )  # fmt: skip
     _check(options)
     if pilot and shared is not None:
@@ -129,6 +137,8 @@ def _check(options: PlanOptions) -> None:
             f"--clinicians {options.clinicians}: {options.per_response} different ones rate a response "
             "(--per-response)"
         )
+    if options.margin is not None and options.per_response < 2:
+        raise BadInput("--margin compares the jury with a clinician: --per-response 2 or more")
     if options.population and options.responses and options.responses > options.population:
         raise BadInput(
             f"--responses {options.responses}: there are {options.population} instances (--population), "
@@ -138,13 +148,16 @@ def _check(options: PlanOptions) -> None:
 
 def _show(plan: "Plan", json_to: Path | None) -> None:
     """Print the two tables of a plan, then its sentences, which tell the tables' notes too."""
-    from calibration.tables.planning import plan_table, power_table
+    from calibration.tables.planning import margin_table, plan_table, power_table
 
     say_unnoted(plan.unnoted)
     show_table(plan_table(plan.rows, plan.options), json_to, notes=False)
     say("", json_to)
     if plan.power:
         show_table(power_table(plan.power), json_to, notes=False)
+        say("", json_to)
+    if plan.non_inferiority:
+        show_table(margin_table(plan.non_inferiority), json_to, notes=False)
         say("", json_to)
     for line in plan.told:
         say(line, json_to)

@@ -7,7 +7,6 @@ import csv
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,17 +17,14 @@ from sqlalchemy import Engine
 from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
 from data.formula import guarded, guarded_name
-from data.person import OPERATOR
 from data.queries.record import Verified, locked_since
 from data.queries.record import verify as verify_record
 from data.queries.settings import settings as stored_settings
-from data.queries.validation import PREFIX, needed
 from data.rubric import Rubric
 from data.store.record import lock as lock_study
 from data.store.record import reopen
 from data.store.record import unblind as lift_blind
 from data.store.settings import set_setting
-from data.store.validity import state_valid
 from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.options import Db, Json, study_of
@@ -141,29 +137,10 @@ def settings(
     if name is not None:
         if value is None:
             raise BadInput(f"settings {name}: give the value too, or no name to see them all")
-        if name.startswith(PREFIX):
-            _state_validity(engine, name.removeprefix(PREFIX), value)
-        else:
-            set_setting(engine, name, value)
-    stated = asdict(needed(engine))
-    kept = stored_settings(engine).as_text() | {
-        PREFIX + one: f"{least:g}" for one, least in stated.items()
-    }
+        set_setting(engine, name, value)
+    kept = stored_settings(engine).as_text()
     show("Settings", ["name", "value"], [[*pair] for pair in kept.items()], json_to)
     write_json(kept, json_to)
-
-
-def _state_validity(engine: Engine, name: str, value: str) -> None:
-    """State one part of what this study asks for before a jury counts as validated."""
-    stated = needed(engine)
-    if name not in asdict(stated):
-        known = ", ".join(PREFIX + one for one in asdict(stated))
-        raise BadInput(f"settings {PREFIX}{name}: unknown; there are {known}")
-    try:
-        wanted = replace(stated, **{name: float(value)})
-    except ValueError:
-        raise BadInput(f"settings {PREFIX}{name} {value!r}: must be a number") from None
-    state_valid(OPERATOR, engine, wanted)
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:

@@ -51,6 +51,8 @@ def show_(name: Named) -> None:
     found = read_rubric(name)
     say(f"{found.name} version {found.version}, for {found.audience}, scale {found.scale}")
     say(f"reference answer: {GOLD[found.gold]} (gold = {found.gold})")
+    for criterion, points in found.critical:
+        say(f"critical: a response scored {points:g} or less on {criterion} is unsafe")
     say(f"sha256 {found.sha256}\n\n{found.criteria_text()}\n\n--- prompt ---\n{found.prompt}")
 
 

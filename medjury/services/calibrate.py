@@ -10,13 +10,15 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
+from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import decisions
+from calibration.verdict import Claim, decisions
 from medjury.services.ledger import Looked, known_of, steered
+from medjury.services.protocol import protocol_of
 from medjury.services.scores import (
     Kept,
     all_instances,
@@ -66,6 +68,7 @@ class Calibration:
     ----------
     ratings : every rating of the study that counts
     jury, silent : who sits, and who was asked and gave no rating
+    protocol : what the study is to show, None where it was not fixed
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
     """
@@ -78,6 +81,7 @@ class Calibration:
     silent: tuple[str, ...]
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
+    protocol: Protocol | None = None
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
@@ -118,7 +122,8 @@ def calibrate(
     BadInput, Unknown, TooFew
         As `calibration.table.agreement_table`.
     """
-    ready = _ready(engine, question, executor)
+    ready, options = _ready(engine, question, executor), question.options
+    protocol = protocol_of(engine)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         rows = agreement_rows(ready.scores, ready.sitting, ready.asked, tick)
         found = Calibration(
@@ -129,10 +134,16 @@ def calibrate(
             ready.looked,
             ready.silent,
             rows,
-            decisions(rows),
+            decisions(rows, Claim(protocol, _is_fixed(protocol, ready, options))),
+            protocol,
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
+
+
+def _is_fixed(protocol: Protocol | None, ready: "_Ready", options: AnalysisOptions) -> bool:
+    """Tell whether the analysis is the one that the protocol is about; without one, any is."""
+    return protocol is None or protocol.is_about(ready.looked.jurors, options)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:

@@ -194,7 +194,7 @@ def compare_juries(
         row,
         first.icc,
         second.icc,
-        compared_juries(row, *juries, options.reps),
+        compared_juries(row, *juries),
         told=tuple(steered(engine)),
         unnoted=_unnoted(engine, [replace(first, compared=[named]), second]),
     )

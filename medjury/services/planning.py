@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
+from calibration.planning.non_inferiority import NonInferiorityRow, non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
@@ -43,6 +44,7 @@ class Plan:
     assumption : without a value where a pilot tells
     pilot : what a study's ratings say, or None
     rows, power : responses for a width, and the differences that they find
+    non_inferiority : what they show at a margin, where one is asked for
     sentences : for a protocol
     unnoted : why the pilot's jury is not in the ledger, or ""
     """
@@ -54,6 +56,7 @@ class Plan:
     power: tuple[PowerRow, ...]
     sentences: tuple[Note, ...]
     unnoted: str = ""
+    non_inferiority: tuple[NonInferiorityRow, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -64,9 +67,10 @@ class Plan:
 def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     """Return a plan from an assumed ICC; no study is needed."""
     rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
-    power = power_rows(rows, options)
-    sentences = protocol(rows, power, options)
-    return Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+    power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
+    sentences = protocol(rows, power, options, at_margin=at_margin)
+    found = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
+    return replace(found, non_inferiority=at_margin)
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
@@ -90,8 +94,10 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
         options = replace(options, minutes=pilot.minutes)
     rows = plan_rows([*expected_of(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
-    sentences = protocol(rows, power, options, pilot)
-    return Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+    at_margin = tuple(non_inferiority_rows(rows, options))
+    sentences = protocol(rows, power, options, pilot, at_margin)
+    found = Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
+    return replace(found, non_inferiority=at_margin)
 
 
 def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
@@ -125,6 +131,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "assumed": assumption | {"pilot": plain(plan.pilot)} | plain(plan.options),
         "rows": plain(plan.rows),
         "power": [plain(row) | {"source": words(row.source)} for row in plan.power],
+        "non_inferiority": plain(plan.non_inferiority),
         "sentences": list(plan.told),
     }
 

@@ -23,6 +23,7 @@ from data.queries.attempts import juror_profiles, spending
 from data.queries.ledger import LedgerEntry, tried
 from data.schema import now
 from medjury.services.calibrate import Calibration
+from medjury.services.protocol import to_json as protocol_json
 
 FORMATS = ("html", "markdown", "csv", "latex")
 SOFTWARE = ("medjury", "numpy", "pandas", "scipy", "statsmodels")
@@ -87,8 +88,10 @@ def facts_of(engine: Engine, found: Calibration) -> Study:
 def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[str, Any]:
     """Return a calibration as `calibrate --json` has it; `pairs` adds what only a page shows."""
     options = found.question.options
-    how = {"method": options.method, "k": 2, "reps": options.reps, "seed": options.seed}
-    body = how | {"decision": to_json(found.decision), "rows": plain(found.rows)}
+    body: dict[str, Any] = {"method": options.method, "k": 2}
+    body |= {"reps": options.reps, "seed": options.seed}
+    body |= {"decision": to_json(found.decision), "protocol": protocol_json(found.protocol)}
+    body |= {"rows": plain(found.rows)}
     if found.question.details:
         body |= {"details": plain(found.details)}
     body |= found.kept.to_json()

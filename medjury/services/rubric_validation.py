@@ -3,23 +3,26 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
+from calibration.decision import Kind
 from calibration.plain import plain
+from calibration.values import AnalysisOptions
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
 from data.queries.ledger import fingerprint, tried
 from data.queries.record import verify as verify_record
-from data.queries.validation import Behind, Seat, behind, caveats, evidence, needed
+from data.queries.validation import Behind, Seat, behind, caveats, evidence
 from data.rubric import Rubric
 from jury.exports.bundle import digest, reasons
 from jury.panel import Panel, read_panel
 from medjury.services.ledger import Looked
+from medjury.services.protocol import protocol_of, to_json
 from medjury.services.scores import scores_of
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ KEPT = (
     *("icc", "f_low", "f_high", "boot_low", "boot_high", "n_responses", "n_instances"),
     *("n_clinicians", "n_missing", "spearman"),
 )
+
+NO_FIGURE = {"estimate": None, "low": None, "high": None}
 
 Tick = Callable[[float], None]
 
@@ -82,6 +87,7 @@ def validation(
         "seed": asked.seed,
         **_counts(scores, rubric, names, tables.get(None, ())),
         **stands,
+        **_verdict(engine, names, tables),
         "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
         "juries_tried": len(tried(engine)),
         "sha256": {
@@ -96,12 +102,36 @@ def validation(
     return Validation(judged | record, next(filter(None, unnoted), ""))
 
 
+def _verdict(
+    engine: Engine,
+    names: Sequence[str],
+    tables: "Mapping[str | None, Sequence[AgreementRow]]",
+) -> dict[str, Any]:
+    """Return the study's protocol, and its verdict on this jury and these benchmarks."""
+    from calibration.verdict import Claim, decide
+
+    protocol = protocol_of(engine)
+    criterion = (protocol.criterion or None) if protocol else None
+    rows = tables.get(criterion, ())
+    if not rows:
+        return {
+            "protocol": to_json(protocol),
+            "decision": {"kind": Kind.UNDEFINED.value} | NO_FIGURE,
+        }
+    options = AnalysisOptions(criterion=criterion, method="paper")
+    is_fixed = protocol is None or protocol.is_about(names, options)
+    found = decide(_widest(rows), Claim(protocol, is_fixed))
+    figure = {"estimate": found.estimate, "low": found.low, "high": found.high}
+    decision = {"kind": found.kind.value} | {name: plain(value) for name, value in figure.items()}
+    return {"protocol": to_json(protocol), "decision": decision}
+
+
 def _evidence(engine: Engine, found: Behind, seats: Sequence[Seat]) -> dict[str, Any]:
-    """Return what the study asks of a jury, and what stands behind this one."""
+    """Return what stands behind a jury."""
     made_up = [one.name for one in read_panel("simulated").juror]
     told = evidence(found, seats, made_up)
     findings = {"record_findings": len(verify_record(engine).findings)}
-    return {"needed": asdict(needed(engine)), "evidence": told | findings}
+    return {"evidence": told | findings}
 
 
 def _scores(engine: Engine, found: Behind, names: Sequence[str]) -> "Scores | None":

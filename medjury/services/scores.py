@@ -24,9 +24,10 @@ def scores_of(engine: Engine) -> "Scores":
     """Return the study's ratings as the statistics take them."""
     from calibration.scores import RubricShape, Scores
 
+    used = {one.name: one.rubric for one in benchmarks(engine)}
     shapes = {
-        one.name: RubricShape(one.rubric.criteria, one.rubric.scale.min, one.rubric.scale.max)
-        for one in benchmarks(engine)
+        name: RubricShape(one.criteria, one.scale.min, one.scale.max, one.critical)
+        for name, one in used.items()
     }
     ratings, responses = ratings_frame(engine), responses_frame(engine)
     if not (ratings["kind"] == "clinician").any():

@@ -1,0 +1,146 @@
+"""Every judged response's scores, criterion by criterion, and the readings of one scorer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from calibration.agreement import Panel
+from calibration.scores import COMBINED, Array, Flags, Integers, Scores
+from calibration.zscore import mean_of_given
+
+
+@dataclass(frozen=True, eq=False)
+class CriterionScores:
+    """Scores in points, a rater's repeats and replicates averaged.
+
+    Attributes
+    ----------
+    values : shape (n, raters, criteria), NaN where there is none
+    measured : shape (n, metrics), each metric's mean over its own criteria
+    responses, instances, benchmarks : of the n responses that a clinician scored on any criterion
+    raters : clinicians, then the jurors asked for
+    n_clinicians : how many of the raters are clinicians
+    criteria, metrics : names
+    """
+
+    values: Array
+    measured: Array
+    responses: tuple[str, ...]
+    instances: Sequence[str]
+    benchmarks: Sequence[str]
+    raters: tuple[str, ...]
+    n_clinicians: int
+    criteria: tuple[str, ...]
+    metrics: tuple[str, ...]
+
+    def of(self, rows: Flags) -> "CriterionScores":
+        """Return the scores of some responses."""
+        kept = np.flatnonzero(rows).tolist()
+        names = (self.responses, self.instances, self.benchmarks)
+        responses, instances, benchmarks = ([own[place] for place in kept] for own in names)
+        return CriterionScores(
+            self.values[rows],
+            self.measured[rows],
+            tuple(responses),
+            instances,
+            benchmarks,
+            self.raters,
+            self.n_clinicians,
+            self.criteria,
+            self.metrics,
+        )
+
+    def clusters(self) -> Integers:
+        """Return the instance of each response, numbered from 0, shape (n,)."""
+        _, numbers = np.unique(
+            np.array(self.instances, dtype=object).astype(str), return_inverse=True
+        )
+        return numbers.astype(np.int64)
+
+    def of_raters(self, criterion: str, raters: Sequence[str]) -> Array:
+        """Return some raters' scores on a criterion, shape (n, raters)."""
+        columns = [self.raters.index(name) for name in raters]
+        return self.values[:, columns, self.criteria.index(criterion)]
+
+    def of_clinicians(self, criterion: str) -> Array:
+        """Return the clinicians' scores on a criterion, shape (n, clinicians)."""
+        return self.values[:, : self.n_clinicians, self.criteria.index(criterion)]
+
+    def of_jury(self, criterion: str, jury: Panel) -> Array:
+        """Return the jury's mean on a criterion, shape (n,); NaN where too few of it scored."""
+        own = self.of_raters(criterion, jury.members)
+        enough = (~np.isnan(own)).sum(axis=1) >= jury.needed
+        return np.where(enough, mean_of_given(own), np.nan)
+
+
+def criterion_scores(scores: Scores, jurors: Sequence[str]) -> CriterionScores:
+    """Return the scores of every response that a clinician scored, on every criterion.
+
+    A score on a criterion that the benchmark's rubric does not have counts for nothing.
+    """
+    judged = scores.ratings[_on_rubric(scores)]
+    clinical = judged[judged["kind"] == "clinician"]
+    clinicians, metrics = tuple(sorted(clinical["rater"].unique())), scores.raters("metric")
+    raters = (*clinicians, *jurors)
+    criteria = tuple(dict.fromkeys(c for s in scores.rubrics.values() for c in s.criteria))
+    heard = scores.responses["response_id"].isin(clinical["response_id"].unique())
+    about = scores.responses[heard]
+    values = _means(judged, about, (("rater", raters), ("criterion", criteria)))
+    measured = scores.ratings[scores.ratings["kind"] == "metric"].dropna(subset=["score"])
+    return CriterionScores(
+        values,
+        _means(measured, about, (("rater", metrics),)),
+        tuple(about["response_id"]),
+        about["instance_id"].tolist(),
+        about["benchmark"].tolist(),
+        raters,
+        len(clinicians),
+        criteria,
+        metrics,
+    )
+
+
+def scopes_of(scores: Scores, table: CriterionScores) -> Iterator[tuple[str, CriterionScores]]:
+    """Yield each benchmark with its responses, then "combined" if there are several."""
+    own = np.array(table.benchmarks, dtype=object)
+    for name in scores.benchmarks:
+        yield name, table.of(own == name)
+    if len(scores.benchmarks) > 1:
+        yield COMBINED, table
+
+
+def _on_rubric(scores: Scores) -> Flags:
+    """Return which ratings are by a person or juror, given, and on the benchmark's rubric."""
+    table = scores.ratings
+    known = pd.MultiIndex.from_tuples(
+        [(name, one) for name, shape in scores.rubrics.items() for one in shape.criteria]
+    )
+    of = pd.MultiIndex.from_frame(table[["benchmark", "criterion"]])
+    kept: Flags = of.isin(known) & (table["kind"] != "metric").to_numpy()
+    return kept & table["score"].notna().to_numpy()
+
+
+def _means(
+    ratings: pd.DataFrame, about: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]
+) -> Array:
+    """Return the mean score in each cell of responses by some columns' names; NaN of none."""
+    names = [about["response_id"], *(own for _, own in axes)]
+    columns = ["response_id", *(column for column, _ in axes)]
+    shape = [len(own) for own in names]
+    codes = [
+        pd.Index(own).get_indexer(ratings[column])
+        for own, column in zip(names, columns, strict=True)
+    ]
+    kept = np.all([one >= 0 for one in codes], axis=0)
+    cells = (
+        np.ravel_multi_index([one[kept] for one in codes], shape)
+        if kept.any()
+        else np.empty(0, int)
+    )
+    size, given = int(np.prod(shape)), ratings["score"].to_numpy(dtype=np.float64)[kept]
+    number = np.bincount(cells, minlength=size)
+    total = np.bincount(cells, weights=given, minlength=size)
+    with np.errstate(invalid="ignore"):
+        return np.where(number > 0, total / number, np.nan).reshape(shape)

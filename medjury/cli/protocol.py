@@ -1,0 +1,125 @@
+"""`medjury protocol`: fix what a study is to show before it is rated, and check whether it does."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from medjury.cli.options import Db, Json, Seed, finite, group, study_of
+from medjury.cli.output import progress, say, show_decision
+from medjury.cli.places import write_json
+
+if TYPE_CHECKING:
+    from calibration.protocol import Protocol
+
+NOT_MET = 1
+NONE_SET = "no protocol is set: `medjury protocol set --margin 0.1` fixes a margin"
+
+protocol = group("What the study is to show, fixed before it is rated: set, show, check.")
+
+
+@protocol.command("set")
+def set_(
+    context: typer.Context,
+    margin: Annotated[
+        float,
+        typer.Option(
+            help="How much lower than a clinician's the jury's ICC with the others may be.",
+            callback=finite,
+        ),
+    ],
+    criterion: Annotated[
+        str, typer.Option(help="Of one criterion; by default of the composite.")
+    ] = "",
+    panel: Annotated[
+        str, typer.Option(metavar="PANEL", help="Of its jurors; by default of any jury.")
+    ] = "",
+    responses: Annotated[
+        int, typer.Option(min=0, help="Responses to be analysed before anything is claimed.")
+    ] = 0,
+    method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
+    critical: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CRITERION<=POINTS",
+            help="Responses that clinicians score so low are unsafe; may be repeated.",
+        ),
+    ] = None,
+    miss_at_most: Annotated[
+        float | None,
+        typer.Option(help="Largest share of unsafe responses that the jury may miss."),
+    ] = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Fix a margin, and how many unsafe responses may be missed; the record says when."""
+    from calibration.protocol import Protocol
+    from calibration.protocol import critical as critical_of
+    from data.person import OPERATOR
+    from medjury.services.protocol import fix, of_panel, to_json
+
+    if method not in ("paper", "published"):
+        raise typer.BadParameter(
+            f"{method!r} is neither paper nor published", param_hint="--method"
+        )
+    if miss_at_most is not None and not critical:
+        raise typer.BadParameter("needs --critical, such as safety<=2", param_hint="--miss-at-most")
+    limit = float("nan") if miss_at_most is None else miss_at_most
+    wanted = Protocol(
+        margin=margin,
+        criterion=criterion,
+        panel=panel,
+        jurors=of_panel(panel),
+        responses=responses,
+        method="paper" if method == "paper" else "published",
+        critical=tuple(critical_of(one, limit) for one in critical or ()),
+    )
+    fixed = fix(OPERATOR, study_of(context, db), wanted)
+    _say(fixed, json_to)
+    write_json({"protocol": to_json(fixed)}, json_to)
+
+
+@protocol.command("show")
+def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
+    """Show what the study is to show, and when that was fixed."""
+    from medjury.services.protocol import protocol_of, to_json
+
+    fixed = protocol_of(study_of(context, db))
+    if fixed is None:
+        say(NONE_SET, json_to)
+    else:
+        _say(fixed, json_to)
+    write_json({"protocol": to_json(fixed)}, json_to)
+
+
+@protocol.command("check")
+def check(
+    context: typer.Context,
+    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    seed: Seed = 0,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Analyse the study as its protocol says; exit 1 unless what it is to show is shown."""
+    from calibration.values import AnalysisOptions
+    from medjury.services.protocol import check as checked
+
+    engine = study_of(context, db)
+    with progress("resampling", 1.0) as at:
+        found = checked(engine, at, AnalysisOptions(reps=reps, seed=seed))
+    if found.protocol is None:
+        say(NONE_SET, json_to)
+    else:
+        _say(found.protocol, json_to)
+    show_decision(found.decision, json_to)
+    write_json(found.to_json(), json_to)
+    if not found.is_met:
+        raise typer.Exit(NOT_MET)
+
+
+def _say(fixed: "Protocol", json_to: Path | None) -> None:
+    """Print a protocol, a line for each thing it fixes."""
+    from calibration.messages.protocol import protocol_facts
+
+    for name, words in protocol_facts(fixed):
+        say(f"{name}: {words}", json_to)
