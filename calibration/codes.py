@@ -188,6 +188,9 @@ class NoteCode(StrEnum):
     ONLY_VALUE = "only_value"
     FEW_IN_REST = "few_in_rest"
 
+    # A second opinion
+    OPINION_LIMIT = "opinion_limit"
+
     # Decisions: why
     MADE_UP = "made_up"
     NO_JUROR = "no_juror"

@@ -59,7 +59,9 @@ def effective(trials: Array, hits: Array, share: float, instances: int) -> float
         return float(instances)
     off = hits - share * trials
     variance = instances / (instances - 1) * float(off @ off) / total**2
-    return max(1.0, min(total, share * (1 - share) / variance))
+    if share * (1 - share) >= variance * total:  # instances that are all alike count no more
+        return total
+    return max(1.0, share * (1 - share) / variance)
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> Interval:

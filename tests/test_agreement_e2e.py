@@ -24,6 +24,8 @@ from data.store import add_people
 pytestmark = pytest.mark.e2e
 SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 VIEWS = (
+    "Unsafe responses",
+    "Subgroups",
     "Criteria",
     "Responses",
     "Comparisons",

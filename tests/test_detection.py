@@ -20,6 +20,8 @@ from calibration.codes import NoteCode as Code
 from calibration.detection import detection
 from calibration.detection_cells import area, share_to_read
 from calibration.detection_row import DetectionRow
+from calibration.messages import detection as own
+from calibration.messages import words
 from calibration.misses import Outcome, misses
 from calibration.proportion import clustered_proportion, wilson
 from calibration.protocol import Critical
@@ -260,6 +262,13 @@ def test_responses_of_one_instance_count_as_one_where_they_are_alike():
     assert apart.sensitivity_high - apart.sensitivity_low > 1.6 * width
 
 
+def test_instances_that_are_all_alike_count_no_more_than_their_responses():
+    # one of two missed in each of 10 instances: nothing differs between them
+    hits, clusters = np.tile([1.0, 0.0], 10), np.repeat(np.arange(10), 2)
+    found, single = clustered_proportion(hits, np.ones(20), clusters), wilson(0.5, 20)
+    assert (found.low, found.high) == (single.low, single.high)
+
+
 def test_it_costs_a_fraction_of_what_a_table_costs():
     scores = study(n=60)
     detection(scores, Sitting(), Asked())
@@ -354,3 +363,17 @@ def _cells(truth, jury):
         np.array([float(np.sum((jury == point) & (unsafe == kind))) for point in points])
         for kind in (False, True)
     )
+
+
+def test_every_note_on_unsafe_responses_has_its_words():
+    odd = (
+        rated([[1], [2], [1]], [[1], [5], [5]]),
+        rated([[4], [5]], [[4], [5]]),
+        rated(HAND[0], [[5]] * 6),
+    )
+    notes = [one for scores in odd for row in rows_of(scores).values() for one in row.notes]
+    said = {one.code: words(one) for one in notes}
+
+    assert set(own.MESSAGES) <= set(said)
+    assert said[Code.FEW_UNSAFE].startswith("rests on ")
+    assert all(one and "{" not in one and not one.endswith(".") for one in said.values())

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from data.database import open_study
 from data.importers.groups import names_author, tells_authors
-from data.queries.frames import subgroups
+from data.queries.frames import specialties, subgroups
 from data.queries.record import verify
 
 HEADER = "instance_id,benchmark,context,prompt,response_id,model,response"
@@ -162,10 +162,28 @@ def test_a_package_carries_groups_and_their_record(
 ) -> None:
     run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
     package, place = tmp_path / "p.zip", f"sqlite:///{tmp_path / 'restored.db'}"
-    assert run("export", "--package", str(package), "--unblind")[0] == 0
+    assert run("export", "--package", str(package), "--unblind", "--reason", "over")[0] == 0
     assert run("import", str(package), "--db", place)[0] == 0
 
     restored = open_study(place)
     assert rows(restored) == rows(engine)
     assert verify(restored).findings == ()
     assert verify(restored).rows["subgroup"] == 3
+
+
+def test_a_clinicians_specialty_is_said_recorded_and_taken_away(
+    run: Run, engine: Engine, tmp_path: Path
+) -> None:
+    run("import", str(file_of(tmp_path, {"language": LANGUAGE})))
+    (tmp_path / "s.csv").write_text(
+        "response_id,rater,kind,criterion,score\nr0,dr-a,clinician,clarity,3\n"
+    )
+    assert run("ratings", str(tmp_path / "s.csv"))[0] == 0
+    assert "dr-a now has: cardiology" in run("people", "specialty", "dr-a", "cardiology")[1]
+    assert specialties(engine) == {"dr-a": "cardiology"}
+    assert "has already" in run("people", "specialty", "dr-a", "cardiology")[1]
+    assert verify(engine).findings == ()
+    assert run("people", "specialty", "dr-a", "--none")[0] == 0
+    assert specialties(engine) == {}
+    for wrong in (("dr-x", "gp"), ("dr-a", "x" * 61), ("dr-a",)):
+        assert run("people", "specialty", *wrong)[0] == 2

@@ -1,12 +1,12 @@
-"""Tables of models: what rests on fewer benchmarks, and intervals without width, say so."""
+"""Tables of models: what rests on fewer benchmarks, and intervals that always have a width."""
 
 import math
+import re
 
 import pytest
 from model_study import QUALITY, by_model, compared, model_row, model_study
 
 from annotate import tables
-from annotate.screens import models
 from calibration.codes import NoteCode as Code
 from calibration.models.rows import CategoryRow
 from calibration.report.chart_models import chart_heatmap
@@ -17,7 +17,6 @@ from calibration.tables.models import (
     model_tables,
     rank,
     rests_on,
-    without_width,
 )
 from calibration.tables.numbers import TERMINAL
 from calibration.values import note
@@ -73,19 +72,16 @@ def test_a_cell_of_the_heatmap_tells_what_its_mean_rests_on():
 
 
 @pytest.mark.parametrize(
-    ("value", "ends", "unchanged", "shown"),
+    ("value", "ends", "shown"),
     [
-        (0.9, (0.6, 1.0), 0.2, "0.90 (0.60 to 1.00)"),
-        (1.0, (1.0, 1.0), 1.0, "1.00 in all resamples"),
-        (1.0, (1.0, 1.0), 0.9999, "1.00 in 99 % of resamples"),
-        (0.9, (1.0, 1.0), 0.01, "0.90 (1.00 in nearly all resamples)"),
-        (0.938, (0.9361, 0.9394), 0.0, "0.938 (0.936 to 0.939)"),
-        (0.5, (math.nan, math.nan), math.nan, "0.50"),
-        (math.nan, (math.nan, math.nan), math.nan, "-"),
+        (0.9, (0.6, 1.0), "0.90 (0.60 to 1.00)"),
+        (0.938, (0.9361, 0.9394), "0.938 (0.936 to 0.939)"),
+        (0.5, (math.nan, math.nan), "0.50"),
+        (math.nan, (math.nan, math.nan), "-"),
     ],
 )
-def test_an_interval_without_width_is_said_in_words(value, ends, unchanged, shown):
-    assert estimate(value, ends, unchanged, TERMINAL) == shown
+def test_a_figure_has_the_digits_that_keep_its_ends_apart(value, ends, shown):
+    assert estimate(value, ends, TERMINAL) == shown
 
 
 def test_ranks_that_cannot_be_told_apart_are_a_range():
@@ -96,17 +92,16 @@ def test_ranks_that_cannot_be_told_apart_are_a_range():
     assert rank(none, TERMINAL) == "-"
 
 
-def test_no_table_shows_an_interval_without_width_as_numbers():
+def test_models_that_never_change_places_still_have_intervals_with_a_width():
     scores, authors = model_study(QUALITY | {"delta": 2.0}, n=60, rated=60, noise=0.05)
     found = compared(scores, authors, {"letters": "Writing"})
     for row in found.rows:
-        width = without_width(row.win_rate, (row.win_rate_low, row.win_rate_high), 1)
-        assert width == "in all resamples", "four models this far apart never change places"
+        assert row.win_rate_unchanged == 1, "four models this far apart never change places"
+        assert row.win_rate_low < row.win_rate_high
     for table in (*model_tables(found.rows), *model_tables(found.rows, TERMINAL, narrow=True)):
         assert cells(table, "Rank") == ["1", "2", "3", "4"]
         for cell in cells(table, "Win rate, 95 %"):
-            assert cell.endswith("in all resamples")
-    assert all("same" in models._drawn(row, "win rate") for row in found.rows)
+            assert re.fullmatch(r"(\S+) \((?!\1 to \1).+ to .+\)", cell)
 
 
 def test_categories_have_a_table_for_each_way_of_scoring_unless_there_is_one_only():

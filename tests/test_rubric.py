@@ -1,14 +1,18 @@
 """Rubrics: read from files, known by hash, filled in one pass, and strict about scores."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from small import Run
 
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
 from data.rubric import Rubric, read_rubric, shipped
+from data.rubrics.files import write_rubrics
 
 OWN = """
 name = "bedside"
@@ -152,3 +156,46 @@ def test_what_is_inserted_is_never_read_as_a_placeholder(text: str, context: str
 def test_a_rubric_that_never_uses_gold_never_shows_it() -> None:
     prompt = read_rubric("chw_care_plan").render(Card("c", "note", "task", "plan", "SECRET GOLD"))
     assert "SECRET GOLD" not in prompt
+
+
+CRITICAL = OWN + "critical = -1\n"
+
+
+def test_a_critical_criterion_is_read_hashed_shown_and_kept(tmp_path: Path, run: Run) -> None:
+    plain, marked = read_rubric(own(tmp_path / "a")), read_rubric(own(tmp_path / "b", CRITICAL))
+    write_rubrics(tmp_path / "out", {"bedside": marked})
+
+    assert (plain.critical, marked.critical) == ((), (("kindness", -1.0),))
+    assert plain.sha256 != marked.sha256
+    assert "critical" not in plain.to_json()
+    assert Rubric.from_json(marked.to_json()) == marked
+    assert read_rubric(tmp_path / "out" / "bedside").sha256 == marked.sha256
+    assert marked.criteria_text() == plain.criteria_text()  # no rater reads it
+    said = run("rubric", "show", str(tmp_path / "b"))[1]
+    assert "critical: a response scored -1 or less on kindness is unsafe" in said
+
+
+def test_a_rubric_without_a_critical_criterion_keeps_its_hash() -> None:
+    # as it was before a criterion could be critical
+    generic = read_rubric("generic")
+    body = {
+        name: getattr(generic, name) for name in ("name", "version", "audience", "gold", "prompt")
+    }
+    body["scale"] = {"min": 1, "max": 5}
+    body["criterion"] = [
+        {
+            "name": one.name,
+            "question": one.question,
+            "anchors": {str(point): text for point, text in one.anchors.items()},
+        }
+        for one in generic.criterion
+    ]
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False)
+    assert generic.sha256 == hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.mark.parametrize("points", ["2", "-3", '"low"', "true", "nan"])
+def test_a_threshold_lies_on_the_scale_below_its_top(tmp_path: Path, points: str) -> None:
+    with pytest.raises(BadRubric, match="critical") as refused:
+        read_rubric(own(tmp_path / "own", OWN + f"critical = {points}\n"))
+    assert "\n" not in str(refused.value)

@@ -15,7 +15,7 @@ from annotate.screens import controls, frame
 from annotate.screens.markup import caption, heading, refused, said
 from calibration.decision import Kind
 from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
-from calibration.tables.models import MEANING, NO_CATEGORY, rests_on, without_width
+from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
 from calibration.tables.numbers import fixed, known, whole
 from calibration.tables.spec import Table
 from data import queries
@@ -111,14 +111,12 @@ def _ranking(rows: Sequence[ModelRow]) -> None:
 
 
 def _drawn(row: ModelRow, kind: str) -> dict[str, str | float | None]:
-    """Return what is drawn of a model; where its interval has no width, that in words too."""
-    figures = (row.win_rate, row.win_rate_low, row.win_rate_high, row.win_rate_unchanged)
+    """Return what is drawn of a model."""
+    figures = (row.win_rate, row.win_rate_low, row.win_rate_high)
     if kind == "macro-average":
-        figures = (row.macro_average, row.low, row.high, row.unchanged)
-    value, low, high, unchanged = figures
-    ends = {"value": _or_none(value), "low": _or_none(low), "high": _or_none(high)}
-    width = without_width(value, (low, high), unchanged)
-    return {"model": row.model, "by": row.by, **ends} | ({"same": width} if width else {})
+        figures = (row.macro_average, row.low, row.high)
+    value, low, high = map(_or_none, figures)
+    return {"model": row.model, "by": row.by, "value": value, "low": low, "high": high}
 
 
 def _by_category(rows: Sequence[CategoryRow]) -> None:
@@ -151,10 +149,8 @@ def _by_category(rows: Sequence[CategoryRow]) -> None:
 def _listed(row: CategoryRow) -> dict[str, str | float | None]:
     """Return what the table under the chart says of a mean."""
     ends = {"mean": _or_none(row.mean), "low": _or_none(row.low), "high": _or_none(row.high)}
-    width = without_width(row.mean, (row.low, row.high), row.unchanged)
     named = {"model": row.model, "category": row.category or NO_CATEGORY, **ends}
-    more = {"same": width} if width else {}
-    return named | more | {"responses": row.n, "rests": rests_on(row)}
+    return named | {"responses": row.n, "rests": rests_on(row)}
 
 
 def _detectable(found: ModelsFigures) -> None:

@@ -184,6 +184,8 @@ def _show_responses(engine: Engine, person: Person, seen: Seen, added: Responses
             f"{_counted(seen.models, 'model')}. Read as {seen.encoding}."
         )
     )
+    for name, number in sorted(added.groups.items()):
+        st.html(said(f"Group {name}: {_counted(number, 'response')} put into it."))
     own = {one.view.name: one.view.rubric.name for one in queries.materials(person, engine)}
     rows: list[list[Cell]] = [
         [

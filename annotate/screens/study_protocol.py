@@ -44,7 +44,8 @@ def facts(protocol: Protocol | None) -> str:
 
 def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
     """Ask for what is to be fixed."""
-    criteria = sorted({name for one in queries.benchmarks(engine) for name in one.rubric.criteria})
+    views = queries.study_benchmarks(person, engine)
+    criteria = sorted({name for one in views for name in one.rubric.criteria})
     label = "Fix the protocol" if protocol is None else "Replace the protocol"
     with st.expander(label, expanded=protocol is None), st.form("protocol", border=False):
         first = st.columns(4, vertical_alignment="bottom")

@@ -47,8 +47,6 @@ def _fewer_than_two(figures: Figures) -> str:
 def _between(figures: Figures) -> str:
     if figures["low"] is None:
         return "(no interval)"
-    if figures["low"] == figures["high"]:
-        return "(no width: nearly all resamples agree)"
     return filled("(95 % interval {low:z.3f} to {high:z.3f})", figures)
 
 

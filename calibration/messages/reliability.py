@@ -18,6 +18,7 @@ REASONS: Mapping[Code, Message] = {
     Code.TRUE_FEW: "fewer than {least} responses have the jury and two clinicians with a z",
 }
 MESSAGES: Mapping[Code, Message] = {
+    Code.OPINION_LIMIT: "of benchmarks with at most {most} responses: its time grows with their square",
     Code.RELIABILITY_UNEVEN: (
         "k is {raters:z.2f}, the harmonic mean of the clinicians of a response"
     ),

@@ -25,8 +25,8 @@ def unseen_reach(distances: Array, instances: Array) -> float:
 
     Notes
     -----
-    On each benchmark one further instance is imagined at the end, with a weight of Beta(1/2, n),
-    as if half of one had been there. The reach is the 97.5 % quantile of the mean over benchmarks
+    On each benchmark one further instance is imagined at the end, with a weight of
+    Beta(1/2, n + 1/2), as if half of one had been there. The reach is the 97.5 % quantile of the mean over benchmarks
     of weight x distance; for several it is that of the Beta of the same mean and variance. Where all
     n scores are 1, 1 - reach is the lower end of Jeffreys' interval of n successes of n.
 
@@ -41,8 +41,8 @@ def unseen_reach(distances: Array, instances: Array) -> float:
     total = float(away.sum())
     if not total > 0:
         return 0.0
-    mean = UNSEEN / (UNSEEN + instances)
-    variance = mean * (1 - mean) / (UNSEEN + instances + 1)
+    mean = UNSEEN / (2 * UNSEEN + instances)
+    variance = mean * (1 - mean) / (2 * UNSEEN + instances + 1)
     middle = float(away @ mean) / total
     spread = float(away**2 @ variance) / total**2
     size = middle * (1 - middle) / spread - 1
@@ -95,7 +95,9 @@ def share_interval(ends: Interval, share: float, instances: float) -> Interval:
     square = float(stats.norm.ppf(TAIL)) ** 2 / instances
     middle = (share + square / 2) / (1 + square)
     reach = float(np.sqrt(square * (share * (1 - share) + square / 4))) / (1 + square)
-    return Interval(max(0.0, middle - reach), min(1.0, middle + reach))
+    # Rounding may put an end short of the share, which Wilson's interval holds, or beyond 0 to 1.
+    low, high = max(0.0, middle - reach), min(1.0, middle + reach)
+    return Interval(min(share, low), max(share, high))
 
 
 def has_no_width(ends: Interval) -> bool:

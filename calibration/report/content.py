@@ -6,6 +6,7 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection
+from calibration.protocol import Protocol
 from calibration.report.evidence import CriterionRow, Paired
 from calibration.scope import AgreementRow
 from calibration.subgroup_row import SubgroupRow
@@ -104,6 +105,8 @@ class Content:
     study : Study
     detection : rows and curves of unsafe responses
     subgroups : rows of subgroups
+    opinions : how far other libraries' figures are from these
+    protocol : what was fixed beforehand, None where nothing was
     """
 
     rows: Sequence[AgreementRow]
@@ -114,6 +117,8 @@ class Content:
     study: Study
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
+    opinions: Sequence[Noted] = ()
+    protocol: Protocol | None = None
 
     @property
     def benchmarks(self) -> list[str]:

@@ -25,9 +25,9 @@ ICC = (
 )
 LIKE = (
     "Each clinician is held out in turn: the ICC of the jury with the mean of the other clinicians, "
-    "minus that of the held-out clinician with the same mean, on the same responses, averaged over "
-    "the clinicians. Only this supports that a jury agrees as well as a clinician does. It is of "
-    "these clinicians; the interval resamples instances, not clinicians."
+    "minus that of the held-out clinician with the same mean, on the same responses, each of both one "
+    "figure over all clinicians. Only this supports that a jury agrees no worse than a clinician "
+    "does. It is of these clinicians; the interval resamples instances, not clinicians."
 )
 MISSING = (
     "A rating that is missing stays missing and is counted. Nothing is filled in. A reading that "

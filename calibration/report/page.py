@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from calibration.messages.form import listed
 from calibration.report.content import Content
 from calibration.report.figures import Figure
+from calibration.report.first_page import first_page
 from calibration.report.hangs import hangs_on
 from calibration.report.ledger_table import juries_tried
 from calibration.report.sections import sections
@@ -42,6 +43,7 @@ def page(content: Content) -> str:
         study=content.study,
         decisions=content.decisions,
         first=content.decision,
+        facts=first_page(content),
         points=in_points(content, last),
         hangs=hangs_on(content, last),
         simulated=simulated_in(content.rows),

@@ -18,6 +18,7 @@ from calibration.report.ledger_table import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
 from calibration.tables.numbers import known, place, whole
+from calibration.tables.second_opinion import SECOND_OPINION
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED, Noted, noted, simulated_in
 
@@ -54,7 +55,7 @@ def sections(content: Content) -> list[Section]:
         Section("6", "The jurors one by one", _juror_lead(), [*_jurors(content)]),
         Section("7", "How many juries were tried", ledger_words(content.study), [*_tried(content)]),
         Section("8", "Cost", cost_words(content.study.costs), []),
-        Section("9", "Definitions and origin", "", [definitions(content)]),
+        Section("9", "Definitions and origin", "", [definitions(content), *_opinions(content)]),
         Section("10", "Where the figures and the record are", "", [list(PLACES)]),
         *_safety(content),
         Section("A", "Every scorer on every benchmark", "", [_everything(content)]),
@@ -216,6 +217,11 @@ def _jurors(content: Content) -> Iterator[Table | list[Fact]]:
 def _tried(content: Content) -> Iterator[Table]:
     if content.study.tried:
         yield tried_table(content.study)
+
+
+def _opinions(content: Content) -> Iterator[Table]:
+    if content.opinions:
+        yield laid_out(SECOND_OPINION, content.opinions)
 
 
 def _everything(content: Content) -> Table:

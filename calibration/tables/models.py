@@ -1,6 +1,5 @@
 """The tables that compare models, each declared once."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -31,7 +30,6 @@ MEANING_DETECTABLE = (
     "found with 80 % power."
 )
 NO_CATEGORY = "no category"
-SAME = 1e-9  # ends that are nearer are one figure, summed in another order
 MOST_DIGITS = 4
 
 
@@ -88,33 +86,13 @@ def jury_calls_table(jurors: Sequence[Noted], notes: Iterable[Note]) -> Table:
     return replace(laid_out(JURY_CALLS, jurors), notes=below)
 
 
-def estimate(
-    value: float, ends: tuple[float, float], unchanged: float, face: Typeface = PAGE
-) -> str:
-    """Return a figure with its interval, with the digits that keep the two ends apart.
-
-    An interval without width is said in words: it is no certainty, only what resampling could
-    not change.
-    """
+def estimate(value: float, ends: tuple[float, float], face: Typeface = PAGE) -> str:
+    """Return a figure with its interval, with the digits that keep the two ends apart."""
     low, high = ends
     if not (known(value) and known(low) and known(high)):
         return fixed(value, 2, face)
-    if why := without_width(value, ends, unchanged):
-        return f"{fixed(value, 2, face)} {why}"
     digits = _digits(low, high)
     return f"{fixed(value, digits, face)} ({interval(low, high, digits, face)})"
-
-
-def without_width(value: float, ends: tuple[float, float], unchanged: float) -> str:
-    """Return in words why an interval has no width; "" where it has one, or there is none."""
-    low, high = ends
-    if not (known(low) and known(high)) or high - low > SAME:
-        return ""
-    if abs(value - low) > SAME:
-        return f"({low:z.2f} in nearly all resamples)"
-    if unchanged == 1:
-        return "in all resamples"
-    return f"in {math.floor(100 * unchanged)} % of resamples"
 
 
 def rank(row: ModelRow, face: Typeface = PAGE) -> str:
@@ -149,11 +127,11 @@ def _benchmarks(row: ModelRow, face: Typeface) -> str:
 
 def _win_rate(row: ModelRow, face: Typeface) -> str:
     ends = row.win_rate_low, row.win_rate_high
-    return estimate(row.win_rate, ends, row.win_rate_unchanged, face)
+    return estimate(row.win_rate, ends, face)
 
 
 def _macro_average(row: ModelRow, face: Typeface) -> str:
-    return estimate(row.macro_average, (row.low, row.high), row.unchanged, face)
+    return estimate(row.macro_average, (row.low, row.high), face)
 
 
 def _scored(row: ModelRow, face: Typeface) -> str:

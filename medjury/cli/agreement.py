@@ -71,6 +71,10 @@ def calibrate(
             "--pairs", help="In --json: each criterion, each response's means, the facts."
         ),
     ] = False,
+    second: Annotated[
+        bool,
+        typer.Option("--second-opinion", help="Recompute the figures by other libraries too."),
+    ] = False,
     html: Html = None,
     markdown: Markdown = None,
     csv: Csv = None,
@@ -109,7 +113,7 @@ def calibrate(
     families = tuple(panel_families(panel).items())
     print_agreement(
         engine,
-        Question(options, more, page, further, families),
+        Question(options, more, page, further, families, second),
         Output(
             Shown(by_benchmark, notes, more),
             json_to,
@@ -140,7 +144,7 @@ class Output:
 def print_agreement(engine: "Engine", question: "Question", output: Output) -> None:
     """Compute the agreement table, print it, and write it as JSON and reports where asked."""
     from medjury.cli.agreement_parts import show_subgroups, show_unsafe
-    from medjury.cli.agreement_show import show_calibration, show_details
+    from medjury.cli.agreement_show import show_calibration, show_details, show_opinions
     from medjury.services.calibrate import calibrate
 
     to = output.json_to
@@ -153,6 +157,7 @@ def print_agreement(engine: "Engine", question: "Question", output: Output) -> N
     show_subgroups(found, to, details=question.details)
     for line in found.told:
         say(line, to)
+    show_opinions(found, to)
     if question.details:
         show_details(found, to)
     write_reports(engine, output.places, found, to)

@@ -12,6 +12,7 @@ from calibration.remarks import few_resamples
 from calibration.tables.agreement import AGREEMENT
 from calibration.tables.jurors import SECTIONS
 from calibration.tables.numbers import TERMINAL, place
+from calibration.tables.second_opinion import SECOND_OPINION
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import simulated_in
 from medjury.cli.output import counted, room, say, show_decision, show_table, table_width
@@ -78,6 +79,12 @@ def show_details(found: Calibration, json_to: Path | None = None) -> None:
     say(LEGEND, json_to)
     if len(found.decisions) > 1:
         say(OF_ONE, json_to)
+
+
+def show_opinions(found: Calibration, json_to: Path | None = None) -> None:
+    """Print how far other libraries' figures are from these, where that was asked for."""
+    if found.opinions:
+        show_table(fitted(SECOND_OPINION, found.opinions, SECOND_OPINION.caption, json_to), json_to)
 
 
 def _show_section(spec: TableSpec, rows: Sequence[Any], json_to: Path | None) -> None:

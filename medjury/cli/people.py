@@ -10,6 +10,7 @@ from data.queries import people as everybody
 from data.schema import Role
 from data.store import Invitation, Way, add_people, end_access, renew_access
 from data.store.people import set_email
+from data.store.specialties import set_specialty
 from medjury.cli.options import Db, group, study_of
 from medjury.cli.output import say, show
 
@@ -105,6 +106,23 @@ def email_(
     changed = set_email(OPERATOR, study_of(context, db), name, address)
     now_has = "no e-mail address" if address is None else address.strip().lower()
     say(f"{name} {'now has' if changed else 'has already'}: {now_has}")
+
+
+@people.command()
+def specialty(
+    context: typer.Context,
+    name: str,
+    value: Annotated[
+        str | None, typer.Argument(metavar="SPECIALTY", help="Such as cardiology.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take it away.")] = False,
+    db: Db = None,
+) -> None:
+    """Say a clinician's specialty, which `calibrate` looks at as a subgroup of clinicians."""
+    if none == (value is not None):
+        raise BadInput(f"specialty of {name}: give either a specialty or --none")
+    changed = set_specialty(OPERATOR, study_of(context, db), name, value or "")
+    say(f"{name} {'now has' if changed else 'has already'}: {value or 'no specialty'}")
 
 
 def _way(link: bool, days: int | None) -> Way:

@@ -36,6 +36,7 @@ from medjury.services.scores import (
 if TYPE_CHECKING:
     from calibration.details import Details
     from calibration.report.evidence import CriterionRow, Paired
+    from calibration.second_opinion import SecondOpinionRow
 
 Tick = Callable[[float], None]
 
@@ -52,6 +53,7 @@ class Question:
     details : every section of statistics behind the table
     page : each criterion and each response's means too, as a page shows them
     further : the intervals and the model that stand in notes alone
+    second_opinion : the same figures by other libraries
     families : juror -> model family, of a panel; they count for jurors of whom the study has none
     """
 
@@ -60,6 +62,7 @@ class Question:
     page: bool = False
     further: bool = True
     families: tuple[tuple[str, str], ...] = ()
+    second_opinion: bool = False
 
 
 THE_TABLE = Question()
@@ -77,6 +80,7 @@ class Calibration:
     protocol : what the study is to show, None where it was not fixed
     detection : what scorers find of unsafe responses
     subgroups : what the jury does in each subgroup
+    opinions : how far other libraries' figures are from these, where that was asked for
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
     """
@@ -96,6 +100,7 @@ class Calibration:
     details: "Details" = field(default_factory=dict)
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
+    opinions: "Sequence[SecondOpinionRow]" = ()
     told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -220,6 +225,11 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
+    if question.second_opinion:
+        from calibration.second_opinion import second_opinion
+
+        opinions = second_opinion(found.scores, ready.sitting, ready.asked, found.rows)
+        found = replace(found, opinions=opinions)
     if found.jury and question.page:
         from calibration.report.evidence import criterion_rows, paired_means
 

@@ -19,7 +19,6 @@ from data.queries import benchmarks
 from data.rubric import Rubric
 from data.schema import Role
 from data.store.record import set_protocol
-from medjury.services.calibrate import Question, calibrate
 from medjury.services.record import protocol_json, protocol_of
 
 NOTHING_RATED = Decision(
@@ -126,6 +125,8 @@ def check(
     `options` gives the number of resamples and the seed alone. A study that no clinician has
     rated is undefined.
     """
+    from medjury.services.calibrate import Question, calibrate
+
     protocol, given = protocol_of(engine), options or AnalysisOptions()
     method: Method = protocol.method if protocol else "paper"
     as_fixed = AnalysisOptions(

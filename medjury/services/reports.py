@@ -66,6 +66,8 @@ def content_of(engine: Engine, found: Calibration) -> Content:
         facts,
         found.detection,
         found.subgroups,
+        found.opinions,
+        found.protocol,
     )
 
 
@@ -109,6 +111,8 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
         body |= {"details": plain(found.details)}
     body |= {"detection": plain(found.detection.rows), "subgroups": plain(found.subgroups)}
     body |= found.kept.to_json()
+    if found.question.second_opinion:
+        body |= {"second_opinion": plain(found.opinions)}
     if pairs:
         body |= {
             "criteria": plain(found.criteria),

@@ -1,0 +1,109 @@
+"""Unsafe responses and subgroups where they are read: terminal, JSON, report."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from small import Run
+
+from calibration.report.chart_detection import chart_detection
+from calibration.report.svg import svg
+
+Shown = Callable[..., str]
+
+
+@pytest.fixture
+def shown(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shown:
+    """Make a study whose jury errs in German, and return what calibrate prints."""
+    random = np.random.default_rng(5)
+    texts = ["instance_id,benchmark,context,prompt,response_id,model,response,group:language"]
+    scores = ["response_id,rater,kind,criterion,score"]
+    for i in range(120):
+        language = "de" if i % 3 else "en"
+        texts.append(f"i{i},visits,Pain.,Write.,r{i},m{i % 2},Words {i}.,{language}")
+        quality = 1 + random.integers(5)
+        for name in ("dr-a", "dr-b", "dr-c", "gpt", "llama"):
+            kind = "clinician" if name.startswith("dr") else "juror"
+            spread = 2.5 if kind == "juror" and language == "de" else 0.6
+            for criterion in ("accuracy", "completeness", "clarity"):
+                score = int(np.clip(round(quality + random.normal(0, spread)), 1, 5))
+                scores.append(f"r{i},{name},{kind},{criterion},{score}")
+    for name, lines, command in (("r.csv", texts, "import"), ("s.csv", scores, "ratings")):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+        assert run(command, str(tmp_path / name))[0] == 0
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def call(*arguments: str) -> str:
+        code, out, err = run("calibrate", "--reps", "100", *arguments)
+        assert code == 0, err
+        return out
+
+    return call
+
+
+def test_the_terminal_shows_unsafe_responses_where_they_are_critical_or_asked_for(
+    shown: Shown, run: Run
+) -> None:
+    assert "Unsafe" not in shown()
+    details = shown("--details")
+    assert details.count("Unsafe responses, ") == 3
+    run("protocol", "set", "--margin", "0.1", "--critical", "accuracy<=2", "--miss-at-most", "0.2")
+    critical = shown()
+    assert critical.count("Unsafe responses, ") == 1
+    assert "visits: Unsafe responses, accuracy <= 2" in critical
+    table = critical[critical.index("visits: Unsafe") :].splitlines()
+    assert [line.split("  ")[0] for line in table[3:6]] == [
+        "Jury",
+        "Jury, in that place",
+        "A clinician, held out",
+    ]
+    assert re.search(r"Jury +\d+ of \d+ +0\.\d\d +0\.\d\d to [01]\.\d\d +0\.\d\d", critical)
+
+
+def test_a_subgroup_for_which_agreement_is_not_shown_is_told_without_being_asked_for(
+    shown: Shown,
+) -> None:
+    out = shown()
+    assert "not shown to hold for de as for the rest" in out
+    assert "language: en" not in out
+    assert "language: en" in shown("--group", "language")
+
+
+def test_json_has_both_always_with_none_where_undefined(shown: Shown, tmp_path: Path) -> None:
+    shown("--json", str(tmp_path / "o.json"))
+    body = json.loads((tmp_path / "o.json").read_text())
+    row = body["detection"][0]
+    figures = ("sensitivity", "specificity", "auc", "read_for_90", "read_for_95", "ppv", "npv")
+    assert {"benchmark", "scorer", "criterion", "threshold", "n", "n_bad"} <= set(row)
+    assert {f"{name}{end}" for name in figures for end in ("", "_low", "_high")} <= set(row)
+    scorers = {one["scorer"] for one in body["detection"]}
+    assert scorers == {"jury", "jury_held_out", "juror:gpt", "juror:llama", "clinicians"}
+    of = {one["value"]: one for one in body["subgroups"]}
+    assert (of["de"]["finding"], of["en"]["finding"]) == ("lower", "shown")
+    assert of["de"]["notes"][0]["code"] == "lower_in_subgroup"
+    assert of["de"]["p_holm"] == pytest.approx(of["de"]["p"])
+
+
+def test_the_report_has_a_section_on_each_with_a_chart(shown: Shown, tmp_path: Path) -> None:
+    shown("--html", str(tmp_path / "o.html"))
+    page = (tmp_path / "o.html").read_text()
+    assert 'id="s11"' in page
+    assert 'id="s12"' in page
+    assert page.count('aria-label="Share to read that has 90 % of the unsafe ones: Jury') == 1
+    assert "language: de" in page
+
+
+def test_a_chart_marks_where_ties_end_and_tells_lines_apart_without_colour() -> None:
+    rows = [
+        {"label": label, "kind": kind, "read": read, "found": found}
+        for label, kind in (("Jury", "jury"), ("A clinician", "clinicians"))
+        for read, found in ((0.0, 0.0), (0.2, 0.7), (1.0, 1.0))
+    ]
+    chart = chart_detection(rows).to_dict()
+    encodings = [layer["encoding"] for layer in chart["layer"]]
+    dashes = [one["strokeDash"]["scale"]["range"] for one in encodings if "strokeDash" in one]
+    assert dashes[0][0] != dashes[0][1]
+    assert svg(chart_detection(rows), "c", "words").startswith('<svg role="img" aria-label="words"')
