@@ -75,7 +75,6 @@ class NoteCode(StrEnum):
 
     # The clinicians' own reliability, and agreement freed of their error
     RELIABILITY_EXTREME = "reliability_extreme"
-    RELIABILITY_NEGATIVE = "reliability_negative"
     RELIABILITY_UNEVEN = "reliability_uneven"
     RELIABILITY_SHARED = "reliability_shared"
     RELIABILITY_WITHIN = "reliability_within"

@@ -12,6 +12,7 @@ from calibration.influence import influence_rows
 from calibration.juror_value import value_rows
 from calibration.length_bias import length_rows
 from calibration.missing import missing_rows
+from calibration.reliability import reliability_rows
 from calibration.scope import Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -19,6 +20,7 @@ from calibration.secondary import secondary_rows
 from calibration.self_preference import self_preference_rows
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
+from calibration.true_agreement import true_agreement_row
 from calibration.values import Noted
 
 Details = dict[str, list[Noted]]
@@ -66,6 +68,8 @@ def details(
 def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope, in the order a reader asks for them."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
+    yield "reliability", reliability_rows(scope)
+    yield "disattenuated", [true_agreement_row(scope, scope.jury)] if scope.jury else []
     yield "influence", influence_rows(scope)
     yield "missing", missing_rows(scope, scores)
     yield "distributions", distribution_rows(scope, scores)

@@ -17,6 +17,7 @@ from calibration.f_interval import (
     spearman_brown,
 )
 from calibration.icc import mean_squares
+from calibration.planning.rows import PanelSizeRow
 from calibration.reliability_interval import agreement_interval, consistency_interval, design_of
 from calibration.scope import Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
@@ -26,6 +27,7 @@ from calibration.values import COMBINED, NAN, Note, Noted, note, noted
 from calibration.zscore import FLAT
 
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
+SIZES = range(1, 7)  # raters whose mean is planned for
 CHANGE = 1.96 * math.sqrt(2)  # standard errors that two scores must differ by
 
 
@@ -119,8 +121,12 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
 
 
 def _raters(table: Array) -> float:
+    """Return the clinicians of a response, the harmonic mean of their number where it varies."""
     number = (~np.isnan(table)).sum(axis=1)
-    return float(len(number) / (1 / number).sum()) if len(number) else NAN
+    if not len(number):
+        return NAN
+    even = number.min() == number.max()
+    return float(number[0] if even else len(number) / (1 / number).sum())
 
 
 def reliabilities(table: Array) -> Reliabilities:
@@ -141,7 +147,7 @@ def _of_squares(table: Array) -> Reliabilities:
     ends = f_interval(1 - error / rows, n, k)
     of_one = Interval(*(spearman_brown(end, 1 / k) for end in (ends.low, ends.high)))
     below = rows + (k - 1) * error + k * (columns - error) / n
-    absolute = (rows - error) / below if below > 0 else NAN
+    absolute = (rows - error) / below
     among = absolute_interval((rows, columns, error), n, k)
     ends = Interval(*(spearman_brown(end, 1 / k) for end in (among.low, among.high)))
     return Reliabilities(
@@ -185,10 +191,7 @@ def _row(scope: Scope, form: str, found: Reliabilities, k: float) -> Reliability
         n_clinicians=len(scope.clinicians),
         sem=(sem if known else NAN) if agreement else None,
         smallest_change=(CHANGE * sem if known else NAN) if agreement else None,
-        notes=noted(
-            None if known or found.reason else note(Code.RELIABILITY_NEGATIVE),
-            *_notes(scope, found, k),
-        ),
+        notes=noted(*_notes(scope, found, k)),
     )
 
 
@@ -216,24 +219,8 @@ def _within(scope: Scope) -> Note | None:
     return None if model.reason else note(Code.RELIABILITY_WITHIN, icc=model.consistency())
 
 
-@dataclass(frozen=True)
-class PanelSizeRow(Noted):
-    """How reliable the mean of so many raters is: a decision study.
-
-    `raters` is "clinicians" or "jurors"; `agreement` is None where it is not known, from an assumed
-    ICC.
-    """
-
-    raters: str
-    number: int
-    consistency: float = NAN
-    agreement: float | None = NAN
-
-
-def panel_sizes(
-    raters: str, model: MixedModel, sizes: Sequence[int] = range(1, 7)
-) -> list[PanelSizeRow]:
-    """Return ICC(C,m) and ICC(A,m) of the mean of m raters, from the variances of single ones.
+def panel_sizes(raters: str, model: MixedModel) -> list[PanelSizeRow]:
+    """Return ICC(C,m) and ICC(A,m) of the mean of 1 to 6 raters, from the variances of single ones.
 
     References
     ----------
@@ -242,5 +229,10 @@ def panel_sizes(
     """
     return [
         PanelSizeRow(raters, m, model.consistency(m), model.agreement(m), notes=noted(model.reason))
-        for m in sizes
+        for m in SIZES
     ]
+
+
+def assumed_panel_sizes(single: float) -> list[PanelSizeRow]:
+    """Return ICC(C,m) of the mean of 1 to 6 clinicians, from an assumed ICC of single ones."""
+    return [PanelSizeRow("clinicians", m, spearman_brown(single, m), None) for m in SIZES]

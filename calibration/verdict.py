@@ -227,9 +227,9 @@ def _at_margin(kind: Kind, case: _Case) -> Iterator[Note | None]:
     """Yield how the interval lies to the margin, when that was fixed, and for whom it holds."""
     if kind is Kind.NO_PROTOCOL:
         yield note(Code.OTHER_ANALYSIS if case.claim.protocol else Code.NO_MARGIN)
-    else:
-        yield from _reading(case)
-        yield _when_fixed(case)
+        return
+    yield from _reading(case)
+    yield _when_fixed(case)
     yield _population(case)
 
 
@@ -287,7 +287,7 @@ def _population(case: _Case) -> Note | None:
     low, high = case.held.population_low, case.held.population_high
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
-    holds = low > -case.margin if case.protocol else None
+    holds = low > -case.margin
     return note(Code.OTHER_CLINICIANS, low=low, high=high, holds=holds, margin=case.margin)
 
 

@@ -153,7 +153,7 @@ def test_every_jury_looked_at_stands_in_the_ledger_and_raises_the_corrected_p(
     assert {row["n_tried"] for row in differences()} == {4}
     more = differences("--jurors", "gpt,llama")
     assert {row["n_tried"] for row in more} == {4 + 3}
-    assert [(one.jurors, one.times) for one in tried(engine)] == [
+    assert [(tuple(one.jurors), one.times) for one in tried(engine)] == [
         (("claude", "gpt", "llama"), 2),
         (("gpt", "llama"), 1),
     ]

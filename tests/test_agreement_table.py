@@ -166,7 +166,7 @@ def test_calibrate_shows_the_decision_first_and_all_on_one_screen_of_80_by_24(
     shown = [part for line in (out + err).splitlines() for part in textwrap.wrap(line, 80) or [""]]
     assert len(shown) <= 24, "\n".join(shown)
     assert shown[0].startswith("jury: ")
-    assert shown[1].endswith("as well as a clinician does.")
+    assert shown[1] == "Not judged: no margin was fixed for this analysis."
     assert (out + err).splitlines()[-1].startswith("study ")
     assert [line for line in shown if line.startswith("Scorer")] == [
         line for line in shown if "ICC(C,2)" in line

@@ -71,7 +71,7 @@ def test_a_handle_that_looks_like_a_note_makes_no_report_of_real_raters_simulate
     out, body, text = forged
     assert "Simulated" not in out + text
     assert not {"simulated"} & {one["code"] for row in body["rows"] for one in row["notes"]}
-    assert body["decision"]["kind"] == "inconclusive"
+    assert body["decision"]["kind"] == "no_protocol"
 
 
 def test_a_handle_that_looks_like_a_note_is_shown_whole_everywhere(

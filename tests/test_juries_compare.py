@@ -97,7 +97,9 @@ def test_both_juries_stand_in_the_ledger_and_count(
 ) -> None:
     rated(run, tmp_path)
     first, again = compared(run, AB, BC), compared(run, AC, BC)
-    assert {one.jurors for one in tried(engine)} == {tuple(one.split(",")) for one in (AB, BC, AC)}
+    assert {tuple(one.jurors) for one in tried(engine)} == {
+        tuple(one.split(",")) for one in (AB, BC, AC)
+    }
     assert (first["n_tried"], again["n_tried"]) == (1, 2)
     assert again["p_holm"] >= again["p"]
 

@@ -10,20 +10,29 @@ from annotate.figures.agreement import decision
 from annotate.figures.shown import AgreementQuestion
 from calibration import messages
 from calibration.codes import NoteCode as Code
-from calibration.messages import agreement, decisions, general, jurors, reason, sections, words
+from calibration.messages import (
+    agreement,
+    decisions,
+    general,
+    jurors,
+    reason,
+    reliability,
+    sections,
+    words,
+)
 from calibration.messages.form import Words, counted, filled, listed, quoted
 from calibration.values import AnalysisOptions, Note, note
 
 # Codes of the statistics behind `calibrate` that no small study can make, and why.
 NEVER = {
+    Code.OPINION_LIMIT: "it takes more than 400 responses, and a second opinion",
     Code.NO_BCA: "it takes more than 2,000 instances",
-    Code.MIXED_ONE: "where a clinician is alone, the row says that and no more",
     Code.MIXED_TWO_RATERS: "where a rater is alone, nothing is shared, and the row says that",
     Code.NO_BOUNDS: "where scales differ, all combined has no section of what is missing",
 }
 CALIBRATE = [
     code
-    for part in (agreement, sections, jurors, decisions)
+    for part in (agreement, reliability, sections, jurors, decisions)
     for registry in (part.REASONS, part.MESSAGES)
     for code in registry
 ]

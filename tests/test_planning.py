@@ -52,7 +52,12 @@ def test_a_plan_from_an_assumption_has_the_published_numbers_and_makes_no_study(
     assert row["icc_panel"] == pytest.approx(0.4733, abs=1e-4)
     assert list(row) == ROW
     assert list(body["power"][0]) == POWER
-    assert list(body) == ["assumed", "rows", "power", "non_inferiority", "sentences"]
+    assert list(body) == [
+        *("assumed", "rows", "power", "non_inferiority", "reliability", "sentences")
+    ]
+    assert [one["number"] for one in body["reliability"]] == [1, 2, 3, 4, 5, 6]
+    assert body["reliability"][1]["consistency"] == row["icc_panel"]
+    assert body["reliability"][1]["agreement"] is None
     assert not list(tmp_path.iterdir())
 
 

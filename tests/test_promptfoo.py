@@ -23,6 +23,7 @@ from jury.panel import Panel, read_panel
 from jury.parse import parse
 
 RECORD = {"status": "not validated", "reasons": ["a test"], "caveats": [], "figures": []}
+RECORD |= {"protocol": None, "decision": {"kind": "no_protocol"}}
 RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
 RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
 RECORD |= {"juries_tried": 0, "sha256": {}}

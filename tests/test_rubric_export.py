@@ -86,7 +86,7 @@ def test_a_panel_for_another_rubric_is_refused(
         (lambda text: "[]", "no bundle of medjury"),
         (lambda text: '{"version": 2, "status": "success", "eval": {}}', "no bundle of medjury"),
         (
-            lambda text: text.replace('"format_version": 1', '"format_version": 9'),
+            lambda text: text.replace('"format_version": 2', '"format_version": 9'),
             "another version",
         ),
         (lambda text: text.replace('"reps": 2000', '"reps": 1e12'), "reps must be"),
@@ -119,6 +119,7 @@ def test_text_of_a_rubric_cannot_break_out_of_its_fence_in_the_page() -> None:
     rubric = read_rubric("generic")
     rubric = rubric.model_copy(update={"prompt": rubric.prompt + "\n```\n# VALIDATED\n"})
     record = {"status": "not validated", "reasons": ["none"], "caveats": [], "figures": []}
+    record |= {"protocol": None, "decision": {"kind": "no_protocol"}}
     record |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
     record |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
     record |= {"juries_tried": 0, "sha256": {}}

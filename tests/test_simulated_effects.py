@@ -5,9 +5,11 @@ import pytest
 
 from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, replicates
+from calibration.crossed import crossed_model
 from calibration.grid import Grid
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.population import population_interval
+from calibration.reliability_interval import agreement_interval, consistency_interval, design_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -87,3 +89,39 @@ def test_the_interval_over_clinicians_like_these_holds_the_truth_over_clinicians
         fixed.append(np.abs(found.difference - truth) <= 1.96 * resampled.std())
     assert np.mean(held) >= 0.92
     assert np.mean(fixed) < 0.85
+
+
+def scored_by_some(random, n, raters, per, variances):
+    response, rater, residual = np.sqrt(variances)
+    table = response * random.normal(size=(n, 1)) + rater * random.normal(size=(1, raters))
+    table = table + residual * random.normal(size=(n, raters))
+    table[np.argsort(random.random(table.shape), axis=1).argsort(axis=1) >= per] = np.nan
+    return table
+
+
+@pytest.mark.parametrize(
+    ("n", "raters", "per", "variances"),
+    [
+        (60, 4, 2, (1.0, 0.25, 1.0)),
+        (60, 3, 2, (1.0, 0.5, 1.0)),
+        (100, 12, 2, (0.4, 0.25, 1.0)),
+        (60, 4, 3, (4.0, 0.25, 1.0)),
+    ],
+)
+def test_intervals_of_reliability_with_missing_cells_hold_the_truth(n, raters, per, variances):
+    random = np.random.default_rng(3)
+    response, _, residual = variances
+    consistency, agreement = response / (response + residual), response / sum(variances)
+    consistent, agreed = [], []
+    for _ in range(600):
+        table = scored_by_some(random, n, raters, per, variances)
+        model = crossed_model(table)
+        if model.reason:
+            continue
+        of_one = consistency_interval(table)
+        among = agreement_interval(model, design_of(table))
+        consistent.append(of_one.low <= consistency <= of_one.high)
+        agreed.append(among.low <= agreement <= among.high)
+    assert len(agreed) > 590
+    assert 0.93 <= np.mean(consistent) <= 0.975
+    assert 0.92 <= np.mean(agreed) <= 0.98

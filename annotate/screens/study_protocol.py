@@ -44,7 +44,7 @@ def facts(protocol: Protocol | None) -> str:
 
 def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
     """Ask for what is to be fixed."""
-    views = queries.study_benchmarks(person, engine)
+    views = [one.view for one in queries.materials(person, engine)]
     criteria = sorted({name for one in views for name in one.rubric.criteria})
     label = "Fix the protocol" if protocol is None else "Replace the protocol"
     with st.expander(label, expanded=protocol is None), st.form("protocol", border=False):

@@ -31,12 +31,12 @@ def _way(gap: float) -> str:
 
 
 def _other_clinicians(figures: Figures) -> str:
-    said = "for other clinicians like these, the 95 % interval of the difference is "
-    said += "{low:z.3f} to {high:z.3f}"
-    if figures["holds"] is None:
-        return filled(said, figures)
     shown = "so it is shown" if figures["holds"] else "so it is not shown"
-    return filled(f"{said}, {shown} for them at the margin of {{margin:g}}", figures)
+    said = (
+        "for other clinicians like these, the 95 % interval of the difference is {low:z.3f} to "
+        f"{{high:z.3f}}, {shown} for them at the margin of {{margin:g}}"
+    )
+    return filled(said, figures)
 
 
 def _unsafe(figures: Figures) -> str:
@@ -88,7 +88,7 @@ MESSAGES: Mapping[Code, Message] = {
         "the interval lies above -{margin:g}, the margin, but corrected for looking at {benchmarks} "
         "benchmarks it does not"
     ),
-    Code.NO_MARGIN: "no margin was fixed beforehand, so nothing is claimed",
+    Code.NO_MARGIN: "how much worse than a clinician the jury may be was not fixed",
     Code.OTHER_ANALYSIS: (
         "the protocol is about another jury, criterion, method or part of the study than this analysis"
     ),
@@ -132,10 +132,7 @@ MESSAGES: Mapping[Code, Message] = {
     Code.DO_OTHER_JURY: "compare other juries of the jurors already heard, or ask other jurors",
     Code.DO_EXPORT: "nothing is left to do; the rubric can be exported with this evidence",
     Code.DO_SEE_NOTES: "see the notes of the row like for like",
-    Code.DO_FIX_MARGIN: (
-        "fix in the study's protocol how much worse than a clinician the jury may be, best before "
-        "clinicians rate"
-    ),
+    Code.DO_FIX_MARGIN: "fix a margin in the study's protocol, best before clinicians rate",
     Code.DO_ANALYSE_AS_FIXED: "analyse what the protocol is about",
     Code.DO_RATE_PLANNED: "let clinicians rate {more:more response}, as planned",
     Code.DO_MORE_UNSAFE: "let clinicians rate more responses that may be unsafe",

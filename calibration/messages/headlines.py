@@ -12,9 +12,7 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "simulated": "Simulated: nothing here is evidence.",
         "undefined": "Not known whether the jury agrees as well as a clinician does.",
         "too_few": "Too few data to say whether the jury agrees as well as a clinician does.",
-        "no_protocol": (
-            "Not judged: no margin was fixed for how much worse than a clinician the jury may be."
-        ),
+        "no_protocol": "Not judged: no margin was fixed for this analysis.",
         "inconclusive": (
             "Not shown that the jury agrees with these clinicians no worse than a clinician does, "
             "within the margin."

@@ -13,7 +13,6 @@ QUOTES: Mapping[str, str] = {
 }
 REASONS: Mapping[Code, Message] = {
     Code.RELIABILITY_EXTREME: "nothing is left over as error, or responses do not differ at all",
-    Code.RELIABILITY_NEGATIVE: "its variance would be negative",
     Code.NO_TRUE_AGREEMENT: "the clinicians' own reliability is not above 0",
     Code.TRUE_FEW: "fewer than {least} responses have the jury and two clinicians with a z",
 }

@@ -165,6 +165,20 @@ class PowerRow(Noted):
 
 
 @dataclass(frozen=True)
+class PanelSizeRow(Noted):
+    """How reliable the mean of so many raters is: a decision study.
+
+    `raters` is "clinicians" or "jurors"; consistency is ICC(C,m), agreement ICC(A,m), which an
+    assumed ICC does not tell: None. That of jurors is with one another, not with clinicians.
+    """
+
+    raters: str
+    number: int
+    consistency: float = NAN
+    agreement: float | None = NAN
+
+
+@dataclass(frozen=True)
 class NonInferiorityRow(Noted):
     """What n responses show of a jury that is truly as good as a clinician.
 

@@ -18,6 +18,7 @@ from calibration.report.ledger_table import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
 from calibration.tables.numbers import known, place, whole
+from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
 from calibration.tables.second_opinion import SECOND_OPINION
 from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED, Noted, noted, simulated_in
@@ -111,6 +112,10 @@ def _held(content: Content) -> Iterator[Table]:
     for spec, scorer in ((agreement.HELD, "like_for_like"), (agreement.AGAIN, "intra_rater")):
         if rows := content.about(scorer):
             yield laid_out(spec, [_placed(row) for row in rows])
+    if reliable := content.of("reliability", *content.shown):
+        yield _of_shown(RELIABILITY, reliable, content)
+    if freed := content.of("disattenuated"):
+        yield laid_out(TRUE_AGREEMENT, [_placed(row) for row in freed])
     tested = [row for row in content.of("alt_test", *content.shown) if row.scorer == "jury"]
     if tested:
         yield _of_shown(agreement.NEARNESS, tested, content)

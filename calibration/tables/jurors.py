@@ -4,6 +4,7 @@ from typing import Any
 
 from calibration.tables import agreement
 from calibration.tables.numbers import Typeface, scorer
+from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
 from calibration.tables.spec import (
     Column,
     TableSpec,
@@ -138,6 +139,8 @@ RETEST = TableSpec(
 # Every section of `calibrate --details`, by its key in the JSON, in the order of a reader.
 SECTIONS = {
     "differences": agreement.DIFFERENCES,
+    "reliability": RELIABILITY,
+    "disattenuated": TRUE_AGREEMENT,
     "influence": agreement.INFLUENCE,
     "missing": agreement.MISSING,
     "distributions": DISTRIBUTIONS,

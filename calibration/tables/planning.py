@@ -5,7 +5,14 @@ from dataclasses import replace
 from typing import Any
 
 from calibration.messages.planning import AIMS, opponent
-from calibration.planning.rows import EITHER, NonInferiorityRow, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import (
+    EITHER,
+    NonInferiorityRow,
+    PanelSizeRow,
+    PlanOptions,
+    PlanRow,
+    PowerRow,
+)
 from calibration.tables.numbers import TERMINAL, Typeface, known
 from calibration.tables.spec import Column, Table, TableSpec, count, laid_out, number
 
@@ -34,6 +41,15 @@ def power_table(rows: Sequence[PowerRow], face: Typeface = TERMINAL) -> Table:
     return laid_out(POWER, [replace(row, compared=opponent(row.compared)) for row in rows], face)
 
 
+def panel_size_table(rows: Sequence[PanelSizeRow], face: Typeface = TERMINAL) -> Table:
+    """Return how reliable the mean of so many raters is."""
+    return laid_out(PANEL_SIZES, [replace(row, raters=_sized(row)) for row in rows], face)
+
+
+def _sized(row: PanelSizeRow) -> str:
+    return f"{row.number} {row.raters if row.number > 1 else row.raters[:-1]}"
+
+
 def margin_table(rows: Sequence[NonInferiorityRow], face: Typeface = TERMINAL) -> Table:
     """Return what the responses show at a margin."""
     return laid_out(AT_MARGIN, rows, face)
@@ -58,6 +74,14 @@ POWER = TableSpec(
         Column("power", _percent, ("power",)),
         count("n for it", "n_for_difference"),
     ),
+)
+PANEL_SIZES = TableSpec(
+    "How reliable the mean of so many raters is, each kind among itself",
+    "raters",
+    "mean of",
+    (number("ICC(C,m)", "consistency"), number("ICC(A,m)", "agreement")),
+    tells=("consistency",),
+    named=str,
 )
 AT_MARGIN = TableSpec(
     "Non-inferiority that n responses show, of a jury as good as a clinician",

@@ -148,7 +148,12 @@ def _check(options: PlanOptions) -> None:
 
 def _show(plan: "Plan", json_to: Path | None) -> None:
     """Print the two tables of a plan, then its sentences, which tell the tables' notes too."""
-    from calibration.tables.planning import margin_table, plan_table, power_table
+    from calibration.tables.planning import (
+        margin_table,
+        panel_size_table,
+        plan_table,
+        power_table,
+    )
 
     say_unnoted(plan.unnoted)
     show_table(plan_table(plan.rows, plan.options), json_to, notes=False)
@@ -159,5 +164,7 @@ def _show(plan: "Plan", json_to: Path | None) -> None:
     if plan.non_inferiority:
         show_table(margin_table(plan.non_inferiority), json_to, notes=False)
         say("", json_to)
+    show_table(panel_size_table(plan.reliability), json_to)
+    say("", json_to)
     for line in plan.told:
         say(line, json_to)

@@ -8,13 +8,23 @@ from typing import Any
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
+from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
 from calibration.planning.non_inferiority import non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
 from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
-from calibration.planning.rows import NonInferiorityRow, Pilot, PlanOptions, PlanRow, PowerRow
+from calibration.planning.rows import (
+    NonInferiorityRow,
+    PanelSizeRow,
+    Pilot,
+    PlanOptions,
+    PlanRow,
+    PowerRow,
+)
+from calibration.planning.sample_size import single_of
+from calibration.reliability import assumed_panel_sizes, panel_sizes
 from calibration.scope import AgreementRow, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -47,6 +57,7 @@ class Plan:
     rows, power : responses for a width, and the differences that they find
     non_inferiority : what they show at a margin, where one is asked for
     sentences : for a protocol
+    reliability : of the mean of 1 to 6 clinicians, and of as many of a pilot's jurors
     unnoted : why the pilot's jury is not in the ledger, or ""
     """
 
@@ -58,6 +69,7 @@ class Plan:
     sentences: tuple[Note, ...]
     unnoted: str = ""
     non_inferiority: tuple[NonInferiorityRow, ...] = ()
+    reliability: tuple[PanelSizeRow, ...] = ()
 
     @property
     def told(self) -> tuple[str, ...]:
@@ -70,8 +82,10 @@ def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
     power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, at_margin=at_margin)
+    single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
+    sizes = tuple(assumed_panel_sizes(single))
     found = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
-    return replace(found, non_inferiority=at_margin)
+    return replace(found, non_inferiority=at_margin, reliability=sizes)
 
 
 def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOptions) -> Plan:
@@ -90,7 +104,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     BadInput
         If the study has no such benchmark, or one without agreement to plan from.
     """
-    pilot, unnoted = piloted(engine, analysis)
+    pilot, unnoted, sizes = _piloted(engine, analysis)
     if options.minutes is None:
         options = replace(options, minutes=pilot.minutes)
     rows = plan_rows([*expected_of(pilot, options.per_response)], options)
@@ -98,11 +112,13 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     at_margin = tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, pilot, at_margin)
     found = Plan(options, Assumption(), pilot, tuple(rows), tuple(power), sentences, unnoted)
-    return replace(found, non_inferiority=at_margin)
+    return replace(found, non_inferiority=at_margin, reliability=sizes)
 
 
-def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
-    """Return what the study's ratings say, and why its jury is not in the ledger, or ""."""
+def _piloted(
+    engine: Engine, analysis: AnalysisOptions
+) -> tuple[Pilot, str, tuple[PanelSizeRow, ...]]:
+    """Return what the ratings say, why their jury is not in the ledger, or "", and panel sizes."""
     scores = scores_of(engine)
     if analysis.jurors:
         scores = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
@@ -122,7 +138,18 @@ def piloted(engine: Engine, analysis: AnalysisOptions) -> tuple[Pilot, str]:
         timed,
         tuple(steered(engine)),
     )
-    return pilot, _remember(engine, pilot, scores) if jury else ""
+    return pilot, _remember(engine, pilot, scores) if jury else "", _sizes(scope)
+
+
+def _sizes(scope: Scope) -> tuple[PanelSizeRow, ...]:
+    """Return how reliable the mean of 1 to 6 clinicians is, and of jurors where there are several."""
+    grid = scope.grid
+    jurors = grid.composites[:, grid.of_kind("juror")]
+    sizes = panel_sizes("clinicians", clinicians_mixed_model(grid))
+    return (
+        *sizes,
+        *(panel_sizes("jurors", crossed_model(jurors)) if len(scope.jurors) > 1 else ()),
+    )
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
@@ -133,6 +160,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "rows": plain(plan.rows),
         "power": [plain(row) | {"source": words(row.source)} for row in plan.power],
         "non_inferiority": plain(plan.non_inferiority),
+        "reliability": plain(plan.reliability),
         "sentences": list(plan.told),
     }
 
