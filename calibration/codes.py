@@ -323,7 +323,6 @@ class NoteCode(StrEnum):
     DO_RATE_FOR_REAL = "do_rate_for_real"
     DO_COMPARE_WITH_CLINICIANS = "do_compare_with_clinicians"
     DO_SCORE_SAME_BENCHMARKS = "do_score_same_benchmarks"
-    DO_RATE_INSTANCES = "do_rate_instances"
     DO_RATE_A_SAMPLE = "do_rate_a_sample"
     DO_SEE_BENCHMARKS = "do_see_benchmarks"
     DO_TAKE_AS_EQUAL = "do_take_as_equal"
@@ -439,9 +438,6 @@ class NoteCode(StrEnum):
     # Predicting: whether the jury is validated
     NOT_VALIDATED = "not_validated"
     SIMULATED_VALIDATE_NOT = "simulated_validate_not"
-    ICC_WITHOUT_INTERVAL = "icc_without_interval"
-    INSTANCES_NEEDED = "instances_needed"
-    ICC_NOT_ABOVE_ZERO = "icc_not_above_zero"
     NONE_OF_BOTH = "none_of_both"
 
     # Predicting: the mean over all responses, and each of them
@@ -462,12 +458,8 @@ class NoteCode(StrEnum):
     RATERS_SIMULATED = "raters_simulated"
 
     # Predicting: the decision
-    AGREES = "agrees"
-    REACHES_ZERO = "reaches_zero"
     UNSHOWN_IN = "unshown_in"
     OF_BENCHMARK = "of_benchmark"
     BOTH_RATED = "both_rated"
     PREDICTED_FOR = "predicted_for"
-    DO_RATE_MORE = "do_rate_more"
     DO_RATE_AT_RANDOM = "do_rate_at_random"
-    DO_LOOK_AT_AGREEMENT = "do_look_at_agreement"

@@ -60,6 +60,10 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "undefined": "Not known whether the jury's predictions may be used.",
         "too_few": "Too few data to say whether the jury's predictions may be used.",
         "inconclusive": "Not shown that the jury's predictions may be used.",
+        "no_protocol": (
+            "Not judged whether the jury's predictions may be used: no margin was fixed for this jury."
+        ),
+        "inferior": "The jury is no stand-in for a clinician: do not use its predictions.",
         "usable": (
             "The jury's predictions may be used, if the responses that clinicians rated are a random "
             "sample."

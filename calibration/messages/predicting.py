@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled
-from calibration.tables.numbers import TERMINAL, icc_interval
+from calibration.messages.headlines import HEADLINES
 
 
-def _icc(figures: Figures) -> str:
-    ends = icc_interval(figures["low"], figures["high"], 2, TERMINAL)
-    return filled(f"ICC(C,2) {{icc:z.2f}}, 95 % interval {ends}", figures)
+def _not_validated(figures: Figures) -> str:
+    said = HEADLINES["agreement"][figures["verdict"]]
+    return f"NOT VALIDATED: {said[:1].lower()}{said[1:].rstrip('.')}"
 
 
 def _few_to_calibrate(figures: Figures) -> str:
@@ -27,13 +27,8 @@ REASONS: Mapping[Code, Message] = {
     ),
 }
 MESSAGES: Mapping[Code, Message] = {
-    Code.NOT_VALIDATED: (
-        "NOT VALIDATED: the jury is not shown to agree with the clinicians ({why})"
-    ),
+    Code.NOT_VALIDATED: _not_validated,
     Code.SIMULATED_VALIDATE_NOT: "NOT VALIDATED: a jury is not validated by simulated raters",
-    Code.ICC_WITHOUT_INTERVAL: "its ICC has no interval",
-    Code.INSTANCES_NEEDED: "{instances:instance}, {least} are needed",
-    Code.ICC_NOT_ABOVE_ZERO: _icc,
     Code.FEW_TO_CALIBRATE: _few_to_calibrate,
     Code.MAP_LEVEL: (
         "the map is level: every response has the same value, whatever the jury said of it"
@@ -63,21 +58,12 @@ MESSAGES: Mapping[Code, Message] = {
     Code.OUTSIDE_MAP: "outside what the map was fitted on",
     Code.CUT_AT_SCALE: "cut at the scale",
     Code.RATERS_SIMULATED: "simulated raters",
-    Code.AGREES: lambda figures: f"{_icc(figures)}, all above 0",
-    Code.REACHES_ZERO: lambda figures: f"{_icc(figures)}, not all above 0",
-    Code.UNSHOWN_IN: "not shown in {benchmark} by itself: {why}",
+    Code.UNSHOWN_IN: "not shown in {benchmark} by itself",
     Code.OF_BENCHMARK: "in {benchmark}, {what}",
     Code.BOTH_RATED: (
         "{responses:response} of {instances:instance} that both the jury and clinicians rated"
     ),
     Code.PREDICTED_FOR: "{responses:response} that the jury alone rated",
-    Code.DO_RATE_INSTANCES: (
-        "let clinicians rate responses of {instances:more instance} that the jury has rated"
-    ),
-    Code.DO_RATE_MORE: (
-        "let clinicians rate more of the responses that the jury has rated, or take another jury"
-    ),
     Code.DO_RATE_AT_RANDOM: "draw the responses that clinicians rate at random",
     Code.DO_RATE_FOR_REAL: "let clinicians rate a random sample, and a real jury every response",
-    Code.DO_LOOK_AT_AGREEMENT: "see in the agreement table why the jury's ICC is undefined",
 }

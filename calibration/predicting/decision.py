@@ -1,87 +1,75 @@
-"""Whether a jury's predictions may be used: told before the figures, from fields alone."""
+"""Whether a jury's predictions may be used: the study's verdict on the jury, told before figures."""
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.predicting.row import PredictedRow
-from calibration.remarks import FEW_INSTANCES
 from calibration.values import COMBINED, Note, note, noted, simulated_in
 
 USABLE = (Kind.USABLE, Kind.USABLE_COMBINED)
 
 
-def decide(rows: Sequence[PredictedRow]) -> Decision:
+def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
     """Return whether the predictions may be used.
 
     Parameters
     ----------
     rows : a row a benchmark, then "combined" if there are several; at least one
+    verdicts : of `verdict.decisions` on the same jury, by benchmark
 
     Returns
     -------
     Decision
-        Of subject "predictions"; `estimate` is the jury's ICC(C,2) with the clinicians, of
-        the row that decides. "simulated" where any rater is; "usable" where the jury is
-        validated on every benchmark, and on all combined where these can be; "usable_combined"
-        where it is on all combined, and not on each benchmark by itself. Else the row that is
-        in the way decides: "undefined" without an ICC or its interval, "too_few" with fewer
-        than 20 instances, "inconclusive" where the interval reaches 0.
+        Of subject "predictions"; figures, reasons and kind are those of the verdict that decides,
+        on all combined, or on the only benchmark; where nothing is known of all combined, on the
+        first benchmark that it holds back. "simulated" where any rater is; "usable" where it is
+        "non_inferior" on every benchmark, and "usable_combined" where only on all combined.
     """
-    kind, row = _decided(rows)
-    found = row.agreement
+    row, verdict = _deciding(rows, verdicts)
+    kind = _kind(rows, verdict)
     return Decision(
         "predictions",
         kind,
-        estimate=found.icc,
-        low=found.low,
-        high=found.high,
-        reasons=noted(*_reasons(kind, rows, row)),
+        estimate=verdict.estimate,
+        low=verdict.low,
+        high=verdict.high,
+        reasons=noted(*_reasons(kind, rows, row, verdict)),
         basis=tuple(_basis(row)),
-        next=_next(kind, rows, row),
+        next=_next(kind, rows, verdict),
     )
 
 
-def _decided(rows: Sequence[PredictedRow]) -> tuple[Kind, PredictedRow]:
-    """Return what is decided, and the row that decides it."""
+def _deciding(
+    rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]
+) -> tuple[PredictedRow, Decision]:
+    """Return the row that decides, with the verdict on it."""
     whole = next((row for row in rows if row.benchmark == COMBINED), None)
-    whole = whole if whole and math.isfinite(whole.agreement.icc) else None
+    if whole and verdicts[COMBINED].kind is not Kind.UNDEFINED:
+        return whole, verdicts[COMBINED]
     parts = [row for row in rows if row.benchmark != COMBINED]
-    weakest = min(parts, key=lambda row: row.agreement.low if row.validated else -math.inf)
-    row = whole or weakest
+    row = min(parts, key=lambda one: one.validated)
+    return row, verdicts[row.benchmark]
+
+
+def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> Kind:
     if simulated_in(rows):
-        return Kind.SIMULATED, row
-    if not row.validated:
-        return _why_not(row), row
-    return (Kind.USABLE if weakest.validated else Kind.USABLE_COMBINED), row
+        return Kind.SIMULATED
+    if verdict.kind is not Kind.NON_INFERIOR:
+        return verdict.kind
+    each = all(row.validated for row in rows if row.benchmark != COMBINED)
+    return Kind.USABLE if each else Kind.USABLE_COMBINED
 
 
-def _why_not(row: PredictedRow) -> Kind:
-    found = row.agreement
-    if not math.isfinite(found.icc):
-        return Kind.UNDEFINED
-    if found.instances < FEW_INSTANCES:
-        return Kind.TOO_FEW
-    return Kind.INCONCLUSIVE if math.isfinite(found.low) else Kind.UNDEFINED
-
-
-def _reasons(kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow) -> Iterator[Note | None]:
-    found = row.agreement
+def _reasons(
+    kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
+) -> Iterator[Note | None]:
     if kind is Kind.SIMULATED:
         yield note(Code.SIMULATED, raters=simulated_in(rows))
         return
-    if kind in USABLE:
-        yield note(Code.AGREES, icc=found.icc, low=found.low, high=found.high)
-    elif kind is Kind.INCONCLUSIVE:
-        yield note(Code.REACHES_ZERO, icc=found.icc, low=found.low, high=found.high)
-    elif kind is Kind.TOO_FEW:
-        yield note(Code.INSTANCES_NEEDED, instances=found.instances, least=FEW_INSTANCES)
-    else:
-        yield found.why_not_shown
-    for other in (one for one in rows if one is not row):
-        why = other.agreement.why_not_shown
-        yield note(Code.UNSHOWN_IN, benchmark=other.benchmark, why=why) if why else None
+    yield from verdict.reasons
+    for other in (one for one in rows if one is not row and not one.validated):
+        yield note(Code.UNSHOWN_IN, benchmark=other.benchmark)
     for one in rows:
         unlike = one.told(Code.RATED_UNLIKE)
         yield note(Code.OF_BENCHMARK, benchmark=one.benchmark, what=unlike) if unlike else None
@@ -93,20 +81,9 @@ def _basis(row: PredictedRow) -> Iterator[Note]:
     yield note(Code.PREDICTED_FOR, responses=row.n_unrated)
 
 
-def _next(kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow) -> Note | None:
+def _next(kind: Kind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
     if kind is Kind.SIMULATED:
         return note(Code.DO_RATE_FOR_REAL)
-    if kind is Kind.TOO_FEW:
-        return note(Code.DO_RATE_INSTANCES, instances=FEW_INSTANCES - row.agreement.instances)
-    if kind is Kind.INCONCLUSIVE:
-        return note(Code.DO_RATE_MORE)
-    if kind is Kind.UNDEFINED:
-        return _of_undefined(row)
-    if any(one.unlike for one in rows):
-        return note(Code.DO_RATE_AT_RANDOM)
-    return None
-
-
-def _of_undefined(row: PredictedRow) -> Note:
-    few = row.agreement.responses < FEW_INSTANCES
-    return note(Code.DO_RATE_MORE if few else Code.DO_LOOK_AT_AGREEMENT)
+    if kind not in USABLE:
+        return verdict.next
+    return note(Code.DO_RATE_AT_RANDOM) if any(one.unlike for one in rows) else None

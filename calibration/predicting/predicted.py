@@ -1,12 +1,13 @@
 """What a jury says of responses that no clinician rated: their mean, and each of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from calibration.codes import NoteCode as Code
+from calibration.decision import Decision, Kind
 from calibration.predicting.conformal import cross_conformal, held_out_coverage
 from calibration.predicting.prediction_powered import (
     Mean,
@@ -53,6 +54,7 @@ def predictions(
     asked: Asked,
     level: float = 0.9,
     tick: Callable[[float], None] | None = None,
+    verdicts: Mapping[str, Decision] | None = None,
 ) -> Predicted:
     """Return the clinicians' mean over all responses, and their likely composite on each.
 
@@ -65,6 +67,7 @@ def predictions(
         Criterion and seed; method and reps of the ICC that says whether the jury is validated.
     level : in (0, 1), of the intervals of single responses and of means; the ICC's is 95 %
     tick : called with the share of the work done
+    verdicts : of the study on this jury, by benchmark; without, it is validated nowhere
 
     Returns
     -------
@@ -90,14 +93,20 @@ def predictions(
         if scope.jury is None:
             raise TooFew("no juror has rated anything: there is no jury to predict with")
         if scope.name == COMBINED:
-            rows.append(_combined(scores, scope, parts, level))
+            rows.append(_combined(scores, scope, parts, level, _verdict(verdicts, scope)))
         else:
-            parts.append(_part(scores, scope, level))
+            parts.append(_part(scores, scope, level, _verdict(verdicts, scope)))
             rows.append(parts[-1].row)
     return Predicted(rows, pd.concat([part.responses for part in parts], ignore_index=True))
 
 
-def _part(scores: Scores, scope: Scope, level: float) -> _Part:
+def _verdict(verdicts: Mapping[str, Decision] | None, scope: Scope) -> str:
+    """Return the kind of the study's decision on the jury in a scope."""
+    found = (verdicts or {}).get(scope.name)
+    return found.kind.value if found else Kind.NO_PROTOCOL.value
+
+
+def _part(scores: Scores, scope: Scope, level: float, verdict: str) -> _Part:
     every = composites_of_both(scores, scope)
     heard = every[every["jury"].notna()].reset_index(drop=True)
     sample, reason = sample_of(heard), why_undefined_scope(scores, scope)
@@ -105,7 +114,7 @@ def _part(scores: Scores, scope: Scope, level: float) -> _Part:
     checked = held_out_coverage(rated_of(sample), level, scope.asked.seed)
     means, found = prediction_powered_mean(sample), agreement(scope)
     row = replace(
-        _row(scope, means, found, level),
+        _row(scope, means, found, level, verdict),
         n_both=len(sample.clinicians),
         n_fit=fitted.n_fit,
         n_calibration=fitted.n_calibration,
@@ -123,7 +132,9 @@ def _part(scores: Scores, scope: Scope, level: float) -> _Part:
     return _Part(row, means, predicted_responses(scope, heard, fitted, shape, reason))
 
 
-def _row(scope: Scope, means: PredictionPowered, found: Agreement, level: float) -> PredictedRow:
+def _row(
+    scope: Scope, means: PredictionPowered, found: Agreement, level: float, verdict: str
+) -> PredictedRow:
     alone, corrected = (one.interval(level) for one in (means.clinicians, means.corrected))
     return PredictedRow(
         benchmark=scope.name,
@@ -137,18 +148,21 @@ def _row(scope: Scope, means: PredictionPowered, found: Agreement, level: float)
         weight=means.weight,
         gain=means.gain,
         agreement=found,
+        verdict=verdict,
     )
 
 
-def _combined(scores: Scores, scope: Scope, parts: Sequence[_Part], level: float) -> PredictedRow:
+def _combined(
+    scores: Scores, scope: Scope, parts: Sequence[_Part], level: float, verdict: str
+) -> PredictedRow:
     reason, rows = why_undefined_scope(scores, scope), [part.row for part in parts]
     known = [part for part in parts if part.row.n_rated and not reason]
     found = Agreement(reason=reason) if reason else agreement(scope)
     checked = sum(row.n_checked for row in rows)
     covered = sum(row.coverage * row.n_checked for row in rows if row.n_checked)
     left = [row.benchmark for row in rows if not row.n_rated]
-    row = _row(scope, _stratified(known), found, level)
-    told = [reason] if reason else [warning(scope, found), *_combined_notes(known, left)]
+    row = _row(scope, _stratified(known), found, level, verdict)
+    told = [reason] if reason else [warning(scope, verdict), *_combined_notes(known, left)]
     return replace(
         row,
         n_both=sum(row.n_both for row in rows),

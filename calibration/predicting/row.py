@@ -17,6 +17,7 @@ from calibration.values import NAN, Note, Noted, note
 
 UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
 NO_AGREEMENT = Agreement()
+VALIDATED = "non_inferior"
 NOTES = ("note", "notes")  # the last keys of a row
 IN_JSON = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
 
@@ -37,6 +38,7 @@ class PredictedRow(Noted):
     rated_unrated_difference : of jury means, in standard deviations
     coverage : share of `n_checked` rated responses held by intervals made without them
     agreement : of jury and clinicians
+    verdict : the kind of the study's decision on the jury, such as "non_inferior"
     """
 
     benchmark: str
@@ -60,11 +62,12 @@ class PredictedRow(Noted):
     coverage: float = NAN
     n_checked: int = 0
     agreement: Agreement = NO_AGREEMENT
+    verdict: str = ""
 
     @property
     def validated(self) -> bool:
-        """Tell whether real jurors are shown to agree with real clinicians."""
-        return self.agreement.shown and not self.simulated
+        """Tell whether real jurors agree with real clinicians as the study's protocol asks."""
+        return self.verdict == VALIDATED and not self.simulated
 
     @property
     def unlike(self) -> bool:
@@ -85,7 +88,7 @@ def row_notes(
     scope: Scope, sample: Sample, row: PredictedRow, fitted: Conformal
 ) -> Iterator[Note | None]:
     """Say what a benchmark's figures rest on, and what not to conclude from them."""
-    yield warning(scope, row.agreement)
+    yield warning(scope, row.verdict)
     yield fitted.reason
     if fitted.map and fitted.map.flat:
         yield note(Code.MAP_LEVEL)
@@ -96,12 +99,11 @@ def row_notes(
     yield remarks.incomplete(short)
 
 
-def warning(scope: Scope, found: Agreement) -> Note | None:
+def warning(scope: Scope, verdict: str) -> Note | None:
     """Return what to be told of a jury that is not validated, or None."""
     if simulated(scope):
         return note(Code.SIMULATED_VALIDATE_NOT)
-    why = found.why_not_shown
-    return note(Code.NOT_VALIDATED, why=why) if why else None
+    return None if verdict == VALIDATED else note(Code.NOT_VALIDATED, verdict=verdict)
 
 
 def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[Note | None]:

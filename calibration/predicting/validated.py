@@ -1,13 +1,11 @@
-"""Whether a jury was shown to agree with the clinicians at all: ask before it is used."""
+"""The jury's ICC with the clinicians, beside predictions made from it."""
 
-import math
 from dataclasses import dataclass
 
 from calibration.agreement import column_icc, columns, scorer_replicates, why_undefined
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.f_interval import UNDEFINED
-from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope
 from calibration.values import NAN, Note, note
 
@@ -25,22 +23,6 @@ class Agreement:
     responses: int = 0
     instances: int = 0
     reason: Note | None = None
-
-    @property
-    def shown(self) -> bool:
-        """Tell whether the jury is shown to agree: above chance, on enough instances."""
-        return self.low > 0 and self.instances >= FEW_INSTANCES
-
-    @property
-    def why_not_shown(self) -> Note | None:
-        """Return why the jury is not shown to agree, or None where it is."""
-        if self.shown:
-            return None
-        if not math.isfinite(self.low):
-            return self.reason or note(Code.ICC_WITHOUT_INTERVAL)
-        if self.low > 0:
-            return note(Code.INSTANCES_NEEDED, instances=self.instances, least=FEW_INSTANCES)
-        return note(Code.ICC_NOT_ABOVE_ZERO, icc=self.icc, low=self.low, high=self.high)
 
 
 def agreement(scope: Scope) -> Agreement:

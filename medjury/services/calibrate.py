@@ -143,10 +143,8 @@ def calibrate(
     critical = protocol.critical if protocol else ()
     how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        rows = agreement_rows(*how, tick)
-        detected = detection(*how, critical)
-        is_fixed = protocol is None or protocol.is_about(ready.looked.jurors, options)
-        claim = Claim(protocol, is_fixed, all_misses(detected.rows, critical))
+        rows, detected = agreement_rows(*how, tick), detection(*how, critical)
+        claim = _claim(protocol, ready.looked.jurors, options, detected)
         found = Calibration(
             question,
             ready.everything.ratings,
@@ -163,6 +161,23 @@ def calibrate(
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
+
+
+def verdicts_of(
+    engine: Engine, scores: Scores, sitting: Sitting, asked: Asked, options: AnalysisOptions
+) -> dict[str, Decision]:
+    """Return the study's verdict on a jury, by benchmark, as `calibrate` has it."""
+    protocol = protocol_of(engine)
+    detected = detection(scores, sitting, asked, protocol.critical if protocol else ())
+    rows = agreement_rows(scores, sitting, replace(asked, further=False))
+    return decisions(rows, _claim(protocol, sitting.jurors or (), options, detected))
+
+
+def _claim(
+    protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
+) -> Claim:
+    is_fixed = protocol is None or protocol.is_about(jurors, options)
+    return Claim(protocol, is_fixed, all_misses(found.rows, protocol.critical if protocol else ()))
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:

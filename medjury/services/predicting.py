@@ -19,7 +19,7 @@ from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
-from medjury.services.calibrate import asked_of
+from medjury.services.calibrate import asked_of, verdicts_of
 from medjury.services.ledger import Looked
 from medjury.services.record import steered
 from medjury.services.scores import all_jurors, scores_of, silent_jurors
@@ -81,12 +81,13 @@ def predict(
     sitting, asked = Sitting(jury, options.min_jurors), asked_of(options)
     checked(scores, sitting, asked)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        found = predictions(scores, sitting, asked, question.level, tick)
+        verdicts = verdicts_of(engine, scores, sitting, asked, options)
+        found = predictions(scores, sitting, asked, question.level, tick, verdicts)
     return Predictions(
         question,
         found.rows,
         found.responses,
-        decide(found.rows),
+        decide(found.rows, verdicts),
         tuple(jury),
         tuple(silent),
         tuple(steered(engine)),
