@@ -265,6 +265,8 @@ class NoteCode(StrEnum):
     DO_MORE_JURORS = "do_more_jurors"
     DO_SHARED_RESPONSES = "do_shared_responses"
 
+    VERDICT_ON = "verdict_on"
+
     # Two juries
     TWO_ICCS = "two_iccs"
     DIFFERENCE = "difference"

@@ -60,6 +60,7 @@ def answered(run: Run, *arguments: str) -> tuple[dict, str]:
 @pytest.mark.usefixtures("forged")
 def test_a_forged_name_makes_no_prediction_simulated(run: Run, tmp_path: Path) -> None:
     to = tmp_path / "p.csv"
+    assert run("protocol", "set", "--margin", "0.5")[0] == 0
     body, said = answered(run, "predict", "--csv", str(to))
     assert body["decision"]["kind"] == "usable"
     assert all(row["validated"] for row in body["benchmarks"])

@@ -33,7 +33,7 @@ def test_the_screen_shows_what_the_command_says(study: Engine, run: Run) -> None
     shown = juries.ranking(study, RankingQuestion(OPTIONS))
     body = json.loads(run("juries", "--reps", "60", "--json", "-")[1])
     assert shown.decision.headline == body["decision"]["headline"]
-    assert shown.decision.kind is Kind.RECOMMENDED
+    assert shown.decision.kind is Kind.NO_PROTOCOL
     names = [one[0] for one in shown.ranking.groups[0].rows]
     assert names == [", ".join(row["jurors"]) for row in body["rows"]]
     every = list(csv.DictReader(io.StringIO(shown.csv)))

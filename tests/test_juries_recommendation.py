@@ -11,9 +11,15 @@ from plain_scope import scope_of
 from test_juries import simulate
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Kind, to_json
+from calibration.decision import Decision, Kind, to_json
 from calibration.juries.ranking import Ranking, jury_ranking
-from calibration.juries.recommendation import ALIKE, candidates, recommendation
+from calibration.juries.recommendation import (
+    ALIKE,
+    candidates,
+    judged,
+    recommendation,
+    recommended_jurors,
+)
 from calibration.juries.rows import JuryRow, Wanted, Winner
 from calibration.values import note
 
@@ -217,3 +223,31 @@ def json_is_plain(body) -> bool:
     return body["headline"] in json.loads(text)["headline"] and all(
         one["words"] for one in body["reasons"]
     )
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kind", "starts"),
+    [
+        (Kind.NON_INFERIOR, Kind.RECOMMENDED, "Recommended jury: a."),
+        (Kind.NO_PROTOCOL, Kind.NO_PROTOCOL, "Best jury so far: a. Not judged"),
+        (Kind.INFERIOR, Kind.INFERIOR, "No jury to recommend: the best, a, agrees worse"),
+        (Kind.INCONCLUSIVE, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
+        (Kind.TOO_FEW, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
+        (Kind.UNDEFINED, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
+    ],
+)
+def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferior(
+    verdict, kind, starts
+):
+    ranking = ranked((row("a", 0.6), 0.6, 1), honest=0.6)
+    found = judged(recommendation(ranking), Decision("agreement", verdict))
+    assert recommended_jurors(ranking) == ("a",)
+    assert found.kind is kind
+    assert found.headline.startswith(starts)
+    assert (codes(found)[0] is Code.VERDICT_ON) == (kind is not Kind.RECOMMENDED)
+    assert all(found.sentences)
+
+
+def test_what_is_not_recommended_anyway_is_not_judged():
+    simulated = Decision("juries", Kind.SIMULATED, names=("a",))
+    assert judged(simulated, Decision("agreement", Kind.INFERIOR)) is simulated

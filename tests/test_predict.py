@@ -14,11 +14,13 @@ from calibration.messages import told
 from calibration.predicting.conformal import Rated, cross_conformal
 from calibration.predicting.predicted import predictions
 from calibration.predicting.responses import COLUMNS
+from calibration.protocol import Protocol
 from calibration.scope import Asked
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
-from calibration.table import agreement_table
+from calibration.table import agreement_rows, agreement_table
 from calibration.values import note
+from calibration.verdict import Claim, decisions
 from data.errors import BadInput, TooFew
 
 
@@ -34,7 +36,9 @@ ALL = Sitting()
 
 
 def predict(scores: Scores, level: float = 0.9, sitting: Sitting = ALL, **asked: Any):
-    return predictions(scores, sitting, Asked(**{"reps": 100} | asked), level)
+    options = Asked(**{"reps": 100} | asked)
+    verdicts = decisions(agreement_rows(scores, sitting, options), Claim(Protocol(0.3)))
+    return predictions(scores, sitting, options, level, verdicts=verdicts)
 
 
 def means(scores: Scores, kind: str) -> pd.Series:
@@ -172,9 +176,9 @@ def test_a_jury_not_shown_to_agree_is_said_not_to_be_validated():
 
     assert (good.validated, useless.validated, few.validated) == (True, False, False)
     assert good.told(Code.NOT_VALIDATED) is None
-    shown = "NOT VALIDATED: the jury is not shown to agree with the clinicians (ICC"
-    assert shown in told(useless.notes)
-    assert "19 instances, 20 are needed" in told(few.notes)
+    assert useless.told(Code.NOT_VALIDATED)["verdict"] in ("inferior", "inconclusive")
+    assert "NOT VALIDATED: " in told(useless.notes)
+    assert few.told(Code.NOT_VALIDATED)["verdict"] == "too_few"
     assert math.isfinite(useless.mean_corrected)
     assert useless.q > good.q
 

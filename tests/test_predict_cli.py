@@ -16,7 +16,7 @@ KEYS = [
     *("benchmark", "n_both", "n_fit", "n_calibration", "q", "n_predicted", "mean_clinicians"),
     *("clinicians_low", "clinicians_high", "mean_jury", "mean_corrected", "low", "high"),
     *("lambda", "n", "N", "gain", "rated_unrated_difference", "coverage", "n_checked"),
-    *("icc", "icc_low", "icc_high", "n_instances", "validated", "note", "notes"),
+    *("verdict", "icc", "icc_low", "icc_high", "n_instances", "validated", "note", "notes"),
 ]
 
 

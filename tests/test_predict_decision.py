@@ -1,18 +1,17 @@
 """Whether predictions may be used: no claim that its figures do not bear out, and no words read."""
 
-import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import CLAIMS, Decision, Kind, to_json
+from calibration.decision import Decision, Kind
 from calibration.messages import MESSAGES, REASONS, headlines
 from calibration.predicting.decision import USABLE, decide
 from calibration.predicting.row import PredictedRow
-from calibration.predicting.validated import Agreement
-from calibration.values import COMBINED, NAN, Note, note
+from calibration.values import COMBINED, NAN, note
 
 SIMULATED = note(Code.SIMULATED, raters=("Smith, John",))
 REAL_NOTES = [
@@ -20,38 +19,46 @@ REAL_NOTES = [
     note(Code.NO_VARIANCE, raters=("dr_c; simulated raters: nobody",)),
     note(Code.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9),
 ]
+KINDS = [
+    *(Kind.NON_INFERIOR, Kind.INFERIOR, Kind.INCONCLUSIVE, Kind.NO_PROTOCOL),
+    *(Kind.TOO_FEW, Kind.UNDEFINED),
+]
+Study = tuple[list[PredictedRow], dict[str, Decision]]
+
+
+def verdict_of(kind: Kind) -> Decision:
+    return Decision(
+        "agreement",
+        kind,
+        estimate=0.01,
+        low=-0.05,
+        high=0.07,
+        reasons=(note(Code.ALL_ABOVE, margin=0.1),),
+        next=note(Code.DO_SEE_NOTES),
+    )
+
+
+def row_of(name: str, kind: Kind, **other: object) -> PredictedRow:
+    return PredictedRow(name, verdict=kind.value, **other)  # type: ignore[arg-type]
+
+
+def study_of(*kinds: Kind, **other: object) -> Study:
+    """Return the rows and verdicts of a study; the last of several kinds is of all combined."""
+    names = [*["b", "c", "d"][: len(kinds) - 1], COMBINED] if len(kinds) > 1 else ["b"]
+    rows = [row_of(name, kind, **other) for name, kind in zip(names, kinds, strict=True)]
+    return rows, {name: verdict_of(kind) for name, kind in zip(names, kinds, strict=True)}
 
 
 @st.composite
-def agreements(draw: st.DrawFn) -> Agreement:
-    """Draw an agreement of jury and clinicians, defined, without an interval, or undefined."""
-    n = draw(st.integers(0, 60))
-    kind = draw(st.sampled_from(["whole", "no interval", "undefined"]))
-    if kind == "undefined":
-        return Agreement(responses=n, instances=n, reason=note(Code.MIRRORED))
-    icc = draw(st.floats(-3, 1))
-    if kind == "no interval":
-        return Agreement(icc, responses=n, instances=n)
-    low, high = sorted([draw(st.floats(-1600, 1)), draw(st.floats(-1600, 1))])
-    return Agreement(icc, low, high, n, n)
-
-
-@st.composite
-def studies(draw: st.DrawFn) -> list[PredictedRow]:
+def studies(draw: st.DrawFn) -> Study:
     """Draw the rows of a study of one to three benchmarks, and of all combined if several."""
     number = draw(st.integers(1, 3))
-    names = [f"b{place}" for place in range(number)] + ([COMBINED] if number > 1 else [])
+    kinds = [draw(st.sampled_from(KINDS)) for _ in range(number + (number > 1))]
     told = st.lists(st.sampled_from([*REAL_NOTES, SIMULATED]), max_size=3).map(tuple)
+    rows, verdicts = study_of(*kinds)
     unlike = st.sampled_from([NAN, 0.0, 0.9])
-    return [
-        PredictedRow(
-            name,
-            agreement=draw(agreements()),
-            rated_unrated_difference=draw(unlike),
-            notes=draw(told),
-        )
-        for name in names
-    ]
+    drawn = [replace(row, rated_unrated_difference=draw(unlike), notes=draw(told)) for row in rows]
+    return drawn, verdicts
 
 
 def parts(rows: list[PredictedRow]) -> list[PredictedRow]:
@@ -59,140 +66,72 @@ def parts(rows: list[PredictedRow]) -> list[PredictedRow]:
 
 
 @given(studies())
-def test_predictions_are_called_usable_only_where_real_raters_are_shown_to_agree(
-    rows: list[PredictedRow],
+def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_inferior(
+    study: Study,
 ) -> None:
-    found = decide(rows)
-    if found.kind not in CLAIMS:
-        return
-    assert found.kind in USABLE
-    assert 0 < found.low <= found.high
-    assert not any(row.simulated for row in rows)
-    if found.kind is Kind.USABLE:
-        assert all(row.validated for row in parts(rows))
-    else:
-        assert rows[-1].validated
-        assert not all(row.validated for row in parts(rows))
-
-
-@given(studies())
-def test_every_other_kind_is_what_its_figures_are(rows: list[PredictedRow]) -> None:
-    found = decide(rows)
+    rows, verdicts = study
+    found = decide(rows, verdicts)
     assert (found.kind is Kind.SIMULATED) == any(row.simulated for row in rows)
-    if found.kind is Kind.TOO_FEW:
-        assert found.basis[0]["instances"] < 20
-        assert found.next == note(
-            Code.DO_RATE_INSTANCES, instances=20 - found.basis[0]["instances"]
-        )
-    if found.kind is Kind.INCONCLUSIVE:
-        assert found.low <= 0
-    if found.kind is Kind.UNDEFINED:
-        assert math.isnan(found.low)
-    assert found.reasons
+    if found.kind in USABLE:
+        assert (found.kind is Kind.USABLE) == all(row.validated for row in parts(rows))
+        assert verdicts[rows[-1].benchmark].kind in (Kind.NON_INFERIOR, Kind.UNDEFINED)
+    elif found.kind is not Kind.SIMULATED:
+        assert found.kind in {one.kind for one in verdicts.values()} - {Kind.NON_INFERIOR}
     assert found.headline == headlines.HEADLINES["predictions"][found.kind.value]
-    assert len(found.sentences) == len(found.reasons)
+    assert len(found.sentences) == len(found.reasons) > 0
 
 
 @given(studies())
-def test_no_note_but_that_of_simulated_raters_decides(rows: list[PredictedRow]) -> None:
-    def only(notes: tuple[Note, ...]) -> tuple[Note, ...]:
-        return tuple(one for one in notes if one.code is Code.SIMULATED)
-
-    figures = [
-        PredictedRow(
-            row.benchmark,
-            agreement=row.agreement,
-            rated_unrated_difference=row.rated_unrated_difference,
-            notes=only(row.notes),
-        )
+def test_no_note_but_that_of_simulated_raters_decides(study: Study) -> None:
+    rows, verdicts = study
+    bare = [
+        replace(row, notes=tuple(one for one in row.notes if one.code is Code.SIMULATED))
         for row in rows
     ]
-    bare, full = decide(figures), decide(rows)
-    assert bare.kind is full.kind
-    assert (bare.estimate, bare.low, bare.high) == pytest.approx(
-        (full.estimate, full.low, full.high), nan_ok=True
-    )
-    assert (bare.basis, bare.next) == (full.basis, full.next)
+    first, second = decide(bare, verdicts), decide(rows, verdicts)
+    assert (first.kind, first.next, first.basis) == (second.kind, second.next, second.basis)
 
 
-def decided(*rows: PredictedRow) -> Decision:
-    return decide(list(rows))
-
-
-GOOD, FEW = Agreement(0.8, 0.6, 0.9, 60, 30), Agreement(0.8, 0.6, 0.9, 60, 19)
-BAD = Agreement(0.2, -0.3, 0.5, 60, 30)
+GOOD, FEW = Kind.NON_INFERIOR, Kind.TOO_FEW
 
 
 @pytest.mark.parametrize(
-    ("rows", "kind"),
+    ("kinds", "expected"),
     [
-        ([PredictedRow("b", agreement=GOOD)], Kind.USABLE),
-        ([PredictedRow("b", agreement=FEW)], Kind.TOO_FEW),
-        ([PredictedRow("b", agreement=BAD)], Kind.INCONCLUSIVE),
-        ([PredictedRow("b")], Kind.UNDEFINED),
-        ([PredictedRow("b", agreement=GOOD, notes=(SIMULATED,))], Kind.SIMULATED),
-        (
-            [
-                PredictedRow("b", agreement=FEW),
-                PredictedRow("c", agreement=GOOD),
-                PredictedRow(COMBINED, agreement=GOOD),
-            ],
-            Kind.USABLE_COMBINED,
-        ),
-        (
-            [
-                PredictedRow("b", agreement=GOOD),
-                PredictedRow("c", agreement=GOOD),
-                PredictedRow(COMBINED),
-            ],
-            Kind.USABLE,
-        ),
-        (
-            [
-                PredictedRow("b", agreement=GOOD),
-                PredictedRow("c", agreement=FEW),
-                PredictedRow(COMBINED),
-            ],
-            Kind.TOO_FEW,
-        ),
+        ([GOOD], Kind.USABLE),
+        ([FEW], Kind.TOO_FEW),
+        ([Kind.NO_PROTOCOL], Kind.NO_PROTOCOL),
+        ([Kind.INFERIOR], Kind.INFERIOR),
+        ([FEW, GOOD, GOOD], Kind.USABLE_COMBINED),
+        ([GOOD, GOOD, GOOD], Kind.USABLE),
+        ([GOOD, GOOD, Kind.INCONCLUSIVE], Kind.INCONCLUSIVE),
+        ([GOOD, GOOD, Kind.UNDEFINED], Kind.USABLE),
+        ([GOOD, FEW, Kind.UNDEFINED], Kind.TOO_FEW),
     ],
 )
-def test_the_kind_follows_from_the_row_that_decides(rows: list[PredictedRow], kind: Kind) -> None:
-    assert decide(rows).kind is kind
+def test_the_kind_follows_from_the_verdict_that_decides(kinds: list[Kind], expected: Kind) -> None:
+    assert decide(*study_of(*kinds)).kind is expected
+
+
+def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
+    found, verdict = decide(*study_of(FEW)), verdict_of(FEW)
+    assert (found.estimate, found.low, found.high) == (0.01, -0.05, 0.07)
+    assert (found.reasons, found.next) == (verdict.reasons, verdict.next)
+    assert decide(*study_of(GOOD)).next is None
 
 
 def test_the_decision_names_each_benchmark_on_which_nothing_is_shown() -> None:
-    found = decided(
-        PredictedRow("b", agreement=FEW),
-        PredictedRow("c", agreement=GOOD),
-        PredictedRow(COMBINED, agreement=GOOD),
-    )
+    found = decide(*study_of(FEW, GOOD, GOOD))
     (other,) = [one for one in found.reasons if one.code is Code.UNSHOWN_IN]
-    assert (other["benchmark"], other["why"].code) == ("b", Code.INSTANCES_NEEDED)
+    assert other["benchmark"] == "b"
 
 
 def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
     unlike = note(Code.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9)
-    row = PredictedRow("b", agreement=GOOD, rated_unrated_difference=0.9, notes=(unlike,))
-    found = decided(row)
+    found = decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
     assert found.reasons[-1] == note(Code.OF_BENCHMARK, benchmark="b", what=unlike)
     assert found.next == note(Code.DO_RATE_AT_RANDOM)
     assert "if the responses that clinicians rated are a random sample" in found.headline
-
-
-def test_json_has_the_decision_with_codes_figures_and_words() -> None:
-    body = to_json(decided(PredictedRow("b", agreement=GOOD)))
-    assert (body["kind"], body["estimate"], body["low"], body["high"]) == ("usable", 0.8, 0.6, 0.9)
-    assert body["reasons"] == [
-        {
-            "code": "agrees",
-            "icc": 0.8,
-            "low": 0.6,
-            "high": 0.9,
-            "words": "ICC(C,2) 0.80, 95 % interval 0.60 to 0.90, all above 0",
-        }
-    ]
-    assert body["next"] is None
 
 
 def test_every_code_of_plans_and_predictions_has_its_words_once() -> None:

@@ -1,7 +1,7 @@
 """Which jury to take: the simplest of those of which most is to be expected on new responses."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from calibration.codes import NoteCode as Code
@@ -63,6 +63,38 @@ def recommendation(ranking: Ranking, *, is_made_up: bool = False) -> Decision:
         basis=(_basis(ranking),),
         next=_next(kind, ranking, chosen),
         names=(chosen.row.name,) if chosen else (),
+    )
+
+
+def recommended_jurors(ranking: Ranking) -> tuple[str, ...]:
+    """Return who sits on the jury that `recommendation` names; () where there is none."""
+    chosen = simplest(candidates(ranking))
+    return chosen.row.jurors if chosen else ()
+
+
+def judged(found: Decision, verdict: Decision) -> Decision:
+    """Return a recommendation as the study's verdict on its jury allows it.
+
+    Parameters
+    ----------
+    found : of `recommendation`
+    verdict : of `verdict.decide` on the jury that it names
+
+    Returns
+    -------
+    Decision
+        "recommended" only where the verdict is "non_inferior"; else "no_protocol" or "inferior" as
+        the verdict is, or "inconclusive" where it claims nothing.
+    """
+    if found.kind is not Kind.RECOMMENDED or verdict.kind is Kind.NON_INFERIOR:
+        return found
+    claimed = verdict.kind in (Kind.NO_PROTOCOL, Kind.INFERIOR)
+    why = note(Code.VERDICT_ON, jury=found.names[0], verdict=verdict.kind.value)
+    return replace(
+        found,
+        kind=verdict.kind if claimed else Kind.INCONCLUSIVE,
+        reasons=(why, *found.reasons),
+        next=verdict.next,
     )
 
 

@@ -39,6 +39,10 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "too_few": "Too few data to recommend a jury.",
         "inconclusive": "No jury stands out: none is shown to agree with the clinicians.",
         "recommended": "Recommended jury: {0}.",
+        "no_protocol": "Best jury so far: {0}. Not judged: no margin was fixed for it.",
+        "inferior": (
+            "No jury to recommend: the best, {0}, agrees worse than a clinician by more than the margin."
+        ),
     },
     "comparison": {
         "simulated": "Simulated: nothing here is evidence.",
@@ -85,6 +89,9 @@ CLOSER: Mapping[tuple[str, str, Code], str] = {
     ),
     ("agreement", "inconclusive", Code.NONE_UNSAFE): (
         "Not known whether the jury finds unsafe responses: clinicians found none on {criterion}."
+    ),
+    ("juries", "inconclusive", Code.VERDICT_ON): (
+        "No jury to recommend yet: that the best, {jury}, is within the margin is not shown."
     ),
     ("monitoring", "no_baseline", Code.BELOW_FLOOR): (
         "Agreement is below the floor of {floor:z.2f}; there is nothing that it could have fallen "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from calibration.codes import NoteCode as Code
 from calibration.messages.form import Figures, Message, filled
+from calibration.messages.headlines import HEADLINES
 from calibration.tables.numbers import TERMINAL, chance, icc_interval, money, whole
 
 WAY = "benchmark, criterion, method, responses, jurors needed"
@@ -113,10 +114,16 @@ def _juries_compared(figures: Figures) -> str:
     return said + filled("; {first} has {of_first}, {second} has {of_second}", figures)
 
 
+def _verdict_on(figures: Figures) -> str:
+    said = HEADLINES["agreement"][figures["verdict"]].rstrip(".")
+    return filled("the study's verdict on {jury}: ", figures) + f"{said[:1].lower()}{said[1:]}"
+
+
 REASONS: Mapping[Code, Message] = {
     Code.NOBODY_AGREES: "none of them agrees with the clinicians, so there are no weights",
 }
 MESSAGES: Mapping[Code, Message] = {
+    Code.VERDICT_ON: _verdict_on,
     Code.OWN_RESPONSES: (
         "juries rated {least} to {most} responses, each is judged on its own: ranked on common "
         "responses they are judged on the same"

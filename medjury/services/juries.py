@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import Engine
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision
+from calibration.decision import Decision, Kind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
 from data.queries.jury import JurorCost, juror_costs
@@ -138,8 +138,6 @@ def rank_juries(
         As `calibration.juries.ranking.jury_ranking`; where no juror has rated; and where there
         is no such benchmark, or no agreement on it.
     """
-    from calibration.juries.recommendation import recommendation
-
     options, scores = question.options, scores_of(engine)
     names = options.jurors or tuple(all_jurors(scores))
     if not names:
@@ -154,7 +152,7 @@ def rank_juries(
         question,
         scope.name,
         ranking,
-        recommendation(ranking, is_made_up=bool(made_up)),
+        _recommended(engine, scores, question, (scope.name, ranking), is_made_up=bool(made_up)),
         juries_before,
         ways_before,
         made_up,
@@ -162,6 +160,28 @@ def rank_juries(
         told=tuple(steered(engine)),
         unnoted=_unnoted(engine, entries),
     )
+
+
+def _recommended(
+    engine: Engine,
+    scores: "Scores",
+    question: RankingQuestion,
+    ranked: "tuple[str, Ranking]",
+    *,
+    is_made_up: bool,
+) -> Decision:
+    """Return which jury to take, by the study's own verdict on it."""
+    from calibration.juries.recommendation import judged, recommendation, recommended_jurors
+    from calibration.scopes import Sitting
+    from medjury.services.calibrate import asked_of, verdicts_of
+
+    (name, ranking), options = ranked, question.options
+    found, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
+    if found.kind is not Kind.RECOMMENDED:
+        return found
+    asked = replace(options, jurors=jurors)
+    verdicts = verdicts_of(engine, scores, Sitting(jurors), asked_of(options), asked)
+    return judged(found, verdicts[name])
 
 
 def compare_juries(
