@@ -17,8 +17,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotate import sessions
-from annotate.headers import asks_for_page, session_token
-from annotate.origins import from_elsewhere
+from annotate.headers import asks_for_page, from_elsewhere, session_token
 from data.errors import MedjuryError
 from data.schema import Role
 

@@ -9,8 +9,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotate import sessions
-from annotate.headers import session_token
-from annotate.origins import from_elsewhere
+from annotate.headers import from_elsewhere, session_token
 from annotate.replies import about, take_in
 from data import queries
 from data.errors import MedjuryError

@@ -4,6 +4,7 @@ import html
 from collections.abc import Iterator
 from importlib.resources import files
 
+from annotate import panes
 from data.queries.rating_room import Exercise, Feedback, Mark, Miss, Result
 from data.rubric import Rubric
 
@@ -21,16 +22,8 @@ def top(stage: Exercise | Feedback | Result, name: str) -> str:
     number = stage.total if isinstance(stage, Result) else stage.number
     done = number - isinstance(stage, Exercise)
     again = f", round {stage.round_}" if stage.round_ > 1 else ""
-    return (
-        '<div class="mj-top"><span class="mj-brand">medjury</span>'
-        f'<span class="mj-count">Training{again}: response <b>{number}</b> of <b>{stage.total}</b>'
-        '</span><span class="mj-bar" role="progressbar" aria-label="Training responses rated" '
-        f'aria-valuemin="0" aria-valuemax="{stage.total}" aria-valuenow="{done}">'
-        f'<span style="width:{round(100 * done / stage.total)}%"></span></span>'
-        '<span class="mj-practice">Practice, not part of the study: an expert\'s scores follow</span>'
-        f'<span class="mj-who">{html.escape(name)}</span>'
-        '<a href="/logout" target="_self">Sign out</a></div>'
-    )
+    told = f"Training{again}: response <b>{number}</b> of <b>{stage.total}</b>"
+    return panes.top(done, stage.total, name, told)
 
 
 def feedback(one: Feedback) -> str:

@@ -1,13 +1,13 @@
 """Which screens there are for whom. A browser learns the names of its own screens only."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes, sessions
+from annotate import oidc, panes, sessions
 from annotate.study import study
 from data.errors import MedjuryError, NoStudy
 from data.queries import Person
@@ -23,90 +23,34 @@ NOTHING = "There is no screen for your role in this version: use the command lin
 ENDED = "Your session has ended. What you entered is kept."
 
 
-def _rate(engine: Engine, person: Person) -> None:
-    from annotate.screens import rate
-
-    st.html(panes.style())
-    if person.rater is not None:
-        rate.show(engine, person, person.rater)
-
-
-def _study(engine: Engine, person: Person) -> None:
-    from annotate.screens import study
-
-    study.show(engine, person)
-
-
-def _people(engine: Engine, person: Person) -> None:
-    from annotate.screens import people
-
-    people.show(engine, person)
-
-
-def _agreement(engine: Engine, person: Person) -> None:
-    from annotate.screens import agreement
-
-    agreement.show(engine, person)
-
-
-def _juries(engine: Engine, person: Person) -> None:
-    from annotate.screens import juries
-
-    juries.show(engine, person)
-
-
-def _monitoring(engine: Engine, person: Person) -> None:
-    from annotate.screens import monitoring
-
-    monitoring.show(engine, person)
-
-
-def _models(engine: Engine, person: Person) -> None:
-    from annotate.screens import models
-
-    models.show(engine, person)
-
-
-def _rubrics(engine: Engine, person: Person) -> None:
-    from annotate.screens import rubrics
-
-    rubrics.show(engine, person)
-
-
-def _lab(engine: Engine, person: Person) -> None:
-    from annotate.screens import lab
-
-    lab.show(engine, person)
-
-
-def _workbench(engine: Engine, person: Person) -> None:
-    from annotate.screens import workbench
-
-    workbench.show(engine, person)
+STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A screen, where it stands, whom it is for, and what draws it (imported when first asked)."""
+    """A screen, whom it is for, and where it stands: in the address, and under `annotate.screens`."""
 
     title: str
     path: str
-    roles: frozenset[Role]
-    draw: Callable[[Engine, Person], None]
+    roles: frozenset[Role] = STEERING
+
+    def draw(self, engine: Engine, person: Person) -> None:
+        """Draw it; its module is imported when it is first asked for."""
+        import_module(f"annotate.screens.{self.path}").show(engine, person)
 
 
 # The first screen of a role is where its people arrive.
 SCREENS = (
-    Screen("Rate", "rate", frozenset({Role.CLINICIAN}), _rate),
-    Screen("Study", "study", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _study),
-    Screen("Agreement", "agreement", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _agreement),
-    Screen("Juries", "juries", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _juries),
-    Screen("Monitoring", "monitoring", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _monitoring),
-    Screen("Models", "models", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _models),
-    Screen("Rubrics", "rubrics", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _rubrics),
-    Screen("Jury lab", "lab", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _lab),
-    Screen("Workbench", "workbench", frozenset({Role.RESEARCHER, Role.COORDINATOR}), _workbench),
-    Screen("People", "people", frozenset({Role.COORDINATOR}), _people),
+    Screen("Rate", "rate", frozenset({Role.CLINICIAN})),
+    Screen("Study", "study"),
+    Screen("Agreement", "agreement"),
+    Screen("Juries", "juries"),
+    Screen("Monitoring", "monitoring"),
+    Screen("Models", "models"),
+    Screen("Rubrics", "rubrics"),
+    Screen("Jury lab", "lab"),
+    Screen("Workbench", "workbench"),
+    Screen("People", "people", frozenset({Role.COORDINATOR})),
 )
 
 
@@ -154,10 +98,8 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
 
 def _outside(engine: Engine) -> None:
     """Show the way in to somebody without a session."""
-    from annotate import handover
-
     st.html(panes.style())
-    if not handover.from_hospital(engine):
+    if not oidc.from_hospital(engine):
         st.html(panes.note("Signed out", ENDED))
         st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
 

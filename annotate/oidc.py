@@ -17,6 +17,7 @@ import streamlit as st
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Engine
 
+from annotate import panes
 from data import queries
 from data.errors import BadFile, BadInput
 from data.queries import Person
@@ -33,6 +34,25 @@ UNVERIFIED = (
 UNKNOWN = (
     "Nobody in this study has the e-mail address of your hospital account. "
     "Ask your coordinator to add it, or sign in with a code."
+)
+# A form is posted, not fetched: the browser then takes the cookie and follows to the page.
+HANDOVER = """
+export default function ({ parentElement, data }) {
+  const form = document.createElement("form");
+  form.method = "post";
+  form.action = "/login";
+  const field = document.createElement("input");
+  field.type = "hidden";
+  field.name = "ticket";
+  field.value = data[0];
+  form.append(field);
+  parentElement.append(form);
+  form.submit();
+}
+"""
+_mount = st.components.v2.component("medjury_handover", js=HANDOVER)
+OTHERWISE = (
+    '<p style="text-align:center"><a href="/logout" target="_self">Sign in otherwise</a></p>'
 )
 
 
@@ -120,3 +140,21 @@ def redeem(engine: Engine, given: str) -> Entered | None:
 
 def _serializer(engine: Engine) -> URLSafeTimedSerializer:
     return URLSafeTimedSerializer(signing_key(engine), salt="medjury ticket")
+
+
+def from_hospital(engine: Engine) -> bool:
+    """Lead somebody without a session through the hospital's sign-in; False if not asked for."""
+    claims = claimed()
+    asked = "hospital" in st.query_params
+    if claims is None or not is_fresh(claims):
+        if asked:
+            ask_hospital()
+        return asked
+    person = person_of(engine, claims)
+    if isinstance(person, str):
+        st.html(panes.note("Not signed in", person))
+        st.html(OTHERWISE)
+        return True
+    st.html(panes.note("Signing you in", f"Welcome, {person.name}."))
+    _mount(key="handover", data=[ticket(engine, person)])
+    return True

@@ -10,6 +10,9 @@ TURN = re.compile(r"^(\[[^\W\d_][\w .-]{0,30}\]|[A-Z][a-zA-Z .-]{0,30}:)(\s*)(.*
 PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {
     0x7F: 0x2421
 }
+PRACTICE = (
+    '<span class="mj-practice">Practice, not part of the study: an expert\'s scores follow</span>'
+)
 FEWEST_TURNS = 3
 FEWEST_SECTIONS = 2
 # A line of its own: in capitals, or ending with a colon, or marked as a heading or in bold.
@@ -52,15 +55,19 @@ def heading(text: str) -> str:
     return f'<h2 class="mj-heading">{html.escape(text)}</h2>'
 
 
-def top(done: int, total: int, handle: str) -> str:
-    """Return the line at the top of the page: how far the rater is, and who is signed in."""
+def top(done: int, total: int, handle: str, lesson: str = "") -> str:
+    """Return the line at the top of the page: how far the rater is, and who is signed in.
+
+    In training, `lesson` says where in it; it is HTML.
+    """
     percent = round(100 * done / total) if total else 0
+    label = "Training responses rated" if lesson else "Responses rated"
     return (
         '<div class="mj-top"><span class="mj-brand">medjury</span>'
-        f'<span class="mj-count"><b>{done}</b> of <b>{total}</b> rated</span>'
-        f'<span class="mj-bar" role="progressbar" aria-label="Responses rated" '
+        f'<span class="mj-count">{lesson or f"<b>{done}</b> of <b>{total}</b> rated"}</span>'
+        f'<span class="mj-bar" role="progressbar" aria-label="{label}" '
         f'aria-valuemin="0" aria-valuemax="{total}" aria-valuenow="{done}">'
-        f'<span style="width:{percent}%"></span></span>'
+        f'<span style="width:{percent}%"></span></span>{PRACTICE if lesson else ""}'
         f'<span class="mj-who">{html.escape(handle)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div>'
     )

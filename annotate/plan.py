@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from annotate.balance import groups
 from annotate.order import GAP, Showing, adjacent
-from annotate.repair import groups
 from data.store.submissions import Slot
 
 ASSUMED_ICC = (

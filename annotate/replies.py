@@ -1,17 +1,20 @@
-"""Taking in what the rating form sends: every message names its own response and its number."""
+"""What the rating form sends and is sent: every message names its own response and its number."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from sqlalchemy import Engine
 
+from annotate.panes import unseen
 from data import queries, store
 from data.card import Error, Flag, Marked, Reply
 from data.errors import BadInput, MedjuryError, NoStudy, NotAllowed, OffScale, Unknown
 from data.queries import House, Person, Task
 from data.rubric import low_points
+from data.store.training import answer_drill, save_drill_draft
 
 LARGEST = 2**31 - 1
 LONGEST_COMMENT = 20_000
@@ -23,6 +26,7 @@ OFF = "A score is not a point of this scale. Nothing was saved; reload the page.
 FOREIGN = "This response is not assigned to you. Nothing was saved; reload the page."
 BUSY = "The study cannot be reached just now. Your entries are kept here and are sent again."
 CLOSED = "The study is locked. Nothing was saved; ask the coordinator."
+NOT_SAID = {"code", "seq", "attempt", "submit", "scores"}  # of a training answer, beside its scores
 
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 Name = Annotated[str, Field(max_length=64)]
@@ -107,13 +111,25 @@ class Answer:
 
 def take_in(engine: Engine, person: Person, payload: object) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
+    return _taken_in(payload, partial(_take_in, engine, person.rater or 0))
+
+
+def take_in_training(engine: Engine, rater: int, payload: object) -> Answer:
+    """Save a draft or an answer of the training round: the same messages, other tables."""
+    return _taken_in(payload, partial(_take_in_training, engine, rater))
+
+
+def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answer:
+    """Act on a message, and answer it; one that is none of our form's is answered, not read again."""
     try:
         message = Message.model_validate(payload)
     except ValidationError:
-        return _unreadable(payload)
+        fields = payload if isinstance(payload, Mapping) else {}
+        code, seq, attempt = (fields.get(name) for name in ("code", "seq", "attempt"))
+        return Answer(code, seq, attempt, GARBLED)  # type: ignore[arg-type] # echoes what was sent
     answer = Answer(message.code, message.seq, message.attempt, at=message.code)
     try:
-        return _take_in(engine, person.rater or 0, message, answer)
+        return act(message, answer)
     except MedjuryError as error:
         return replace(answer, error=_plainly(error))
 
@@ -185,6 +201,17 @@ def _take_in(engine: Engine, rater: int, message: Message, answer: Answer) -> An
     return replace(answer, at="") if message.go == "next" else answer
 
 
+def _take_in_training(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
+    """Store a message of the training round."""
+    if message.submit:
+        said = message.model_dump(mode="json", exclude=NOT_SAID)
+        answer_drill(engine, rater, message.code, message.reply(), said)
+    else:
+        draft, seconds = message.draft(), message.seconds
+        save_drill_draft(engine, rater, message.code, message.seq, draft, seconds)
+    return answer
+
+
 def _submit(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
     """Submit a rating; say whether its reference is shown now."""
     house = queries.house(engine)
@@ -228,15 +255,38 @@ def _plainly(error: MedjuryError) -> str:
     return str(error) if isinstance(error, BadInput) else BUSY
 
 
-def _unreadable(payload: object) -> Answer:
-    """Answer a message that is none of our form's, so that it is not read again and again."""
-    fields = payload if isinstance(payload, Mapping) else {}
-    code, seq, attempt = (fields.get(name) for name in ("code", "seq", "attempt"))
-    return Answer(code, seq, attempt, GARBLED)  # type: ignore[arg-type] # echoes what was sent
-
-
 def _shown(task: Task, answer: Answer | None) -> dict[str, Any] | None:
     """Return the answer for the form, if it is about the response now shown or went wrong."""
     if answer is None or (answer.code != task.card.code and not answer.error):
         return None
     return about(answer)
+
+
+def room_data(
+    task: Task, answer: Answer | None, house: House, *, previous: bool, after: bool
+) -> dict[str, Any]:
+    """Return the form's data with what was marked and flagged, and what this study asks for.
+
+    Parameters
+    ----------
+    previous
+        Whether there is something rated before this response.
+    after
+        Whether the response was just rated and is shown with its reference.
+    """
+    asks = house.settings.ask_why
+    return form_data(task, answer) | {
+        "tools": True,
+        "mode": "after" if after else "rate",
+        "previous": previous,
+        "rated": task.done_at.isoformat() if task.ended and task.done_at else "",
+        "unsent": task.ended and task.draft_seq > task.submitted_seq,
+        "why": {
+            "criterion": task.rubric.criteria[0],
+            "points": list(low_points(task.rubric)) if asks else [],
+        },
+        "spans": task.draft.get("spans", []),
+        "flags": task.draft.get("flags", []),
+        "unseen": unseen(task.card.response),
+        "pause": house.settings.pause_minutes,
+    }

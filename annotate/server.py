@@ -16,8 +16,7 @@ from sqlalchemy import Engine
 from starlette.middleware import Middleware
 
 from annotate import appearance, drafts, oidc, signin
-from annotate.headers import Gate, SecurityHeaders
-from annotate.origins import Origins
+from annotate.headers import Gate, Origins, SecurityHeaders
 from annotate.study import serve_study
 from data.database import close_studies
 from data.errors import BadInput

@@ -1,6 +1,8 @@
-"""Signing in with a code, an invitation or a hospital account, and out again."""
+"""Signing in with a code, an invitation or a hospital account, out again, and the pages for it."""
 
 import asyncio
+import html
+import importlib.resources
 from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import parse_qs
@@ -8,12 +10,11 @@ from urllib.parse import parse_qs
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from annotate import doors, oidc, sessions
-from annotate.headers import session_token
-from annotate.origins import from_elsewhere, is_forwarded_https
+from annotate import oidc, sessions
+from annotate.headers import from_elsewhere, is_forwarded_https, session_token
 from annotate.throttle import Throttle
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
@@ -34,6 +35,10 @@ REFUSED = {
     "then, or ask your coordinator for a new invitation.",
     Outcome.EXPIRED: "This invitation has expired. Ask your coordinator for a new one.",
 }
+HERE = importlib.resources.files("annotate")
+STYLE = (HERE / "signin.css").read_text("utf-8")
+JOIN_SCRIPT = (HERE / "join.js").read_text("utf-8")
+HOSPITAL = '<p class="or">or</p><a class="button plain" href="/?hospital">Sign in with your hospital account</a>'
 
 
 class Desk:
@@ -108,7 +113,7 @@ class Desk:
         await run_in_threadpool(self._leave, session_token(request.headers))
         answer: Response = RedirectResponse("/", status_code=303)
         if entered.code:
-            answer = doors.welcome(entered.person.name, entered.code)
+            answer = welcome_page(entered.person.name, entered.code)
         answer.set_cookie(
             sessions.COOKIE,
             await run_in_threadpool(sessions.issue, self.engine, entered.person),
@@ -135,7 +140,7 @@ class Desk:
             return
 
     def _form(self, message: str = "", status: int = 200) -> Response:
-        return doors.login(message, status, self.hospital)
+        return login_page(message, status, self.hospital)
 
 
 def routes(engine: Engine, hospital: bool = False) -> list[Route]:
@@ -143,10 +148,10 @@ def routes(engine: Engine, hospital: bool = False) -> list[Route]:
     desk = Desk(engine, hospital)
 
     async def join(_: Request) -> Response:
-        return doors.join()
+        return join_page()
 
     async def script(_: Request) -> Response:
-        return Response(doors.JOIN_SCRIPT, media_type="text/javascript")
+        return Response(JOIN_SCRIPT, media_type="text/javascript")
 
     return [
         Route("/login", desk.login, methods=["GET", "POST"]),
@@ -177,3 +182,29 @@ def _forget_hospital_account(request: Request, answer: Response) -> None:
     for name in request.cookies:
         if name.startswith(oidc.COOKIES):
             answer.delete_cookie(name, httponly=True, samesite="lax")
+
+
+def login_page(message: str = "", status: int = 200, hospital: bool = False) -> HTMLResponse:
+    """Return the sign-in page, with what went wrong; `hospital` offers the hospital account."""
+    alert = f'<p role="alert" id="wrong">{html.escape(message)}</p>' if message else ""
+    described = ' aria-invalid="true" aria-describedby="wrong"' if message else ""
+    parts = {"alert": alert, "described": described, "hospital": HOSPITAL if hospital else ""}
+    return _page("login.html", parts, status)
+
+
+def join_page() -> HTMLResponse:
+    """Return the page an invitation's link opens; the code in the link never reaches us here."""
+    return _page("join.html", {})
+
+
+def welcome_page(name: str, code: str) -> HTMLResponse:
+    """Return the page that shows the personal code of somebody who came by an invitation."""
+    return _page("welcome.html", {"name": html.escape(name), "code": html.escape(code)})
+
+
+def _page(template: str, parts: dict[str, str], status: int = 200) -> HTMLResponse:
+    """Return a page that no cache keeps."""
+    text = (HERE / template).read_text("utf-8")
+    for name, value in ({"style": STYLE} | parts).items():
+        text = text.replace("{{" + name + "}}", value)
+    return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})

@@ -11,13 +11,12 @@ from typing import Any
 
 from calibration.decision import Decision
 from calibration.tables.notes import TableNote
-from calibration.tables.numbers import DASH, chance, fixed, interval, whole
+from calibration.tables.numbers import DASH, fixed, whole
 from calibration.tables.spec import Group, Table
 from calibration.writers.html import (
     Classes,
     Markup,
     escaped,
-    html_list,
     html_notes,
     html_table,
 )
@@ -54,16 +53,6 @@ def count(heading: str, name: str) -> Column:
     return Column(heading, lambda row: whole(row.get(name)))
 
 
-def between(heading: str, low: str, high: str, digits: int = 2) -> Column:
-    """Return a column of intervals; a dash where undefined."""
-    return Column(heading, lambda row: interval(row.get(low), row.get(high), digits) or DASH)
-
-
-def probability(heading: str, name: str) -> Column:
-    """Return a column of p values."""
-    return Column(heading, lambda row: chance(row.get(name)))
-
-
 def table(
     rows: Sequence[Row], columns: Sequence[Column], caption: str, notes: Sequence[str] = ()
 ) -> str:
@@ -85,14 +74,6 @@ def table(
 def of_table(table: Table) -> str:
     """Return a table that is laid out, with its notes, for `st.html`."""
     return style() + html_table(table, CLASSES)
-
-
-def of_report(told: Mapping[str, Any]) -> str:
-    """Return a `calibration.tables.spec.Table`, as a mapping, as a table for `st.html`."""
-    groups = (Group(one["heading"], tuple(map(tuple, one["rows"]))) for one in told["groups"])
-    notes = tuple(one if isinstance(one, TableNote) else TableNote(one) for one in told["notes"])
-    words = frozenset(told["words"])
-    return of_table(Table(told["caption"], tuple(told["columns"]), tuple(groups), notes, words))
 
 
 def of_decision(decision: Decision) -> str:
@@ -126,11 +107,6 @@ def noted(notes: Sequence[TableNote | str]) -> str:
     """Return notes as a list, of many only those that warn, the others folded; nothing for none."""
     every = [one if isinstance(one, TableNote) else TableNote(one) for one in notes]
     return html_notes(every, CLASSES)
-
-
-def listed(notes: Sequence[str]) -> str:
-    """Return all notes as a list."""
-    return html_list(notes, CLASSES)
 
 
 def csv_of(rows: Sequence[Row]) -> str:

@@ -1,35 +1,23 @@
 """Charts as Vega-Lite specifications, and as files: what the worker process makes for a screen."""
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
+
+from calibration.plain import plain
 
 PIXELS = 2.0  # of a PNG, for each point of the chart
 
 
 def drawn(function: str, *given: object) -> Any:
-    """Return what a function of `calibration.report` makes, as "charts:chart_intervals", plain."""
-    module, _, name = function.partition(":")
-    return plain(getattr(import_module(f"calibration.report.{module}"), name)(*given))
+    """Return the specification of the chart that a function of `calibration.report` makes.
 
-
-def plain(value: Any) -> Any:
-    """Return charts, dataclasses, tuples, sets and numpy's numbers as dicts, lists and numbers.
-
-    Who reads such a value needs none of the modules that made it.
+    The function is named as "charts:chart_intervals"; what is not finite is None.
     """
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if isinstance(value, set | frozenset):
-        return sorted(plain(one) for one in value)
-    if is_dataclass(value):
-        return {one.name: plain(getattr(value, one.name)) for one in fields(value)}
-    if hasattr(value, "to_dict"):
-        return plain(specification(value))
-    return value.item() if hasattr(value, "item") else value
+    module, _, name = function.partition(":")
+    return plain(
+        specification(getattr(import_module(f"calibration.report.{module}"), name)(*given))
+    )
 
 
 def specification(chart: Any) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from data.queries.record import acts, verify
 from data.schema import Access, Role
 from data.store import Way, add_people, end_access, enter, invite, renew_access
 
+CONTROLS = Path(navigation.__file__).parent / "screens" / "controls.py"  # of several screens
 ONCE = Way(once=True, days=14)
 OTHERS = [Role.CLINICIAN, Role.RESEARCHER]
 
@@ -242,12 +243,9 @@ def test_a_screen_that_is_not_a_clinicians_reads_only_what_asks_for_the_role() -
     for screen in navigation.SCREENS:
         if Role.CLINICIAN in screen.roles:
             continue
-        [name] = [
-            one for one in screen.draw.__code__.co_names if one not in ("show", "annotate.screens")
-        ]
-        paths = [*Path(navigation.__file__).parent.glob(f"screens/{name}*.py")]
+        paths = [*Path(navigation.__file__).parent.glob(f"screens/{screen.path}*.py"), CONTROLS]
         called = [one for path in paths for one in used(path)]
-        assert called, name
+        assert called, screen.path
         for one in called:
             assert screen.roles <= getattr(one, "roles", frozenset()), one
 

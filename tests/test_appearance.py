@@ -10,7 +10,7 @@ from rating_server import Server, build, row, rubric
 from sqlalchemy import Engine
 from test_signin import Answer, ask, post
 
-from annotate import appearance, chart_colours, vega
+from annotate import appearance, charts, vega
 from annotate.server import settings
 from annotate.vega import png, svg
 from calibration.report import chart_style
@@ -180,28 +180,28 @@ def test_charts_in_the_dark_have_the_colours_of_the_report_in_the_dark() -> None
     pairs = re.findall(r'\[fill="(#\w+)"\] \{ fill: (?:var\(--(\w+)\)|(#\w+)); \}', sheet)
     meant = {light: dark.get(name, plain) for light, name, plain in pairs}
     assert len(meant) >= 4
-    assert {light: chart_colours.DARK[light] for light in meant} == meant
-    assert chart_colours.DARK[chart_style.GRID] == dark["rule"]
-    assert chart_colours.RAMP == chart_style.RAMP
-    assert chart_colours.PAPER["dark"] == dark["paper"] == NAMED["--mj-paper"][1]
+    assert {light: charts.DARK[light] for light in meant} == meant
+    assert charts.DARK[chart_style.GRID] == dark["rule"]
+    assert charts.RAMP == chart_style.RAMP
+    assert charts.PAPER["dark"] == dark["paper"] == NAMED["--mj-paper"][1]
 
 
 def test_every_colour_of_a_chart_has_its_counterpart(drawn: dict[str, dict]) -> None:
     for spec in drawn.values():
         here = {*re.findall(r'"(#\w{6})"', str(spec).replace("'", '"'))}
-        there = str(chart_colours.on_screen(spec, is_dark=True))
+        there = str(charts.on_screen(spec, is_dark=True))
         kept = {one for one in here - {"#ffffff", "#000000"} if one in there}
         assert len(here) > 2
         assert kept == set()
-    assert {*chart_style.COLOURS} <= {*chart_colours.DARK}
+    assert {*chart_style.COLOURS} <= {*charts.DARK}
 
 
 def test_words_in_the_cells_of_a_heat_map_can_be_read_light_and_dark(
     drawn: dict[str, dict],
 ) -> None:
     for is_dark in (False, True):
-        picture = vl_convert.vegalite_to_svg(chart_colours.on_screen(drawn["cells"], is_dark))
-        gap = chart_colours.PAPER["dark" if is_dark else "light"]
+        picture = vl_convert.vegalite_to_svg(charts.on_screen(drawn["cells"], is_dark))
+        gap = charts.PAPER["dark" if is_dark else "light"]
         cells = re.findall(rf'fill="(#\w+|rgb\([^)]+\))" stroke="{gap}"', picture)
         inks = re.findall(r'fill="(#0{6}|#f{6})"[^>]*>[01]\.\d\d<', picture)
         assert len(cells) == len(inks) == 101
@@ -212,15 +212,15 @@ def test_words_in_the_cells_of_a_heat_map_can_be_read_light_and_dark(
 
 def test_what_is_said_of_dark_and_light_is_true_in_the_dark() -> None:
     told = "Scores as they were given: the darker, the higher."
-    assert chart_colours.in_words(told, is_dark=False) == told
-    assert "the lighter, the higher" in chart_colours.in_words(told, is_dark=True)
+    assert charts.in_words(told, is_dark=False) == told
+    assert "the lighter, the higher" in charts.in_words(told, is_dark=True)
 
 
 def test_a_chart_brings_its_paper_and_its_files_are_on_white(drawn: dict[str, dict]) -> None:
     for is_dark, paper in ((False, "#ffffff"), (True, "#15181c")):
-        shown = chart_colours.on_screen(drawn["kinds"], is_dark)
+        shown = charts.on_screen(drawn["kinds"], is_dark)
         assert shown["config"]["background"] == paper
-    assert chart_colours.on_screen(drawn["uses"], is_dark=True)["data"] == drawn["uses"]["data"]
+    assert charts.on_screen(drawn["uses"], is_dark=True)["data"] == drawn["uses"]["data"]
     assert 'fill="white"' in svg(drawn["kinds"])
     assert "#15181c" not in svg(drawn["kinds"])
     assert png(drawn["kinds"])

@@ -20,7 +20,7 @@ from calibration.bootstrap import Resampling, by_lots, draw_counts, replicates
 from medjury import main
 from medjury.cli import dask_worker
 from medjury.cli.dask_connect import connected, told
-from medjury.cli.dask_tasks import Tasks
+from medjury.cli.dask_worker import Tasks
 
 SECRET = "Xylophone"  # a word of the texts, which no log may hold
 RESPONSES = 130

@@ -23,7 +23,7 @@ from data.schema import Status
 from jury.panel import read_panel
 from medjury.cli.dask_connect import checked, connected
 from medjury.cli.dask_executor import Calls
-from medjury.cli.dask_tasks import Tasks
+from medjury.cli.dask_worker import Tasks
 
 HOW = Resampling(clusters=3000, rows=4096, reps=1500, seed=1)
 RESPONSES = 60

@@ -13,7 +13,8 @@ from rating_server import row, rubric
 from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub
 
-from annotate import jury_panels, jury_probes, jury_runs
+from annotate import jury_panels, jury_runs
+from annotate.screens import lab as jury_lab
 from data.database import transaction
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
@@ -236,7 +237,7 @@ def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None
     order = RunOrder("two", panel_text(stub))
     for act in (
         lambda: jury_runs.start(CLINICIAN, study, order),
-        lambda: jury_probes.probe(CLINICIAN, study, order.text),
+        lambda: jury_lab.begin_probe(CLINICIAN, study, order.text),
         lambda: stop_run(CLINICIAN, study, "x"),
         lambda: keep_panel(CLINICIAN, study, "two", order.text),
         lambda: lab.last_run(CLINICIAN, study),
@@ -260,9 +261,9 @@ def test_a_probe_is_told_to_whoever_looks_and_sends_nothing_of_the_study(
     study: Engine, stub: Stub
 ) -> None:
     text = panel_text(stub)
-    asked = jury_probes.probe(OPERATOR, study, text)
+    asked = jury_lab.begin_probe(OPERATOR, study, text)
     rows = asked.rows.result(PATIENCE_SECONDS)
     assert [one.juror for one in rows] == ["a", "b"]
-    assert jury_probes.last_probe(OPERATOR, study, text) is asked
-    assert jury_probes.probe(OPERATOR, study, text) is not asked
+    assert jury_lab.last_probe(OPERATOR, study, text) is asked
+    assert jury_lab.begin_probe(OPERATOR, study, text) is not asked
     assert not any("Response" in seen.prompt and "fever" in seen.prompt for seen in stub.seen)

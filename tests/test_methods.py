@@ -11,8 +11,7 @@ from sqlalchemy import Engine, text
 from sqlmodel import Session
 
 from calibration.tables.numbers import DASH, MINUS, scorer
-from medjury.cli.methods import page
-from medjury.cli.methods_checklist import ITEMS, OWN
+from medjury.cli.methods import ITEMS, OWN, page
 from medjury.services.methods import study_facts
 
 __all__ = ["made", "whole"]

@@ -16,7 +16,7 @@ from calibration.messages import told
 from data.queries.frames import clinician_dates
 from data.queries.ledger import tried
 from data.queries.record import verify
-from medjury.cli.monitor_metrics import Gauge
+from medjury.cli.monitor import Gauge
 from medjury.services.juror_ends import juror_ends
 
 Write = Callable[[str, str], Path]

@@ -54,7 +54,7 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
         "from annotate.screens.rate import show\n"
         "from annotate.study import study\n"
         "from data.queries import Person\n"
-        f"show(study(), Person({me.id}, 'dr-a', 'clinician', {me.rater}), {me.rater})\n"
+        f"show(study(), Person({me.id}, 'dr-a', 'clinician', {me.rater}))\n"
     )
     yield AppTest.from_string(script, default_timeout=30)
     study().dispose()
@@ -177,7 +177,7 @@ def test_a_clinician_without_assignments_is_told_so(
     monkeypatch.setenv("MEDJURY_DB", url)
     app = AppTest.from_string(
         "from annotate.screens.rate import show\nfrom annotate.study import study\n"
-        "from data.queries import Person\nshow(study(), Person(77, 'dr-new', 'clinician'), 77)\n"
+        "from data.queries import Person\nshow(study(), Person(77, 'dr-new', 'clinician', 77))\n"
     ).run(timeout=30)
     assert "Nothing to rate yet" in shown(app)
     study().dispose()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from annotate.screens import study_import, study_record
-from annotate.screens.monitoring_reports import compared
+from annotate.screens import study, study_import
+from annotate.screens.monitoring import compared
 from data import queries
 from data.errors import BadFile, BadPanel
 from data.importers.table import TableFile
@@ -81,8 +81,8 @@ def test_a_coordinator_reads_who_locked_by_name_and_a_researcher_by_number(engin
     (rita,) = queries.people(OPERATOR, engine)
     actor = f"account {rita.id}"
     names = queries.names_of_actors(OPERATOR, engine)
-    assert study_record.named(actor, names) == f"Rita ({actor})"
-    assert study_record.named("coordinator", names) == "coordinator"
+    assert study.named(actor, names) == f"Rita ({actor})"
+    assert study.named("coordinator", names) == "coordinator"
     assert queries.names_of_actors(Person(9, "Rob", Role.RESEARCHER), engine) == {}
 
 

@@ -17,9 +17,9 @@ from sqlmodel import Session, select
 from study_place import StudyIn, all_rows
 
 from annotate.designs import DesignRequest
-from annotate.screens import study_design, study_intake
-from annotate.screens.study_intake import Upload
-from annotate.screens.study_pace import by_day, outlook, silent, spread
+from annotate.screens import study_design, study_import
+from annotate.screens.study_import import Upload
+from annotate.screens.study_progress import by_day, outlook, silent, spread
 from data import queries
 from data.card import Reply
 from data.database import open_study
@@ -48,10 +48,10 @@ def upload(text: str, name: str = "answers.csv", **chosen: str) -> Upload:
 def test_a_file_that_is_only_looked_at_leaves_nothing(small_study: Engine) -> None:
     before = all_rows(small_study)
     more = RESPONSES.replace("r1", "s1").replace("r2", "s2").replace(",visits,", ",letters,")
-    seen, added = study_intake.try_response_file(small_study, OPERATOR, upload(more))
+    seen, added = study_import.try_response_file(small_study, OPERATOR, upload(more))
     assert (added.responses, added.instances, added.benchmarks) == (4, 2, {"letters": "generic"})
     assert (seen.responses["letters"], seen.instances["letters"], seen.models) == (4, 2, 2)
-    ratings, empty = study_intake.try_rating_file(small_study, OPERATOR, upload(RATINGS))
+    ratings, empty = study_import.try_rating_file(small_study, OPERATOR, upload(RATINGS))
     assert (ratings.added, ratings.raters, empty) == (2, ["dr-x"], 1)
     assert all_rows(small_study) == before
 
@@ -62,8 +62,8 @@ def test_an_upload_changes_what_the_command_changes(
     other = open_study(study_in(tmp_path, "other.db"), create=True)
     run("import", str(write("answers.csv", NAMED)))
     run("ratings", str(write("ratings.csv", RATINGS)))
-    assert study_intake.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
-    assert study_intake.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
+    assert study_import.bring_response_file(other, OPERATOR, upload(NAMED)) == (4, 1)
+    assert study_import.bring_rating_file(other, OPERATOR, upload(RATINGS)).added == 2
     assert shown(other) == shown(engine)
     assert [one.action for one in acts(other, *ACTS)] == [one.action for one in acts(engine, *ACTS)]
     assert verify(other).findings == ()
@@ -81,33 +81,33 @@ def shown(engine: Engine) -> list[tuple[str, str, str | None]]:
 def test_a_wrong_row_is_named_without_the_servers_folders(engine: Engine) -> None:
     wrong = upload(RESPONSES.replace("r12", "r11"), "../../etc/answers.csv")
     with pytest.raises(BadRow, match=r"^answers\.csv row 3, column response_id") as told:
-        study_intake.try_response_file(engine, OPERATOR, wrong)
+        study_import.try_response_file(engine, OPERATOR, wrong)
     assert "/" not in str(told.value)
     with pytest.raises(BadInput, match=r"^answers\.csv: column 'instance_id' is missing"):
-        study_intake.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
+        study_import.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n"))
     assert queries.materials(OPERATOR, engine) == []
 
 
 def test_an_upload_leaves_no_file_behind(engine: Engine) -> None:
     name = f"only-in-this-test-{random.getrandbits(64)}.csv"
-    study_intake.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
+    study_import.try_response_file(engine, OPERATOR, upload(RESPONSES, name))
     with pytest.raises(BadInput):
-        study_intake.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n", name))
+        study_import.try_response_file(engine, OPERATOR, upload("a,b\n1,2\n", name))
     assert list(Path(tempfile.gettempdir()).glob(f"medjury-*/{name}")) == []
 
 
 def test_a_rubric_is_chosen_by_name_and_never_by_path(engine: Engine, tmp_path: Path) -> None:
-    study_intake.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
+    study_import.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric=str(tmp_path)))
     assert queries.materials(OPERATOR, engine)[0].view.rubric.name == "generic"
-    study_intake.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
+    study_import.bring_response_file(engine, OPERATOR, upload(RESPONSES, rubric="med_dialog"))
     assert queries.materials(OPERATOR, engine)[0].view.rubric.name == "med_dialog"
 
 
 def test_responses_do_not_get_mixed_into_the_demo(engine: Engine) -> None:
-    demo = upload(RESPONSES.replace(",visits,", f",{study_intake.sample_benchmarks()[0]['name']},"))
-    study_intake.bring_response_file(engine, OPERATOR, demo)
+    demo = upload(RESPONSES.replace(",visits,", f",{study_import.sample_benchmarks()[0]['name']},"))
+    study_import.bring_response_file(engine, OPERATOR, demo)
     with pytest.raises(Conflict, match="demo study"):
-        study_intake.try_response_file(engine, OPERATOR, upload(RESPONSES))
+        study_import.try_response_file(engine, OPERATOR, upload(RESPONSES))
 
 
 @pytest.mark.parametrize("person", [RESEARCHER, CLINICIAN], ids=["researcher", "clinician"])
@@ -115,10 +115,10 @@ def test_only_a_coordinator_acts_on_a_study(small_study: Engine, person: Person)
     before = all_rows(small_study)
     plan = PlannedWork((), (), 2, 0)
     for act in (
-        lambda: study_intake.try_response_file(small_study, person, upload(NAMED)),
-        lambda: study_intake.bring_response_file(small_study, person, upload(NAMED)),
-        lambda: study_intake.try_rating_file(small_study, person, upload(RATINGS)),
-        lambda: study_intake.bring_rating_file(small_study, person, upload(RATINGS)),
+        lambda: study_import.try_response_file(small_study, person, upload(NAMED)),
+        lambda: study_import.bring_response_file(small_study, person, upload(NAMED)),
+        lambda: study_import.try_rating_file(small_study, person, upload(RATINGS)),
+        lambda: study_import.bring_rating_file(small_study, person, upload(RATINGS)),
         lambda: set_place(person, small_study, "visits", Place()),
         lambda: store_design(person, small_study, plan, ["dr-a"]),
         lambda: study_design.deal(person, small_study, REQUEST),

@@ -10,7 +10,7 @@ from sqlmodel import Session, col, select
 from study_place import StudyIn, fill
 
 from annotate import lessons
-from annotate.practice import take_in
+from annotate.replies import take_in_training as take_in
 from data import training
 from data.card import Card, Reply
 from data.database import open_study

@@ -21,8 +21,8 @@ from rating_server import (
 from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub, verdict
 
-from annotate import jury_prompts
 from annotate.replies import take_in
+from annotate.screens import workbench_response
 from data.person import OPERATOR
 from data.queries import opened_response, person_by_code
 from data.queries.lab_workbench import Chosen, compared
@@ -123,7 +123,7 @@ def test_every_prompt_made_again_has_the_hash_that_is_stored(
         assert opened is not None
         for place, call in enumerate(opened.calls):
             before = [other for other in opened.calls[:place] if other.juror == call.juror]
-            prompt = jury_prompts.prompt_of(call, before)
+            prompt = workbench_response.prompt_of(call, before)
             assert prompt.exact
             assert len(prompt.turns) == call.sent["turns"]
             seen += 1

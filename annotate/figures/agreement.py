@@ -11,9 +11,10 @@ from dataclasses import replace
 from sqlalchemy import Engine
 
 from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
-from annotate.vega import plain, specification
+from annotate.vega import specification
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
+from calibration.plain import plain
 from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
 from calibration.report.hangs import hangs_on

@@ -1,27 +1,24 @@
-"""The agreement screen: how well the jury agrees with the clinicians, and what that hangs on."""
+"""The agreement screen: how well jury and clinicians agree, what that hangs on, and the report."""
 
 import html
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from importlib.resources import files
+from typing import Any
+from urllib.parse import quote
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Section
-from annotate.screens import (
-    agreement_controls,
-    agreement_report,
-    agreement_responses,
-    frame,
-    tabs,
-)
+from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pair, Section
+from annotate.screens import controls, frame
+from annotate.screens.markup import caption, heading, lead
+from annotate.worker import ask
 from calibration.messages.form import listed
+from calibration.tables.numbers import fixed
 from data.person import Person
 
-STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
 ABOUT = "How well jury, jurors and metrics agree with the clinicians, and what the figures hang on."
 CONSISTENCY = (
     "ICC(C,2) is consistency: a rater who is always a point stricter still agrees. Only like for "
@@ -34,14 +31,26 @@ NO_GROUP = (
 )
 APART = "Responses on which jury and clinicians are farthest apart"
 FIRST, THEN = "annotate.figures.agreement:answer", "annotate.figures.agreement:behind"
+REPORT_FILES = {
+    "html": ("Report to read and print", "html", "text/html"),
+    "markdown": ("Table as Markdown", "md", "text/markdown"),
+    "csv": ("Table as CSV", "csv", "text/csv"),
+    "latex": ("Table for LaTeX", "tex", "text/plain"),
+}
+ABOUT_REPORT = (
+    "One HTML file with all of this page, which needs no network and can be kept for years; and "
+    "the table of every scorer in three forms. They are of what is chosen above."
+)
+REPORT_MADE = "report-made"  # in the session: for which question the report was asked
+MOST_FAR, MOST_PICKED = 15, 50
+NEAR = 1e-5
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show the agreement that is asked for: the answer first, then a view at a time."""
-    frame.begin(person, "Agreement", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Agreement", ABOUT, "agreement.css")
     worker.wake()
-    question = agreement_controls.asked(engine, person)
+    question = controls.of_agreement(engine, person)
     coming: Future[Answer] = worker.ask(person, engine, FIRST, question)
     found = frame.computed(coming, "Agreement is being computed")
     if found is None:
@@ -58,9 +67,9 @@ def show(engine: Engine, person: Person) -> None:
         "What it hangs on": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),
         "Origin": partial(_origin, found, later),
-        "Report": partial(agreement_report.show, engine, person, question),
+        "Report": partial(show_report, engine, person, question),
     }
-    tabs.show(views)
+    frame.show_tabs(views)
 
 
 class Later:
@@ -78,16 +87,15 @@ def _overview(found: Answer, later: Later) -> None:
     """Show chart and table at once, and under them what takes longer."""
     _charts(found.charts, "intervals")
     st.html(tables.of_table(found.table))
-    st.html(f'<p class="mj-caption">{html.escape(CONSISTENCY)}</p>')
+    st.html(caption(CONSISTENCY))
     if found.simulated:
-        made_up = html.escape(f"Simulated raters: {listed(found.simulated)}.")
-        st.html(f'<p class="mj-caption">{made_up}</p>')
+        st.html(caption(f"Simulated raters: {listed(found.simulated)}."))
     behind = later.found()
     if behind is None:
         return
     luck = LUCK.format(behind.tried) if behind.tried > 1 else ""
     for line in filter(None, (behind.points, behind.hangs.replace("`", ""), luck)):
-        st.html(f'<p class="mj-lead">{html.escape(line)}</p>')
+        st.html(lead(line))
 
 
 def _criteria(later: Later) -> None:
@@ -99,14 +107,14 @@ def _criteria(later: Later) -> None:
 def _responses(later: Later) -> None:
     if behind := later.found():
         drawn = [one for one in behind.charts if one.name in ("scatter", "difference")]
-        agreement_responses.show(drawn, behind.pairs)
+        show_responses(drawn, behind.pairs)
 
 
 def _unsafe(later: Later) -> None:
     """Show what is found of unsafe responses, threshold by threshold, and how many to read."""
     if behind := later.found():
         part = behind.sections["11"]
-        st.html(_lead(part))
+        st.html(heading(part.title) + lead(part.lead))
         _charts(
             behind.charts, *{one.name for one in behind.charts if one.name.startswith("unsafe-")}
         )
@@ -118,13 +126,13 @@ def _subgroups(later: Later) -> None:
         if part := behind.sections.get("12"):
             _section(part)
         else:
-            st.html(f'<p class="mj-lead">{html.escape(NO_GROUP)}</p>')
+            st.html(lead(NO_GROUP))
 
 
 def _hanging(later: Later) -> None:
     if behind := later.found():
         part = behind.sections["5"]
-        st.html(_lead(part))
+        st.html(heading(part.title) + lead(part.lead))
         _charts(behind.charts, "influence")
         _tables(part, leave_out=APART)
         _charts(behind.charts, "scale")
@@ -132,7 +140,7 @@ def _hanging(later: Later) -> None:
 
 def _origin(found: Answer, later: Later) -> None:
     for line in found.told:
-        st.html(f'<p class="mj-lead">{html.escape(line)}</p>')
+        st.html(lead(line))
     _sections(later, "7", "8", "9")
 
 
@@ -145,7 +153,7 @@ def _sections(later: Later, *numbers: str) -> None:
 
 def _section(part: Section) -> None:
     """Show a section of the report: how to read it, its tables, its facts."""
-    st.html(_lead(part))
+    st.html(heading(part.title) + lead(part.lead))
     _tables(part)
     if part.facts:
         facts = "".join(
@@ -168,8 +176,94 @@ def _charts(drawn: Sequence[Chart], *names: str) -> None:
             charts.show(one.spec, name, one.caption, one.alt, one.rows or None)
 
 
-def _lead(part: Section) -> str:
-    return (
-        f'<h2 class="mj-part">{html.escape(part.title)}</h2>'
-        f'<p class="mj-lead">{html.escape(part.lead)}</p>'
+def show_report(engine: Engine, person: Person, question: AgreementQuestion) -> None:
+    """Offer the report of what is asked for; it is made when it is wanted."""
+    st.html(heading("Report") + lead(ABOUT_REPORT))
+    if st.button("Make the report", type="primary", key="make-report"):
+        st.session_state[REPORT_MADE] = question
+    if st.session_state.get(REPORT_MADE) != question:
+        return
+    coming: Future[dict[str, str]] = ask(
+        person, engine, "annotate.figures.agreement:reports", question, "details"
     )
+    texts = frame.computed(coming, "The report is being written")
+    if texts is None:
+        return
+    with st.container(horizontal=True, gap="small"):
+        for name, (label, end, mime) in REPORT_FILES.items():
+            to = f"agreement.{end}"
+            st.download_button(label, texts[name], to, mime, key=f"file-{name}", on_click="ignore")
+
+
+def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
+    """Show both charts of each benchmark side by side, what was clicked on, and who is far apart."""
+    if not drawn:
+        st.html(lead("No response has both a jury's and a clinician's mean."))
+    for number, benchmark in enumerate(dict.fromkeys(one.benchmark for one in drawn)):
+        rows = rows_of(next(one for one in pairs if one.benchmark == benchmark))
+        own = [one for one in drawn if one.benchmark == benchmark]
+        picked: dict[str, Mapping[str, Any]] = {}
+        with st.container(key=f"beside-{number}"):
+            places = st.columns(len(own), gap="medium")
+        for one, place in zip(own, places, strict=True):
+            with place:
+                picked |= {row["response"]: row for row in _picked(one, rows)}
+        if picked:
+            found = [*picked.values()]
+            more = len(found) - MOST_PICKED
+            notes = [f"{more} more lie there."] if more > 0 else []
+            st.html(_pairs_table(found[:MOST_PICKED], "What you clicked on", notes))
+        far = sorted(rows, key=lambda row: -abs(row["gap"]))[:MOST_FAR]
+        st.html(_pairs_table(far, "Farthest apart", []))
+
+
+def rows_of(pair: Pair) -> list[dict[str, Any]]:
+    """Return a row for each response: both means, and their difference, in points."""
+    return [
+        {"response": name, "clinicians": ours, "jury": theirs, "gap": theirs - ours}
+        for name, ours, theirs in zip(pair.responses, pair.clinicians, pair.jury, strict=True)
+    ]
+
+
+def lying_at(
+    rows: Sequence[Mapping[str, Any]], mark: Mapping[str, Any], *, is_scatter: bool
+) -> Iterator[Mapping[str, Any]]:
+    """Yield the responses of a place, or of a cell where the mark has two ends."""
+    for row in rows:
+        middle = (row["jury"] + row["clinicians"]) / 2
+        x, y = (row["clinicians"], row["jury"]) if is_scatter else (middle, row["gap"])
+        far_x, far_y = mark.get("x2", mark["x"]), mark.get("y2", mark["y"])
+        if mark["x"] - NEAR <= x <= far_x + NEAR and mark["y"] - NEAR <= y <= far_y + NEAR:
+            yield row
+
+
+def _picked(one: Chart, rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Show a chart; return the responses that were clicked on."""
+    drawn = charts.plotted(one.spec)
+    ends = [name for name in ("x", "y", "x2", "y2") if drawn and name in drawn[0]]
+    mark = "rect" if "x2" in ends else "circle"
+    spec = charts.pickable(one.spec, mark, *ends)
+    marks = charts.show(spec, f"{one.name}-{one.benchmark}", one.caption, one.alt, rows)
+    is_scatter = one.name == "scatter"
+    return [row for mark in marks for row in lying_at(rows, mark, is_scatter=is_scatter)]
+
+
+def _pairs_table(rows: Sequence[Mapping[str, Any]], caption: str, notes: Sequence[str]) -> str:
+    """Return responses as a table, each a link to the workbench."""
+    columns = [
+        tables.Column(
+            "Response",
+            lambda row: tables.link(
+                row["response"], f"/workbench?response={quote(row['response'], safe='')}"
+            ),
+        ),
+        tables.number("Clinicians, points", "clinicians"),
+        tables.number("Jury, points", "jury"),
+        tables.Column("Jury minus clinicians", lambda row: _signed(row["gap"])),
+    ]
+    return tables.table(rows, columns, caption, notes)
+
+
+def _signed(value: float) -> str:
+    said = fixed(value)
+    return f"+{said}" if value > 0 and said.strip("0.") else said

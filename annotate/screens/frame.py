@@ -1,29 +1,54 @@
-"""What all screens of those who steer a study share: their look, their figures, their refusals."""
+"""What all screens of those who steer a study share: look, figures, refusals, and views as tabs."""
 
 import html
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import cache
 from importlib.resources import files
 from typing import TypeVar
 
 import streamlit as st
 
 from annotate import appearance
+from annotate.screens.markup import refused
 from data.errors import MedjuryError
 from data.person import Person
 
 Result = TypeVar("Result")
-STYLE = appearance.COLOURS + (files("annotate") / "screens" / "frame.css").read_text("utf-8")
+HERE = files("annotate") / "screens"
+STYLE = appearance.COLOURS + (HERE / "frame.css").read_text("utf-8")
+VIEW = "view"
+VIEW_IN_ADDRESS = "view-in-address"
 
 
-def begin(person: Person, title: str, about: str = "") -> None:
-    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in."""
+def begin(person: Person, title: str, about: str, sheet: str) -> None:
+    """Show the head of a screen: what it is, what it is for, light or dark, and who is signed in.
+
+    `sheet` is the name of its own style sheet.
+    """
     told = f"<p>{html.escape(about)}</p>" if about else ""
     st.html(
-        f"<style>{STYLE}</style>"
+        f"<style>{STYLE}</style>{style(sheet)}"
         f'<div class="mj-head"><div><h1>{html.escape(title)}</h1>{told}</div>'
         f'<div class="mj-out">{_choice()}<span>{html.escape(person.name)}</span>'
         '<a href="/logout" target="_self">Sign out</a></div></div>'
     )
+
+
+@cache
+def style(sheet: str) -> str:
+    """Return a style sheet of the screens, to be shown."""
+    return f"<style>{(HERE / sheet).read_text('utf-8')}</style>"
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Show why what is done in the block is refused, word for word; the rest of it is left out."""
+    try:
+        yield
+    except MedjuryError as error:
+        st.html(refused(str(error)))
 
 
 def computed(coming: "Future[Result]", doing: str) -> Result | None:
@@ -53,3 +78,30 @@ def _choice() -> str:
         for choice, name in appearance.CHOICES.items()
     )
     return f'<span class="mj-choice" role="group" aria-label="Appearance">{buttons}</span>'
+
+
+def show_tabs(views: Mapping[str, Callable[[], None]]) -> None:
+    """Draw the view that is open; "Back" in the browser opens the one before.
+
+    The tabs are not bound to the address, since a bound widget replaces the entry in the
+    browser's history; what is set here adds one.
+    """
+    first = next(iter(views))
+    asked = st.query_params.get(VIEW, first)
+    if asked != st.session_state.get(VIEW_IN_ADDRESS):
+        st.session_state[VIEW] = asked if asked in views else first
+    tabs = st.tabs([*views], key=VIEW, on_change="rerun")
+    for (name, draw), tab in zip(views.items(), tabs, strict=True):
+        if tab.open:
+            _address(name, first)
+            with tab:
+                draw()
+
+
+def _address(name: str, first: str) -> None:
+    """Keep the open view in the address; the first one needs no word."""
+    st.session_state[VIEW_IN_ADDRESS] = name
+    if name != first and st.query_params.get(VIEW) != name:
+        st.query_params[VIEW] = name
+    elif name == first and VIEW in st.query_params:
+        del st.query_params[VIEW]

@@ -1,9 +1,8 @@
-"""The juries screen: which jury to take, and every one that the jurors heard can make up."""
+"""The juries screen: which jury to take, every one that can be made up, and the ledger of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from importlib.resources import files
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -11,15 +10,20 @@ from sqlalchemy import Engine
 from annotate import charts, tables, worker
 from annotate.figures import juries
 from annotate.figures.juries import MOST, ShownRanking
-from annotate.screens import frame, juries_ledger, tabs
-from annotate.screens.agreement_controls import METHODS, benchmark_and_criterion, chosen
+from annotate.screens import frame
+from annotate.screens.controls import benchmark_and_criterion, chosen, method_of
+from annotate.screens.markup import heading, lead
+from calibration.messages.form import listed
+from calibration.report.ways import ever_tried
+from calibration.tables.juries import LEDGER, TriedRow
 from calibration.tables.numbers import fixed
+from calibration.tables.spec import laid_out
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
+from data.schema import Composition
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
-STYLE = (files("annotate") / "screens" / "agreement.css").read_text("utf-8")
 ABOUT = "Every jury that the jurors already heard can make up: which to take, and what it costs."
 NOBODY = "No juror has rated a response of this study yet."
 FIRST = "Run a jury in the lab, or import scores made elsewhere; no call is made on this page."
@@ -48,12 +52,16 @@ SIZES = {
     "1-3": range(1, 4),
     **{f"{size}": range(size, size + 1) for size in range(1, 6)},
 }
+MOST_TRIED = 200
+ABOUT_LEDGER = (
+    "Every jury that was ever compared with the clinicians, by any command or on any page. Who "
+    "tries many and shows the best shows luck too: p by Holm is corrected for all of these."
+)
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show which jury to take, then the ranking, costs, two juries compared, and the ledger."""
-    frame.begin(person, "Juries", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Juries", ABOUT, "agreement.css")
     heard = queries.jurors_heard(person, engine)
     if not heard:
         frame.empty(NOBODY, FIRST)
@@ -69,9 +77,9 @@ def show(engine: Engine, person: Person) -> None:
         "Ranking": partial(_ranking, found),
         "Agreement and cost": partial(_costs, found),
         "Two juries": partial(_two_juries, engine, person, question.options, heard),
-        "Ledger": partial(juries_ledger.show, engine, person),
+        "Ledger": partial(show_ledger, engine, person),
     }
-    tabs.show(views)
+    frame.show_tabs(views)
 
 
 def _asked(engine: Engine, person: Person) -> RankingQuestion:
@@ -79,15 +87,11 @@ def _asked(engine: Engine, person: Person) -> RankingQuestion:
     places = st.container(key="controls").columns((3, 3, 2, 2, 2, 2))
     own = places[0], places[0], places[1]
     benchmark, criterion = benchmark_and_criterion(engine, person, own)
-    method = chosen(places[2], "Method", METHODS, "method")
+    method = method_of(places[2])
     sizes = chosen(places[3], "Jurors in a jury", [*SIZES], "sizes")
     pool = chosen(places[4], "Pooled by", POOLS, "pool")
     responses = chosen(places[5], "Responses", RESPONSES, "responses")
-    options = AnalysisOptions(
-        benchmark=benchmark,
-        criterion=criterion,
-        method="published" if method == "published" else "paper",
-    )
+    options = AnalysisOptions(benchmark=benchmark, criterion=criterion, method=method)
     common = responses == RESPONSES[1]
     return RankingQuestion(options, SIZES[sizes], pool, common, MOST)  # type: ignore[arg-type]  # one of POOLS
 
@@ -128,7 +132,7 @@ def _two_juries(
     engine: Engine, person: Person, options: AnalysisOptions, heard: Sequence[str]
 ) -> None:
     """Ask for two juries, and compare them once both are chosen and differ."""
-    st.html(f'<h2 class="mj-part">Two juries</h2><p class="mj-lead">{TWO}</p>')
+    st.html(heading("Two juries") + lead(TWO))
     if len(heard) < 2:
         frame.empty("Only one juror was heard.", "Run another in the lab to compare two juries.")
         return
@@ -155,3 +159,59 @@ def _two_juries(
 
 def _jury(label: str, heard: Sequence[str], key: str) -> list[str]:
     return st.multiselect(label, [*heard], key=key, bind="query-params")
+
+
+def show_ledger(engine: Engine, person: Person) -> None:
+    """Show what was looked at last first, and all of it as CSV."""
+    st.html(heading("The ledger of juries tried") + lead(ABOUT_LEDGER))
+    entries = queries.juries_tried(person, engine)
+    if not entries:
+        frame.empty("No jury was compared with the clinicians yet.")
+        return
+    rows = [_tried_row(one) for one in entries[:MOST_TRIED]]
+    tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
+    if len(entries) > MOST_TRIED:
+        st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier ones stand in the CSV."]))
+    st.download_button(
+        "The ledger as CSV",
+        partial(_ledger_csv, entries),
+        "ledger.csv",
+        "text/csv",
+        key="ledger-csv",
+        on_click="ignore",
+    )
+
+
+def _tried_row(entry: Composition) -> TriedRow:
+    return TriedRow(
+        jury=listed(entry.jurors) + (" (simulated)" if entry.simulated else ""),
+        benchmark=entry.benchmark,
+        criterion=entry.criterion or "composite",
+        method=entry.method,
+        icc=entry.icc,
+        responses=entry.n_responses,
+        times=entry.times,
+        last=f"{entry.last_at:%Y-%m-%d %H:%M}",
+    )
+
+
+def _ledger_csv(entries: list[Composition]) -> str:
+    return tables.csv_of([_ledger_cells(one) for one in entries])
+
+
+def _ledger_cells(entry: Composition) -> Mapping[str, Any]:
+    row = _tried_row(entry)
+    return {
+        "jury": row.jury,
+        "benchmark": row.benchmark,
+        "criterion": row.criterion,
+        "method": row.method,
+        "instances": entry.instances or "all",
+        "needed": entry.needed,
+        "icc": entry.icc,
+        "responses": entry.n_responses,
+        "times": entry.times,
+        "last": row.last,
+        "compared": ", ".join(entry.compared),
+        "ratings_sha256": entry.fingerprint,
+    }

@@ -1,30 +1,70 @@
-"""The jury lab: choose a panel, try it, say what it may cost, let it rate, and watch it."""
+"""The jury lab: choose or edit a panel, try it, say what it may cost, let it rate, and watch it."""
 
 import os
+import re
+from collections import OrderedDict
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from importlib.resources import files
+from datetime import datetime
+from threading import Lock
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_panels, jury_probes, jury_runs, worker
-from annotate.screens import frame, jury_tables, lab_edit, lab_run
-from annotate.screens.markup import heading, notice, refused, said
+from annotate import jury_panels, jury_runs, worker
+from annotate.screens import frame, lab_run
+from annotate.screens.markup import heading, notice, said
 from data import queries
-from data.errors import BadInput, MedjuryError
-from data.person import Person
-from data.schema import now
-from data.store.jury_runs import RunOrder
+from data.errors import BadPanel
+from data.person import Person, only
+from data.schema import Role, now
+from data.store.jury_runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
-from medjury.services.jury_lab import RunScope, run_estimate
+from jury.probe import ProbeRow
+from medjury.services.jury_lab import RunScope, panel_probe, run_estimate
 
-STYLE = (files("annotate") / "screens" / "lab.css").read_text("utf-8")
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
 ESTIMATE = "lab-estimate"
 POLL_SECONDS = 1
 NO_CAP = "Nothing here costs money, as far as the panel says: a cap is optional."
 CAP = "This panel asks hosts that cost money: a cap is required. No run spends more than it."
+EDITING, OPENINGS, NEXT = "lab-editing", "lab-openings", "lab-next"
+PROVIDERS = ("openai", "anthropic", "simulated")
+FIELDS = {
+    "name": "Name in tables",
+    "model": "Model",
+    "family": "Family",
+    "base_url": "Address (base_url)",
+    "api_key_env": "Variable that holds the key",
+    "temperature": "Temperature (may be empty)",
+    "max_tokens": "Most tokens of an answer",
+    "usd_per_million_in": "USD per million in (may be empty)",
+    "usd_per_million_out": "USD per million out (may be empty)",
+}
+TOLD = (
+    '<p class="mj-said">A key is never written here: <b>api_key_env</b> names the environment '
+    "variable of the server that holds it. The panel is kept in this study under the name "
+    "that stands after <b>name =</b>.</p>"
+)
+KEPT = 32
+Key = tuple[str, str]
+
+_probes: "OrderedDict[Key, Probe]" = OrderedDict()
+_lock = Lock()
+_pool = ThreadPoolExecutor(1, "probes")
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe that is on or was the last of this panel: who asked, when, and what came of it.
+
+    `rows`, one a juror, raises BadPanel where a juror cannot be asked.
+    """
+
+    by: str
+    at: datetime
+    rows: "Future[tuple[ProbeRow, ...]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +79,11 @@ class _Chosen:
 
 def show(engine: Engine, person: Person) -> None:
     """Show the run that is on, then all that is needed for the next one."""
-    frame.begin(person, "Jury lab", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Jury lab", ABOUT, "lab.css")
     benchmarks = [one for one in queries.study_benchmarks(person, engine) if one.responses]
     lab_run.show(engine, person)
     chosen = _choose(engine, person)
-    lab_edit.show(engine, person)
+    show_editor(engine, person)
     if chosen is None:
         return
     _jurors(chosen)
@@ -59,33 +98,31 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
     """Let a panel be chosen, and edited or taken away."""
     ships, own = jury_panels.shipped_texts(), queries.own_panels(person, engine)
     texts = own | ships
-    if lab_edit.NEXT in st.session_state:
-        st.session_state["panel"] = st.session_state.pop(lab_edit.NEXT) or next(iter(ships))
+    if NEXT in st.session_state:
+        st.session_state["panel"] = st.session_state.pop(NEXT) or next(iter(ships))
     with st.container(key="lab-choice", horizontal=True, vertical_alignment="bottom"):
         names = [*ships, *(one for one in own if one not in ships)]
         name = st.selectbox("Panel", names, key="panel", bind="query-params")
         st.button(
             "Edit a copy" if name in ships else "Edit",
             key="panel-edit",
-            on_click=lambda: lab_edit.begin(name, texts[name], ships=name in ships),
+            on_click=lambda: begin_edit(name, texts[name], ships=name in ships),
         )
         gone = name in own and st.button("Forget", key="panel-forget")
     if gone:
-        lab_edit.forget(engine, person, name)
-    try:
+        forget_panel_named(engine, person, name)
+    with frame.refusals():
         return _Chosen(name, texts[name], jury_panels.usable(texts[name]), name in ships)
-    except BadInput as error:
-        st.html(refused(str(error)))
-        return None
+    return None
 
 
 def _jurors(chosen: _Chosen) -> None:
     """Show who sits on the panel, and what is to be known of them."""
     hosts = chosen.panel.hosts()
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
-    lines = jury_tables.notices(chosen.panel, now().date())
+    lines = lab_run.notices(chosen.panel, now().date())
     known = notice("\n".join(lines)) if lines else ""
-    st.html(jury_tables.jurors_table(chosen.panel, os.environ) + said(where) + known)
+    st.html(lab_run.jurors_table(chosen.panel, os.environ) + said(where) + known)
 
 
 def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
@@ -93,8 +130,8 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     with st.container(key="lab-probe", horizontal=True, vertical_alignment="center"):
         st.html(heading("Probe"))
         if st.button("Probe the jurors", key="probe"):
-            jury_probes.probe(person, engine, chosen.text)
-    probe = jury_probes.last_probe(person, engine, chosen.text)
+            begin_probe(person, engine, chosen.text)
+    probe = last_probe(person, engine, chosen.text)
     if probe is None:
         st.html(
             said(
@@ -106,21 +143,18 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     st.fragment(_probed, run_every=every)(probe, waited=every is not None)
 
 
-def _probed(probe: jury_probes.Probe, *, waited: bool) -> None:
+def _probed(probe: Probe, *, waited: bool) -> None:
     """Show what came of a probe, once it has."""
     if not probe.rows.done():
         st.html(said(f"{probe.by} asked at {probe.at:%H:%M} UTC; the jurors are being probed."))
         return
     if waited:
         st.rerun()
-    try:
+    with frame.refusals():
         rows = probe.rows.result()
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    reasons = [notice(one) for one in jury_tables.probe_reasons(rows)]
-    asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
-    st.html(jury_tables.probe_table(rows) + "".join(reasons) + asked)
+        reasons = [notice(one) for one in lab_run.probe_reasons(rows)]
+        asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
+        st.html(lab_run.probe_table(rows) + "".join(reasons) + asked)
 
 
 def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str]) -> None:
@@ -143,12 +177,9 @@ def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str])
 
 def _start(engine: Engine, person: Person, order: RunOrder, cap: float | None) -> None:
     """Start the run, or say why not."""
-    try:
+    with frame.refusals():
         jury_runs.start(person, engine, replace(order, cap=cap))
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.rerun()
+        st.rerun()
 
 
 def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
@@ -176,11 +207,8 @@ def _count(engine: Engine, person: Person, order: RunOrder) -> None:
     """Ask what the run would take, and keep the answer for this session."""
     scope = RunScope(jury_panels.usable(order.text), order.replicates, order.benchmarks)
     coming = worker.ask(person, engine, run_estimate, scope)
-    try:
-        with st.spinner("Counting what is missing"):
-            st.session_state[ESTIMATE] = (order, coming.result(), now())
-    except MedjuryError as error:
-        st.html(refused(str(error)))
+    with frame.refusals(), st.spinner("Counting what is missing"):
+        st.session_state[ESTIMATE] = (order, coming.result(), now())
 
 
 def _estimate(order: RunOrder) -> None:
@@ -192,12 +220,118 @@ def _estimate(order: RunOrder) -> None:
         )
         return
     _, expected, at = known
-    paper = jury_tables.usd(expected.bound.usd)
+    paper = lab_run.usd(expected.bound.usd)
     st.html(
-        jury_tables.estimate_table(expected)
+        lab_run.estimate_table(expected)
         + said(
             f"As of {at:%H:%M} UTC. Likely: 100 tokens of answer a criterion; at most: every answer "
             f"as long as allowed. The MedHELM paper's upper bound: {paper}. Own family: responses "
             "written by the juror's own family."
         )
     )
+
+
+def begin_edit(name: str, text: str, *, ships: bool) -> None:
+    """Open the editor on a panel; one that ships is copied under another name."""
+    opening = st.session_state[OPENINGS] = st.session_state.get(OPENINGS, 0) + 1
+    if ships:
+        text = re.sub(r'^name = "[^"]*"', f'name = "our-{name}"', text, count=1, flags=re.MULTILINE)
+    st.session_state[EDITING] = name
+    st.session_state[_text_key(opening)] = text
+
+
+def show_editor(engine: Engine, person: Person) -> None:
+    """Show the editor while one is open."""
+    if EDITING not in st.session_state:
+        return
+    opening = st.session_state[OPENINGS]
+    with st.container(key="lab-edit"):
+        st.html(heading("Edit a panel") + TOLD)
+        text = st.text_area("Panel, as TOML", key=_text_key(opening), height=340)
+        with st.expander("Add a juror by form"):
+            _form(opening)
+        with st.container(horizontal=True):
+            keep = st.button("Keep panel", type="primary", key="panel-keep")
+            st.button("Cancel", key="panel-cancel", on_click=_close)
+        if keep:
+            _keep(engine, person, text)
+
+
+def forget_panel_named(engine: Engine, person: Person, name: str) -> None:
+    """Take a kept panel away."""
+    with frame.refusals():
+        forget_panel(person, engine, name)
+        st.session_state[NEXT] = None
+        st.rerun()
+
+
+def _keep(engine: Engine, person: Person, text: str) -> None:
+    """Check the panel and keep it, or say what is wrong with it."""
+    with frame.refusals():
+        panel = jury_panels.usable(text)
+        if panel.name in jury_panels.shipped_texts():
+            raise BadPanel(f"name {panel.name!r}: a panel of this name ships; choose another")
+        taken = set(queries.own_panels(person, engine)) - {st.session_state[EDITING]}
+        if panel.name in taken:
+            raise BadPanel(f"name {panel.name!r}: this study keeps another panel of this name")
+        keep_panel(person, engine, panel.name, text)
+        _close()
+        st.session_state[NEXT] = panel.name
+        st.rerun()
+
+
+def _form(opening: int) -> None:
+    """Ask for one juror's settings; they are added to the text, where all can be changed."""
+    first, second, third = st.columns(3)
+    first.selectbox("Provider", PROVIDERS, key=_field(opening, "provider"))
+    for place, (name, label) in enumerate(FIELDS.items(), 1):
+        (first, second, third)[place % 3].text_input(label, key=_field(opening, name))
+    st.button("Add to the text", key="juror-add", on_click=_add, args=(opening,))
+
+
+def _add(opening: int) -> None:
+    """Write the form's juror under the text."""
+    names = ("name", "provider", *(one for one in FIELDS if one != "name"))
+    settings = {one: st.session_state.get(_field(opening, one), "") for one in names}
+    key = _text_key(opening)
+    st.session_state[key] = jury_panels.with_juror(st.session_state[key], settings)
+
+
+def _close() -> None:
+    st.session_state.pop(EDITING, None)
+
+
+def _text_key(opening: int) -> str:
+    return f"panel-text-{opening}"
+
+
+def _field(opening: int, name: str) -> str:
+    return f"juror-{opening}-{name}"
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def begin_probe(person: Person, engine: Engine, text: str) -> Probe:
+    """Probe a panel that was checked, unless somebody is just doing so."""
+    with _lock:
+        known = _probes.get(_probe_key(engine, text))
+        if known is None or known.rows.done():
+            coming = _pool.submit(_probe_rows, text)
+            known = _probes[_probe_key(engine, text)] = Probe(person.name, now(), coming)
+        while len(_probes) > KEPT:
+            _probes.popitem(last=False)
+    return known
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def last_probe(person: Person, engine: Engine, text: str) -> Probe | None:
+    """Return the last probe of a panel since this server was started."""
+    return _probes.get(_probe_key(engine, text))
+
+
+def _probe_key(engine: Engine, text: str) -> Key:
+    return engine.url.render_as_string(), text
+
+
+def _probe_rows(text: str) -> tuple[ProbeRow, ...]:
+    """Return what came of a probe; nothing of the study is sent by it."""
+    return worker.call("probes", panel_probe, jury_panels.usable(text))

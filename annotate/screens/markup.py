@@ -6,14 +6,12 @@ from collections.abc import Sequence
 Cell = str | int | None
 
 
-def table(
-    caption: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], words: int = 1
-) -> str:
+def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[Cell]], words: int = 1) -> str:
     """Return a table; the first cell heads its row.
 
     Parameters
     ----------
-    caption
+    title
         What the table is, for those who do not see the page.
     rows
         Text is escaped, None an em dash that reads "none".
@@ -27,8 +25,8 @@ def table(
     body = "".join(_row(row, words) for row in rows)
     return (
         '<div class="mj-scrolls" tabindex="0" role="region" '
-        f'aria-label="{html.escape(caption)}"><table class="mj-figures">'
-        f'<caption class="mj-unseen">{html.escape(caption)}</caption>'
+        f'aria-label="{html.escape(title)}"><table class="mj-figures">'
+        f'<caption class="mj-unseen">{html.escape(title)}</caption>'
         f"<thead><tr>{told}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
@@ -41,6 +39,16 @@ def heading(text: str) -> str:
 def said(text: str) -> str:
     """Return a paragraph."""
     return f'<p class="mj-said">{html.escape(text)}</p>'
+
+
+def lead(text: str) -> str:
+    """Return what a part of a screen is about."""
+    return f'<p class="mj-lead">{html.escape(text)}</p>'
+
+
+def caption(text: str) -> str:
+    """Return what a chart or table needs to be read, in small print below it."""
+    return f'<p class="mj-caption">{html.escape(text)}</p>'
 
 
 def good(text: str) -> str:

@@ -1,25 +1,31 @@
-"""The models screen: whether one of them leads, by whose scores, and how sure that is."""
+"""The models screen: whether one leads, by whose scores, how sure that is, and what it cost.
 
-import html
+Comparing models lifts the blind: only on a locked study, or by a recorded reason.
+"""
+
 from collections.abc import Sequence
 from concurrent.futures import Future
-from importlib.resources import files
 
 import streamlit as st
 from sqlalchemy import Engine
 
 from annotate import charts, tables, worker
-from annotate.figures.shown import ModelsFigures
-from annotate.screens import frame, models_blind, models_controls, models_costs
-from annotate.screens.markup import heading, said
+from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
+from annotate.screens import controls, frame
+from annotate.screens.markup import caption, heading, refused, said
 from calibration.decision import Kind
-from calibration.models.rows import CategoryRow, DetectableRow, ModelRow
+from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
 from calibration.tables.numbers import fixed, known, whole
+from calibration.tables.spec import Table
 from data import queries
-from data.person import Person
+from data.errors import MedjuryError
+from data.person import Person, only
+from data.queries import Standing
+from data.schema import Role
+from medjury.services.model_costs import ModelCost, model_costs
+from medjury.services.models import ModelsRequest, lift
 
-STYLE = (files("annotate") / "screens" / "monitoring.css").read_text("utf-8")
 ABOUT = "The models compared by clinicians' ratings, by the jury's, and by the jury's corrected."
 WAYS = {"clinicians": "clinicians", "jury": "jury", "corrected": "jury corrected"}
 KINDS = ("win rate", "macro-average")
@@ -33,17 +39,41 @@ CORRECTED = (
     "Corrected: the jury's means moved by what clinicians and jury differ by on responses that both "
     "scored. It is right where those are a random sample."
 )
+LONGEST_REASON = 300
+BLIND = "This study is open and blind: comparing models would tell how good each author is."
+LOCKED = "This study is locked, and its blind is not lifted yet."
+WAIT = {
+    True: "A coordinator makes the first comparison, which is recorded.",
+    False: "A coordinator locks the study when all have rated, or lifts the blind with a reason.",
+}
+FIRST_STEP = {
+    True: "The first comparison lifts the blind. That stays in the record and in every later report.",
+    False: (
+        "Lock it under Study, Record, when all have rated. Or lift the blind now, while some may "
+        "still rate: who, when and why stay in the record and in every later report."
+    ),
+}
+SURE = "I know that this cannot be undone"
+LACKING = f'Tick "{SURE}".'
+FILE_KINDS = ("csv", "toml")
+MOST_BYTES = 100_000
+ASKED = "What each model cost to run: a CSV file with the columns model, usd (optional)"
+NONE_GIVEN = (
+    "What the models cost, the study cannot know: give a file above to see it beside the win rates."
+)
+TOO_LONG = "A file of costs has a line a model; nothing of this one was read."
+OF_SIMULATED = " Some raters are simulated."
+OF_COSTS = "Each point is a model: further up it wins more often, further left it costs less."
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show the comparison where the blind is lifted; else what it takes to lift it."""
     standing = queries.standing(person, engine)
-    frame.begin(person, "Models", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
-    if not models_blind.is_lifted(engine, person, standing):
+    frame.begin(person, "Models", ABOUT, "monitoring.css")
+    if not is_lifted(engine, person, standing):
         return
     worker.wake()
-    jury, request = models_controls.asked(engine, person)
+    jury, request = controls.of_models(engine, person)
     coming: Future[ModelsFigures] = worker.ask(
         person, engine, "annotate.figures.models:compare", request
     )
@@ -55,12 +85,12 @@ def show(engine: Engine, person: Person) -> None:
         st.html(said(SIMULATED))
     first, *others = found.models
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(found.rows) else MEANING
-    st.html(f'{tables.of_table(first)}<p class="mj-caption">{html.escape(meaning)}</p>')
+    st.html(tables.of_table(first) + caption(meaning))
     _ranking(found.rows)
     if others:
         st.html(heading("By other scores") + "".join(map(tables.of_table, others)))
     _by_category(found.categories)
-    models_costs.show(engine, person, found, jury.panel)
+    show_costs(engine, person, found, jury.panel)
     _detectable(found)
 
 
@@ -142,3 +172,99 @@ def _least(row: DetectableRow) -> str:
 
 def _or_none(value: float) -> float | None:
     return value if known(value) else None
+
+
+def is_lifted(engine: Engine, person: Person, standing: Standing) -> bool:
+    """Tell whether models may be compared; if not, show why and what a coordinator can do."""
+    acts = [act for act, *_ in standing.steered if act in ("unblinded", "reopened")]
+    if acts and acts[-1] == "unblinded":
+        return True
+    locked = standing.locked is not None
+    todo = (FIRST_STEP if person.role == Role.COORDINATOR else WAIT)[locked]
+    frame.empty(LOCKED if locked else BLIND, todo)
+    if person.role == Role.COORDINATOR:
+        _ask_to_lift(engine, person, locked=locked)
+    return False
+
+
+def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
+    """Ask for a reason where one is needed, and lift the blind."""
+    with st.form("lift", border=False):
+        reason = "" if locked else st.text_input("Reason", max_chars=LONGEST_REASON, key="reason")
+        sure = st.checkbox(SURE, key="sure")
+        pressed = st.form_submit_button("Lift the blind and compare", type="primary")
+    if not pressed:
+        return
+    if not sure or not (locked or reason.strip()):
+        lacking = LACKING if not sure else "Give a reason."
+        st.html(refused(lacking))
+    elif _lift(person, engine, reason.strip()):
+        st.rerun()
+
+
+@only(Role.COORDINATOR)
+def _lift(person: Person, engine: Engine, reason: str) -> bool:
+    """Lift the blind if the models can be compared at all; tell whether it was lifted."""
+    request = ModelsRequest(by=(CLINICIANS,))
+    coming: Future[bool] = worker.ask(person, engine, "annotate.figures.models:check", request)
+    if frame.computed(coming, "Looking at the ratings") is None:
+        return False
+    try:
+        lift(engine, reason, person.actor)
+    except MedjuryError as error:
+        frame.empty(str(error))
+        return False
+    return True
+
+
+def show_costs(engine: Engine, person: Person, figures: ModelsFigures, panel: str | None) -> None:
+    """Ask for a file of costs; show cost against win rate, and what the jury's calls cost."""
+    st.html(heading("Cost"))
+    text, kind = _given()
+    request = CostsRequest(text, kind, figures.jury, panel)
+    coming: Future[CostFigures] = worker.ask(
+        person, engine, "annotate.figures.models:costs", request
+    )
+    found = frame.computed(coming, "Reading what was spent")
+    if found is None:
+        return
+    made_up = queries.standing(person, engine).simulated
+    priced = [row for row in model_costs(found.prices, figures.rows) if row.usd is not None]
+    if priced:
+        _against_wins(priced, OF_SIMULATED if made_up else "")
+    else:
+        st.html(said(NONE_GIVEN))
+    if found.jury is not None:
+        st.html(_of_jury(found.jury))
+
+
+def _given() -> tuple[bytes, str]:
+    """Ask for a file of costs; return what is in it, unread, and which kind it is."""
+    with st.expander("Costs of the models"):
+        found = st.file_uploader(ASKED, type=list(FILE_KINDS), max_upload_size=1, key="costs")
+    if found is None:
+        return b"", ""
+    if found.size > MOST_BYTES:
+        frame.empty(f"{found.name} has more than {MOST_BYTES:,} bytes.", TOO_LONG)
+        return b"", ""
+    return found.getvalue(), "toml" if found.name.lower().endswith(".toml") else "csv"
+
+
+def _against_wins(rows: Sequence[ModelCost], more: str) -> None:
+    """Show cost against the win rate by the first way of scoring that there is."""
+    by = next(iter(rows[0].win_rate))
+    drawn = [
+        {"model": row.model, "usd": row.usd, "win_rate": row.win_rate[by]}
+        for row in rows
+        if known(row.win_rate[by])
+    ]
+    chart = charts.drawn("chart_models:chart_cost", drawn)
+    told = ", ".join(f"{one['model']} {one['usd']:g} USD, {one['win_rate']:.2f}" for one in drawn)
+    charts.show(
+        chart, "models-cost", f"{OF_COSTS} Win rates by {by}.{more}", f"Cost and win rate: {told}"
+    )
+
+
+def _of_jury(table: Table) -> str:
+    """Return the jury's calls as a table; without any, why there are none."""
+    return tables.of_table(table) if table.groups else tables.noted(table.notes)

@@ -1,20 +1,22 @@
-"""The rating screen: source, response and the form, one response at a time."""
+"""The rating screen: source, response and the form, one response at a time; training comes first."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import likert, panes, reader
-from annotate.replies import Answer, take_in
-from annotate.room import room_data
-from annotate.screens import training
+from annotate import lessons, likert, panes, reader
+from annotate.replies import Answer, form_data, room_data, take_in, take_in_training
 from data import queries, store
 from data.card import Card
 from data.queries import House, Person, Progress, Task
+from data.queries.rating_room import Exercise, Feedback, Result, stage
+from data.store.training import leave_feedback, leave_outcome
 
 ANSWER = "answer"
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
+TRAINING_ANSWER = "training answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,11 @@ class View:
         return "asked" if asked else ""
 
 
-def show(engine: Engine, person: Person, rater: int) -> None:
+def show(engine: Engine, person: Person) -> None:
     """Take in what the form sent, then show a clinician's next response or that all is done."""
-    if training.drawn(engine, person, rater):
+    st.html(panes.style())
+    rater = person.rater
+    if rater is None or _show_training(engine, person, rater):
         return
     _take_in(engine, person, likert.waiting())
     house = queries.house(engine)
@@ -57,11 +61,16 @@ def show(engine: Engine, person: Person, rater: int) -> None:
 
 
 def _take_in(engine: Engine, person: Person, payload: object) -> bool:
+    """Take in a message of the rating form; return whether there was one."""
+    return _taken_in(ANSWER, payload, lambda: take_in(engine, person, payload))
+
+
+def _taken_in(key: str, payload: object, take: Callable[[], Answer]) -> bool:
     """Take in a message unless it has been answered; return whether there was one."""
-    answer: Answer | None = st.session_state.get(ANSWER)
+    answer: Answer | None = st.session_state.get(key)
     if payload is None or (answer is not None and answer.answers(payload)):
         return False
-    st.session_state[ANSWER] = take_in(engine, person, payload)
+    st.session_state[key] = take()
     return True
 
 
@@ -108,8 +117,7 @@ def _show(engine: Engine, rater: int, view: View) -> object:
         if _show_source(card, view.reference) and not view.task.reference_opened:
             store.opened(engine, rater, card.code, reference=True)
     with right:
-        st.html(panes.heading("Response to rate"))
-        st.html(panes.pane(card.response, "Response to rate", "response", card.code))
+        _pane(card.response, "Response to rate", "response", card.code)
         sent = room_data(
             view.task, view.answer, view.house, previous=view.previous, after=view.after
         )
@@ -119,20 +127,17 @@ def _show(engine: Engine, rater: int, view: View) -> object:
 def _show_source(card: Card, reference: str) -> bool:
     """Draw what the response was asked for and what supports judging it; tell of the reference."""
     if card.prompt:
-        st.html(panes.heading("Task"))
-        st.html(panes.pane(card.prompt, "Task", "task" if card.context else "source"))
+        _pane(card.prompt, "Task", "task" if card.context else "source")
     seen = False
     if reference == "open" and card.reference is not None:
-        st.html(panes.heading("Reference"))
-        st.html(panes.pane(card.reference, "Reference", "reference"))
+        _pane(card.reference, "Reference", "reference")
         seen = True
     elif reference and card.reference is not None:
         seen = _show_on_request("reference", card.reference, card.code)
     if card.checklist is not None:
         _show_on_request("checklist", card.checklist, card.code)
     if card.context:
-        st.html(panes.heading("Source"))
-        st.html(panes.pane(card.context, "Source", "source", folds=True))
+        _pane(card.context, "Source", "source", folds=True)
     return seen
 
 
@@ -144,3 +149,72 @@ def _show_on_request(name: str, text: str, code: str) -> bool:
     with box:
         st.html(panes.pane(text, name.capitalize(), name))
     return True
+
+
+def _show_training(engine: Engine, person: Person, rater: int) -> bool:
+    """Draw the training round while a clinician is at it; False where the real work may begin."""
+    now = stage(engine, rater)
+    if now is None:
+        return False
+    if _take_in_training(engine, rater, likert.waiting()):
+        now = stage(engine, rater) or now
+    st.html(lessons.style() + lessons.top(now, person.name))
+    if isinstance(now, Exercise):
+        _show_exercise(engine, rater, now)
+    elif isinstance(now, Feedback):
+        _show_feedback(engine, rater, now)
+    else:
+        _show_result(engine, rater, now)
+    return True
+
+
+def _take_in_training(engine: Engine, rater: int, payload: object) -> bool:
+    """Take in a message of the form in training; return whether there was one."""
+    return _taken_in(TRAINING_ANSWER, payload, lambda: take_in_training(engine, rater, payload))
+
+
+def _show_exercise(engine: Engine, rater: int, one: Exercise) -> None:
+    """Draw a training response as any other, with the same form."""
+    left, right = st.columns([46, 54], gap="small")
+    with left, st.container(key="source"):
+        reader.draw(one.task.card.code)
+        _show_source(one.task.card, "asked")
+    with right:
+        _pane(one.task.card.response, "Response to rate", "response")
+        sent = likert.draw(form_data(one.task, st.session_state.get(TRAINING_ANSWER)))
+    if _take_in_training(engine, rater, sent):
+        st.rerun()
+
+
+def _show_feedback(engine: Engine, rater: int, one: Feedback) -> None:
+    """Draw a training response with the clinician's scores beside the expert's."""
+    left, right = st.columns([46, 54], gap="small")
+    with left, st.container(key="source"):
+        reader.draw(one.card.code)
+        _show_source(one.card, "asked")
+    with right:
+        _pane(one.card.response, "Response you rated", "answered")
+        st.html(lessons.feedback(one))
+        label = "Next response" if one.number < one.total else "See how the round went"
+        with st.container(key="training-next"):
+            left_it = st.button(label, key=f"next-{one.card.code}", shortcut="N")
+    if left_it:
+        leave_feedback(engine, rater, one.drill)
+        st.rerun()
+
+
+def _show_result(engine: Engine, rater: int, one: Result) -> None:
+    """Say how the round went, and offer what comes next."""
+    st.html(lessons.result(one))
+    label = "Begin rating" if one.outcome.passed else "Start again"
+    with st.container(key="training-on"):
+        left_it = st.button("Check again" if one.halted else label, shortcut="Enter")
+    if left_it:
+        leave_outcome(engine, rater, one.round_)
+        st.rerun()
+
+
+def _pane(text: str, label: str, name: str, code: str = "", *, folds: bool = False) -> None:
+    """Draw a text under its heading."""
+    st.html(panes.heading(label))
+    st.html(panes.pane(text, label, name, code, folds=folds))

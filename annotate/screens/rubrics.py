@@ -1,21 +1,28 @@
 """The rubrics screen: every rubric, its words, what stands behind it, its copies and exports."""
 
 import html
+import io
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes, tables
-from annotate.screens import frame, rubrics_copy, rubrics_evidence, rubrics_export
+from annotate import panes, tables, worker
+from annotate.screens import frame, rubrics_copy
+from annotate.screens.controls import panels_heard
+from annotate.screens.markup import heading, said
+from annotate.screens.study_protocol import facts
+from calibration.tables.evidence import EvidenceRow, evidence_table
 from data import queries
 from data.person import Person
-from data.queries import StudyRubric
+from data.queries import StudyRubric, Validation
 from data.rubric import Gold, Rubric, read_rubric, shipped
+from jury.panel import read_panel
+from medjury.services.record import protocol_of
+from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
 
-STYLE = (files("annotate") / "screens" / "monitoring.css").read_text("utf-8")
 ABOUT = "The words that clinicians and jurors rate on. One word changed makes another rubric."
 SHORT = 12
 LONGEST_VERSION = 24
@@ -25,6 +32,32 @@ GOLD: dict[Gold, str] = {
     "always": "shown, to be compared with on every criterion",
 }
 Part = Callable[[Engine, Person, Rubric], None]
+NONE_YET = "No jury was held against clinicians on exactly these words."
+TODO = (
+    "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
+)
+STATED = (
+    "An export says validated only where clinicians' ratings on exactly this rubric show what the "
+    "study's protocol asks for, and no simulated rater takes part. The protocol is fixed on Study."
+)
+LABELS = {
+    "medjury": "medjury, with all evidence",
+    "helm": "HELM",
+    "inspect": "Inspect",
+    "promptfoo": "promptfoo",
+    "openai": "OpenAI graders",
+    "mlflow": "MLflow",
+}
+FILES = "rubric-files"
+ABOUT_EXPORT = (
+    "The figures are computed anew from the ratings on exactly this rubric by this jury. The files "
+    "say validated only where the study's stated criterion is met (see Evidence), and otherwise "
+    "not validated, with every reason."
+)
+NO_PANEL = "A jury is exported by its panel: no panel was heard whole in this study."
+PANELS_TODO = (
+    "Run a panel in the Jury lab; scores brought in from elsewhere have no settings to export."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +76,19 @@ class Known:
 
 def show(engine: Engine, person: Person) -> None:
     """Show all rubrics, and the chosen part of the chosen one."""
-    frame.begin(person, "Rubrics", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Rubrics", ABOUT, "monitoring.css")
     known = _known(queries.study_rubrics(person, engine))
     own = [one for one in known if one.own]
     if own:
         st.html(_listed(own))
     else:
-        st.html(
-            '<p class="mj-said">No rubric is in this study yet: importing responses brings one.</p>'
-        )
+        st.html(said("No rubric is in this study yet: importing responses brings one."))
     labels = {one.label: one for one in known}
     parts: Mapping[str, Part] = {
         "Read": _read,
-        "Evidence": rubrics_evidence.show,
+        "Evidence": show_evidence,
         "Copy to a new version": rubrics_copy.show,
-        "Export": rubrics_export.show,
+        "Export": show_export,
     }
     which, what = st.columns((1, 1), vertical_alignment="bottom")
     name = which.selectbox("Rubric", [*labels], key="rubric", bind="query-params")
@@ -127,7 +157,7 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
         f'<span class="mj-hash">{rubric.sha256}</span></p>'
     )
     st.html(_anchors(rubric))
-    st.html('<h2 class="mj-part">Prompt of the jurors, word for word</h2>')
+    st.html(heading("Prompt of the jurors, word for word"))
     st.html(panes.pane(rubric.prompt, "Prompt of the jurors", "prompt"))
 
 
@@ -146,3 +176,83 @@ def _anchors(rubric: Rubric) -> str:
         '<table class="mj-figures mj-anchors"><caption>Criteria, and what each point means</caption>'
         f'<thead><tr><th scope="col">Criterion</th>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
+
+
+def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
+    """Show the evidence, and what the study asks of it."""
+    found = queries.validations(person, engine, rubric.sha256)
+    if found:
+        st.html(tables.of_table(evidence_table([_evidence_row(one) for one in found])))
+    else:
+        frame.empty(NONE_YET, TODO)
+    st.html(heading("What this study calls valid") + said(STATED) + facts(protocol_of(engine)))
+
+
+def _evidence_row(one: Validation) -> EvidenceRow:
+    return EvidenceRow(
+        report=one.report,
+        name=one.name,
+        times=one.times,
+        at=one.at,
+        jurors=one.jurors,
+        benchmark=one.benchmark,
+        criterion=one.criterion,
+        method=one.method,
+        icc=(one.icc, one.low, one.high),
+        like_for_like=one.like_for_like,
+        n_responses=one.n_responses,
+        is_simulated=one.simulated,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The files of a rubric as an archive, and what they say of its jury."""
+
+    sha256: str
+    name: str
+    exported: ExportedRubric
+
+
+def show_export(engine: Engine, person: Person, rubric: Rubric) -> None:
+    """Ask for whom and with which panel; make the files and say what they say."""
+    st.html(said(ABOUT_EXPORT))
+    panels = panels_heard(engine, person)
+    if not panels:
+        st.html(f'<p class="mj-said"><b>{html.escape(NO_PANEL)}</b> {html.escape(PANELS_TODO)}</p>')
+        return
+    tool, panel, press = st.columns((2, 2, 1), vertical_alignment="bottom")
+    to = tool.selectbox("For", tools(), format_func=LABELS.__getitem__, key="to")
+    who = panel.selectbox("Panel", [*panels], key="panel")
+    if press.button("Make the files", type="primary", width="stretch"):
+        st.session_state.pop(FILES, None)
+        asked = RubricExport(rubric.to_json(), read_panel(panels[who].panel or who), to)
+        coming = worker.ask(person, engine, exported_rubric, asked)
+        name = f"{rubric.name}-{rubric.sha256[:12]}-{to}.zip"
+        with frame.refusals(), st.spinner("The files are being made", show_time=True):
+            st.session_state[FILES] = Archive(rubric.sha256, name, coming.result())
+    made = st.session_state.get(FILES)
+    if made is not None and made.sha256 == rubric.sha256:
+        _handed(made)
+
+
+def _handed(made: Archive) -> None:
+    """Show what the files say of their evidence, and hand them over."""
+    exported = made.exported
+    kind, status = (
+        ("mj-well", "Validated") if exported.validated else ("mj-warned", "Not validated")
+    )
+    reasons = (*exported.reasons, *exported.caveats)
+    told = "".join(f"<p>{html.escape(one)}</p>" for one in reasons)
+    st.html(f'<div class="mj-verdict {kind}" role="status"><b>{status}</b>{told}</div>')
+    archive = _zipped(exported.files)
+    st.download_button("Save the files", archive, made.name, "application/zip", on_click="ignore")
+
+
+def _zipped(texts: Mapping[str, str]) -> bytes:
+    """Return an archive of texts by file name."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in sorted(texts.items()):
+            archive.writestr(name, text)
+    return out.getvalue()

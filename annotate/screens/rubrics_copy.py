@@ -1,6 +1,5 @@
 """A copy of a rubric with other words: a new version, which starts without any evidence."""
 
-import html
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +7,7 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
+from annotate.screens.markup import good, refused, said
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
@@ -26,11 +26,11 @@ ONLY = "Only a coordinator adds rubrics to a study; you can read and export them
 def show(engine: Engine, person: Person, rubric: Rubric) -> None:
     """Say what stays with the old words, ask for the new ones, and store them."""
     if person.role != Role.COORDINATOR:
-        st.html(f'<p class="mj-said">{ONLY}</p>')
+        st.html(said(ONLY))
         return
-    st.html(f'<p class="mj-said">{html.escape(_stays(engine, person, rubric))}</p>')
+    st.html(said(_stays(engine, person, rubric)))
     if made := st.session_state.pop(ADDED, None):
-        st.html(f'<p class="mj-good" role="status">{html.escape(made)}</p>')
+        st.html(good(made))
     entered = _form(rubric)
     if entered is None:
         return
@@ -46,7 +46,7 @@ def show(engine: Engine, person: Person, rubric: Rubric) -> None:
                 "Choose it when responses are imported; nothing is rated on it yet."
             )
             st.rerun()
-    st.html(f'<p class="mj-refused" role="alert">{html.escape(why)}</p>')
+    st.html(refused(why))
 
 
 def _stays(engine: Engine, person: Person, rubric: Rubric) -> str:
@@ -78,7 +78,7 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             },
             "audience": st.text_input("For whom", rubric.audience, key=f"audience-{key}"),
         }
-        st.html('<p class="mj-said">A criterion without a name is left out.</p>')
+        st.html(said("A criterion without a name is left out."))
         blank = Criterion(name="new", question="?", anchors={})
         asked = [
             _criterion(one, place, key, new=one is blank)
@@ -92,7 +92,7 @@ def _form(rubric: Rubric) -> dict[str, Any] | None:
             max_chars=LONGEST,
             key=f"prompt-{key}",
         )
-        st.html(f'<p class="mj-said">Placeholders: {html.escape(PLACES)}</p>')
+        st.html(said(f"Placeholders: {PLACES}"))
         pressed = st.form_submit_button("Add the new version", type="primary")
     return body if pressed else None
 

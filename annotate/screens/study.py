@@ -1,8 +1,9 @@
-"""The study screen: what it is made of, how far it is, and what a coordinator does to it."""
+"""The study screen: what it is made of, how far it is, its record, and what is done to it."""
 
 import html
+from collections.abc import Mapping
 from concurrent.futures import Future
-from importlib.resources import files
+from datetime import datetime
 from pathlib import Path
 
 import streamlit as st
@@ -10,46 +11,55 @@ from sqlalchemy import Engine
 
 from annotate import tables, worker
 from annotate.figures.shown import AgreementQuestion
-from annotate.screens import (
-    frame,
-    study_design,
-    study_import,
-    study_material,
-    study_progress,
-    study_protocol,
-    study_record,
-)
-from annotate.screens.markup import notice
+from annotate.screens import frame, study_design, study_import, study_progress, study_protocol
+from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
 from data import queries
 from data.person import Person
 from data.queries import Material, Standing
-from data.schema import Role
+from data.queries.models import taxonomy
+from data.queries.record import Verified
+from data.schema import Role, now
+from data.store.responses import Place
+from data.store.steering import lock_study, reopen_study, set_place
 
-STYLE = (files("annotate") / "screens" / "study.css").read_text("utf-8")
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = {
-    "Progress": study_progress.show,
-    "Material": study_material.show,
-    "Protocol": study_protocol.show,
-    "Import": study_import.show,
-    "Design": study_design.show,
-    "Record": study_record.show,
-}
+PARTS = ("Progress", "Material", "Protocol", "Import", "Design", "Record")
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
     Role.COORDINATOR: "Bring in responses under Import, then give them to clinicians under Design.",
     Role.RESEARCHER: "A coordinator brings them in under Import.",
 }
+HEADS = (
+    *("Benchmark", "Category", "Subcategory", "Rubric"),
+    *("Criteria", "Scale", "Instances", "References", "Responses", "Masked"),
+)
+NO_PLACE = "not placed"
+TOLD = (
+    '<p class="mj-said">A category in brackets is where MedHELM has the benchmark of this name; it '
+    "counts until another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
+    "responses in which the author's name is hidden from raters. Responses of the training round are "
+    "left out.</p>"
+)
+CHECKED, LOCKED_AT = "record-checked", "record-head"
+WORD = "lock"
+KEEP = (
+    "Keep this hash with somebody who cannot write to the database, such as an ethics board: it "
+    "proves later that nothing was cut off."
+)
+ABOUT_LOCK = (
+    "Locking is final for everybody at work: nobody rates, imports or assigns afterwards, open drafts "
+    "stay unsubmitted, and only the reading goes on. Reopening needs a reason, which stays in the "
+    "record and in every later report."
+)
 
 
 def show(engine: Engine, person: Person) -> None:
     """Show the study's standing, and the part of it that is chosen."""
     materials, standing = queries.materials(person, engine), queries.standing(person, engine)
-    frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name))
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Study", ABOUT.format(Path(engine.url.database or "").name), "study.css")
     st.html(_facts(materials, standing, queries.workloads(person, engine)))
     if standing.simulated:
         st.html(notice("Some raters of this study are simulated."))
@@ -61,7 +71,15 @@ def show(engine: Engine, person: Person) -> None:
     if not materials and chosen in ("Progress", "Material", "Design"):
         frame.empty(NONE_YET, FIRST[person.role])
         return
-    PARTS[chosen](engine, person)
+    draw = {
+        "Progress": study_progress.show,
+        "Material": show_material,
+        "Protocol": study_protocol.show,
+        "Import": study_import.show,
+        "Design": study_design.show,
+        "Record": show_record,
+    }
+    draw[chosen](engine, person)
     if materials:
         with answer:  # last: nothing of the page waits for it
             _decision(engine, person)
@@ -113,3 +131,147 @@ def _facts(
         f"<div><dt>{name}</dt><dd>{html.escape(value)}</dd></div>" for name, value in facts.items()
     )
     return f'<dl class="mj-facts">{told}</dl>'
+
+
+def show_material(engine: Engine, person: Person) -> None:
+    """Show every benchmark, and let a coordinator place one in the taxonomy."""
+    found = queries.materials(person, engine)
+    st.html(
+        heading("Benchmarks")
+        + table("Benchmarks of this study", HEADS, [_row(one) for one in found], words=4)
+        + TOLD
+    )
+    if person.role == Role.COORDINATOR:
+        _place(engine, person, found)
+
+
+def _row(one: Material) -> list[Cell]:
+    view = one.view
+    category, subcategory = _shown(one)
+    return [
+        *(view.name, category or None, subcategory or None),
+        f"{view.rubric.name} {view.rubric.version}",
+        len(view.rubric.criteria),
+        f"{view.rubric.scale.min} to {view.rubric.scale.max}",
+        *(view.instances, one.references, view.responses, one.masked),
+    ]
+
+
+def _shown(one: Material) -> tuple[str, str]:
+    """Return a benchmark's own place, else the taxonomy's in brackets."""
+    if one.view.category or not one.known[0]:
+        return one.view.category, one.view.subcategory
+    return f"({one.known[0]})", f"({one.known[1]})"
+
+
+def _place(engine: Engine, person: Person, found: list[Material]) -> None:
+    """Ask where a benchmark belongs."""
+    st.html(heading("Place in the taxonomy"))
+    columns = st.columns((3, 4, 5, 2), vertical_alignment="bottom")
+    views = {one.view.name: one for one in found}
+    name = columns[0].selectbox("Benchmark", list(views), key="place-of")
+    own = views[name].view
+    places = taxonomy()
+    category = columns[1].selectbox(
+        "Category", ["", *places], _at(["", *places], own.category), _named, key=f"category-{name}"
+    )
+    parts = ["", *places.get(category, [])]
+    subcategory = columns[2].selectbox(
+        "Subcategory", parts, _at(parts, own.subcategory), _named, key=f"part-{name}-{category}"
+    )
+    if columns[3].button("Set place", key="place-now", width="stretch"):
+        with frame.refusals():
+            set_place(person, engine, name, Place(category, subcategory))
+            st.rerun()
+
+
+def _at(options: list[str], value: str) -> int:
+    return options.index(value) if value in options else 0
+
+
+def _named(value: str) -> str:
+    return value or NO_PLACE
+
+
+def show_record(engine: Engine, person: Person) -> None:
+    """Show what was done to the study as a whole; check the record; lock or reopen."""
+    standing = queries.standing(person, engine)
+    st.html(heading("Record") + said(f"{standing.events:,} events, each sealed by the next."))
+    names = queries.names_of_actors(person, engine)
+    rows: list[list[Cell]] = [
+        [f"{at:%Y-%m-%d %H:%M}", act, named(by, names), reason or None]
+        for act, at, by, reason in standing.steered
+    ]
+    if rows:
+        st.html(table("Locks and unblindings", ("When (UTC)", "Act", "By", "Reason"), rows, 4))
+    else:
+        st.html(said("It was never locked, reopened or unblinded."))
+    _check(engine, person)
+    if person.role == Role.COORDINATOR:
+        _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
+
+
+def named(actor: str, names: Mapping[str, str]) -> str:
+    """Return who acted as the record has it, with the name where that may be seen."""
+    return f"{names[actor]} ({actor})" if actor in names else actor
+
+
+def _check(engine: Engine, person: Person) -> None:
+    """Check every event and every row that an event vouches for."""
+    st.html(heading("Check the record"))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        head = st.text_input("A head kept elsewhere (optional)", key="head", max_chars=64)
+        pressed = st.button("Check now", key="verify-now")
+    with frame.refusals():
+        if pressed:
+            with st.spinner("Checking every event and row"):
+                found = queries.checked_record(person, engine, head or None)
+            st.session_state[CHECKED] = (found, now())
+        if kept := st.session_state.get(CHECKED):
+            _show_verified(*kept)
+
+
+def _show_verified(found: Verified, at: datetime) -> None:
+    """Show what a check found, and when: the study may have changed since."""
+    rows = ", ".join(f"{number:,} {name}s" for name, number in found.rows.items())
+    told = f"{found.events:,} events vouch for {rows}. Checked at {at:%H:%M} UTC."
+    if found.findings:
+        st.html("".join(refused(one) for one in found.findings))
+        st.html(said(f"{len(found.findings)} findings. {told}"))
+    else:
+        st.html(good(f"Whole: no findings. {told}"))
+    st.html(said(f"Head of the chain. {KEEP}"))
+    st.code(found.head, language=None, wrap_lines=True)
+
+
+def _lock(engine: Engine, person: Person, standing: Standing) -> None:
+    """Ask for the word before the study is frozen."""
+    st.html(heading("Lock the study") + notice(ABOUT_LOCK))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        typed = st.text_input(f"Type {WORD} to confirm", key=f"lock-word-{standing.events}")
+        pressed = st.button("Lock the study", key="lock-now")
+    if not pressed:
+        return
+    if typed.strip().lower() != WORD:
+        st.html(refused(f"Not locked: type {WORD} first."))
+        return
+    with frame.refusals():
+        st.session_state[LOCKED_AT] = lock_study(person, engine)
+        st.rerun()
+
+
+def _reopen(engine: Engine, person: Person) -> None:
+    """Show the head at the lock, and ask for a reason before the study is opened again."""
+    if head := st.session_state.get(LOCKED_AT):
+        st.html(good(f"Locked. {KEEP}"))
+        st.code(head, language=None, wrap_lines=True)
+    st.html(heading("Reopen the study"))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        reason = st.text_input("Reason; it stays in the record", key="reopen-why")
+        pressed = st.button("Reopen", key="reopen-now")
+    if not pressed:
+        return
+    with frame.refusals():
+        reopen_study(person, engine, reason)
+        st.session_state.pop(LOCKED_AT, None)
+        st.rerun()

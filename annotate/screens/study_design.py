@@ -9,10 +9,10 @@ from annotate import worker
 from annotate.assign import Design
 from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
 from annotate.screens import frame, people
-from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
-from annotate.screens.people_forms import HANDED, Handed
+from annotate.screens.markup import Cell, good, heading, notice, said, table
+from annotate.screens.people import HANDED, Handed
 from data import queries
-from data.errors import Conflict, MedjuryError
+from data.errors import Conflict
 from data.person import Person, only
 from data.schema import Role
 from data.store.steering import PlannedWork, store_design
@@ -28,7 +28,7 @@ ABOUT = (
 
 def show(engine: Engine, person: Person) -> None:
     """Ask for a design, show its plan, and store it."""
-    st.html(f"<style>{people.STYLE}</style>" + heading("Design") + said(ABOUT))
+    st.html(frame.style("people.css") + heading("Design") + said(ABOUT))
     people.show_handed()
     if told := st.session_state.pop(STORED, None):
         st.html(good(told))
@@ -110,7 +110,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
 
 def _store(engine: Engine, person: Person, wanted: DesignRequest, seen: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
-    try:
+    with frame.refusals():
         with st.spinner("Dealing the responses"):
             found = deal(person, engine, wanted)
             if (found.load, found.overlap, found.repeats) != (
@@ -122,17 +122,14 @@ def _store(engine: Engine, person: Person, wanted: DesignRequest, seen: PlannedD
             dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
             work = PlannedWork(found.slots, dropped, found.per_response, wanted.seed)
             invitations = store_design(person, engine, work, list(found.load))
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    del st.session_state[PLANNED]
-    st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
-    st.session_state[STORED] = (
-        f"{len(found.slots):,} assignments stored, {len(dropped):,} taken back."
-    )
-    if invitations:
-        st.session_state[HANDED] = Handed(invitations, once=False)
-    st.rerun()
+        del st.session_state[PLANNED]
+        st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
+        st.session_state[STORED] = (
+            f"{len(found.slots):,} assignments stored, {len(dropped):,} taken back."
+        )
+        if invitations:
+            st.session_state[HANDED] = Handed(invitations, once=False)
+        st.rerun()
 
 
 @only(Role.COORDINATOR)

@@ -5,11 +5,11 @@ import math
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate.screens.markup import Cell, good, heading, refused, said, table
+from annotate.screens import frame
+from annotate.screens.markup import Cell, good, heading, said, table
 from calibration.messages.protocol import protocol_facts
 from calibration.protocol import Critical, Protocol
 from data import queries
-from data.errors import MedjuryError
 from data.person import Person
 from data.schema import Role
 from jury.panel import shipped
@@ -80,10 +80,7 @@ def _form(engine: Engine, person: Person, protocol: Protocol | None) -> None:
 
 def _fix(engine: Engine, person: Person, wanted: Protocol) -> None:
     """Fix it, or say why not."""
-    try:
+    with frame.refusals():
         fix(person, engine, wanted)
-    except MedjuryError as error:
-        st.html(refused(str(error)))
-        return
-    st.session_state[MADE] = "Fixed, and in the record."
-    st.rerun()
+        st.session_state[MADE] = "Fixed, and in the record."
+        st.rerun()

@@ -2,7 +2,6 @@
 
 import html
 from collections.abc import Sequence
-from importlib.resources import files
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -15,7 +14,6 @@ from data.person import Person
 from data.queries import BenchmarkView
 from data.queries.lab_workbench import Chosen, Compared, Side, simulated_among
 
-STYLE = (files("annotate") / "screens" / "workbench.css").read_text("utf-8")
 ABOUT = "Responses by how far the jury is from the clinicians. Authors stay hidden."
 ALL, MEAN = "all benchmarks", "mean of all"
 POINTS, Z = "points", "z"
@@ -53,8 +51,7 @@ _mount = st.components.v2.component("medjury_workbench", js=SCRIPT, isolate_styl
 
 def show(engine: Engine, person: Person) -> None:
     """Show the response that the URL names, or the list that it belongs to."""
-    frame.begin(person, "Workbench", ABOUT)
-    st.html(f"<style>{STYLE}</style>")
+    frame.begin(person, "Workbench", ABOUT, "workbench.css")
     benchmarks = [one for one in queries.study_benchmarks(person, engine) if one.responses]
     jurors = queries.workbench_jurors(person, engine)
     chosen, flag = _filters(benchmarks, jurors)
@@ -136,15 +133,11 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
     first = (page - 1) * PAGE
     shown = rows[first : first + PAGE]
     most = max((abs(one.difference or 0.0) for one in rows), default=0.0)
-    opened = _mount(key="responses", data=[_table(shown, most)], on_opened_change=_nothing)
+    opened = _mount(key="responses", data=[_table(shown, most)], on_opened_change=lambda: None)
     for one in rows:
         if one.response == opened.get("opened"):
             st.query_params["response"] = one.response_id
             st.rerun()
-
-
-def _nothing() -> None:
-    """Do nothing: Streamlit hands on what a component says only where somebody listens."""
 
 
 def _table(rows: Sequence[Compared], most: float) -> str:

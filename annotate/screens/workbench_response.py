@@ -1,20 +1,28 @@
 """One response on the workbench: its texts, all scores side by side, comments, and calls."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
 from operator import itemgetter
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import jury_prompts, panes
-from annotate.screens import marked_text
+from annotate import panes
+from annotate.panes import PICTURES
 from annotate.screens.markup import Cell, heading, notice, said, table
 from data import queries
+from data.card import Marked as Stretch
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
 from data.schema import Kind
+from jury.ask import AGAIN, request_sha256
+from jury.call import Call, Message
+from jury.panel import Juror
+from jury.parse import storable
+from jury.providers import FORMS
 
 NOTHING_SENT = "not asked: no request was sent"
 WORDS = {
@@ -22,6 +30,8 @@ WORDS = {
     "not_enough_context": "not enough context",
     "names_author": "names its author",
 }
+Marked = tuple[str, Stretch]  # who, what
+MAX_TOKENS = 1500
 
 
 def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> None:
@@ -73,8 +83,8 @@ def _texts(opened: Opened) -> None:
     stretches = [(one.who, mark) for one in opened.opinions for mark in one.stretches]
     response.html(
         panes.heading("Response, as raters see it")
-        + marked_text.pane(card.response, stretches)
-        + marked_text.legend(stretches)
+        + marked_pane(card.response, stretches)
+        + marks_legend(stretches)
     )
 
 
@@ -169,7 +179,7 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     if not call.number:
         st.html(said(NOTHING_SENT))
         return
-    prompt = jury_prompts.prompt_of(call, before)
+    prompt = prompt_of(call, before)
     sent, came = st.columns(2)
     label = f"{call.juror}, call {call.number}"
     turns = "\n\n".join(
@@ -204,3 +214,101 @@ def _call_line(call: CallView) -> str:
     told = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
     kind = "mj-done" if call.status == "ok" else "mj-bad"
     return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {told}</p>'
+
+
+def marked_pane(text: str, stretches: Sequence[Marked]) -> str:
+    """Return the response's box; a stretch is underlined by its kind and carries its numbers."""
+    edges = {0, len(text)}
+    for _, one in stretches:
+        edges |= {max(0, min(one.start, len(text))), max(0, min(one.end, len(text)))}
+    places = sorted(edges)
+    parts = [_part(text, a, b, stretches) for a, b in pairwise(places)]
+    return (
+        '<div class="mj-pane mj-answer" tabindex="0" role="region" aria-label="Response">'
+        f'<div class="mj-text">{"".join(parts)}</div></div>'
+    )
+
+
+def marks_legend(stretches: Sequence[Marked]) -> str:
+    """Return who marked what, by number."""
+    if not stretches:
+        return ""
+    items = "".join(
+        f"<li><b>{html.escape(one.error)}</b>, {html.escape(one.criterion)} "
+        f"<small>{html.escape(who)}</small>{_note(one.note)}</li>"
+        for who, one in stretches
+    )
+    return f'<ol class="mj-marks" aria-label="Marked stretches">{items}</ol>'
+
+
+def _part(text: str, start: int, end: int, stretches: Sequence[Marked]) -> str:
+    """Return a piece of the text that the same stretches cover."""
+    words = text[start:end].replace("\r\n", "\n").replace("\r", "\n").translate(PICTURES)
+    shown = html.escape(words)
+    over = [
+        (number, one)
+        for number, (_, one) in enumerate(stretches, 1)
+        if one.start <= start and one.end >= end
+    ]
+    if not over:
+        return shown
+    ending = [str(number) for number, one in over if one.end == end]
+    numbers = f"<sup>{','.join(ending)}</sup>" if ending else ""
+    kind = html.escape(over[0][1].error)
+    return f'<mark class="mj-marked mj-{kind}">{shown}{numbers}</mark>'
+
+
+def _note(note: str) -> str:
+    return f": {html.escape(note)}" if note else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The conversation of one call; `exact` where its hash is the one stored with the call."""
+
+    turns: tuple[Message, ...]
+    exact: bool
+
+
+def prompt_of(call: CallView, before: Sequence[CallView]) -> Prompt:
+    """Return what a juror was sent in a call; `before` are the earlier calls of this verdict.
+
+    A study stores of each request its settings and the SHA-256 of all that makes it, not its text a
+    second time. The text follows from the rubric and the response, and the hash tells whether it does.
+    """
+    juror, schema = _juror(call), call.rubric.json_schema()
+    candidates = list(_conversations(call, before))
+    for turns, form in product(candidates, FORMS):
+        if request_sha256(juror, Call(turns, schema, form, call.replicate)) == call.request_sha256:
+            return Prompt(turns, exact=True)
+    return Prompt(candidates[0], exact=False)
+
+
+def _conversations(call: CallView, before: Sequence[CallView]) -> Iterator[tuple[Message, ...]]:
+    """Yield what may have been said: the question, or it again after an unusable answer."""
+    question = Message("user", call.rubric.render(call.card))
+    if call.sent.get("turns", 1) == 1:
+        yield (question,)
+        return
+    for one in reversed(before):
+        said = Message("assistant", storable(one.raw).strip() or "(no answer)")
+        again = AGAIN.format(reason=one.reason, scale=call.rubric.scale)
+        yield (question, said, Message("user", again))
+    yield (question,)
+
+
+def _juror(call: CallView) -> Juror:
+    """Return the juror as it was when it was asked."""
+    sent = call.sent
+    settings = {name: call.profile.get(name) for name in ("temperature", "effort", "schema")}
+    return Juror.model_validate(
+        {
+            "name": call.juror,
+            "provider": call.profile["provider"],
+            "model": call.profile["model"],
+            "family": "any",
+            "base_url": sent.get("base_url", ""),
+            "max_tokens": sent.get("max_tokens") or sent.get("max_completion_tokens") or MAX_TOKENS,
+        }
+        | {name: value for name, value in settings.items() if value is not None}
+    )

@@ -9,11 +9,22 @@ import typer
 
 from calibration.values import AnalysisOptions
 from medjury.cli.dask_connect import SCORES, On, computing
-from medjury.cli.freezing import Freeze, Name, freeze_calibration, named
 from medjury.cli.options import Db, Json, Seed, named_jurors, study_of
 from medjury.cli.output import progress, say
 from medjury.cli.places import write_json
-from medjury.cli.reporting import NOWHERE, Csv, Html, Latex, Markdown, Places, write_reports
+from medjury.cli.reporting import (
+    NOWHERE,
+    Csv,
+    Freeze,
+    Html,
+    Latex,
+    Markdown,
+    Name,
+    Places,
+    freeze_calibration,
+    named,
+    write_reports,
+)
 from medjury.services.scores import panel_families
 
 if TYPE_CHECKING:

@@ -80,7 +80,7 @@ COMMANDS = {
         "predict:predict",
         "Predict what clinicians would say of responses they did not rate, from a validated jury.",
     ),
-    "rubric": Entry("rubric_group:rubric", "Rubrics: list, show, add, import."),
+    "rubric": Entry("rubrics:rubric", "Rubrics: list, show, add, import."),
     "people": Entry("people:people", "Who may sign in, and how."),
     "blind": Entry(
         "blinding:blind",
@@ -105,7 +105,7 @@ COMMANDS = {
         "export:export", "Write the study as CSV with a data dictionary; no author unless asked."
     ),
     "backup": Entry(
-        "backup:backup",
+        "moving:backup",
         "Write the whole study into a new file, as it stands at one moment, and check it.",
     ),
     "move": Entry(

@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import typer
 
 from data.errors import BadInput
-from medjury.cli.dask_worker import difference, environment_fingerprint, kernels
+from medjury.cli.dask_worker import Tasks, difference, environment_fingerprint, kernels
 from medjury.cli.output import counted, say
 
 if TYPE_CHECKING:
@@ -68,8 +68,6 @@ def computing(on: str | None, what: str, json_to: Path | None = None) -> Iterato
     if on is None:
         yield None
         return
-    from medjury.cli.dask_tasks import Tasks
-
     with connected(on) as client:
         workers = checked(client, on)
         for line in (*told(what, on, workers), *other_kernels(client, on, workers)):

@@ -65,8 +65,7 @@ def juries(
     check_json(json_to)
     from medjury.services.juries import ComparisonQuestion, RankingQuestion
 
-    chosen, numbers = named_jurors(None, jurors), _sizes(sizes)
-    own = tuple(chosen) if chosen else None
+    own, numbers = named_jurors(None, jurors), _sizes(sizes)
     options = AnalysisOptions(own, None, benchmark, criterion, method, reps=reps, seed=seed)  # type: ignore[arg-type]  # checked above
     if compare:
         if pool != "mean" or common:
@@ -218,7 +217,7 @@ def _sizes(text: str | None) -> range | None:
 
 def _two_juries(given: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the jurors of two juries that differ, or refuse."""
-    named = [tuple(named_jurors(None, one) or []) for one in given]
+    named = [named_jurors(None, one) or () for one in given]
     if len(named) != 2 or {*named[0]} == {*named[1]}:
         raise BadInput("--compare: give it twice, with juries that differ in a juror")
     return named[0], named[1]

@@ -1,11 +1,11 @@
-"""`medjury jury`: let a panel of jurors rate, ask what it would cost, and list what is missing."""
+"""`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -13,16 +13,17 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.jury import by_juror as missing_by_juror
 from data.queries.jury import missing_verdicts, spending
+from data.queries.references import References, references
+from data.schema import Status
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone
 from jury.loop import RunResult
 from jury.panel import Panel, ended, keys, read_panel, refuse_ended
+from jury.references import check_references
 from jury.run import run_panel
 from medjury.cli.dask_connect import On
-from medjury.cli.jury_probe import Named, probe
-from medjury.cli.jury_references import check
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -39,33 +40,38 @@ from medjury.cli.jury_words import (
     told_before,
     told_bound,
 )
-from medjury.cli.options import Db, Json, finite, study_of
+from medjury.cli.options import Db, Json, finite, group, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, run_estimate
 
+if TYPE_CHECKING:
+    from jury.probe import ProbeRow
+
 COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
-jury = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Juries: run a panel, probe its jurors.",
-)
+jury = group("Juries: run a panel, probe its jurors.")
+Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
+MaxUsd = Annotated[
+    float | None, typer.Option(help="Never spend more in this run.", callback=finite)
+]
+Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
+Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
+UNFIT = 1
+PROBE_COLUMNS = ["juror", "status", "form", "temperature", "ends"]
+RULE = "marked: more than half of the jurors who answered, at least two, say so"
 
 
 @jury.command()
 def run(
     context: typer.Context,
     panel: Named,
-    max_usd: Annotated[
-        float | None, typer.Option(help="Never spend more in this run.", callback=finite)
-    ] = None,
+    max_usd: MaxUsd = None,
     estimate_only: Annotated[
         bool, typer.Option("--estimate", help="Say what it would take; send nothing.")
     ] = False,
-    concurrency: Annotated[int, typer.Option(help="Requests in flight at a time.")] = 8,
+    concurrency: Concurrency = 8,
     replicates: Annotated[int, typer.Option(help="Verdicts of each juror on a response.")] = 1,
-    benchmark: Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")] = None,
+    benchmark: Benchmarks = None,
     batch: Annotated[
         bool, typer.Option("--batch", help="In batches: about half the price, within a day.")
     ] = False,
@@ -123,11 +129,6 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "usd_unknown": spent.unknown,
     }
     write_json(body, json_to)
-
-
-jury.command()(probe)
-jury.command()(missing)
-jury.command("references")(check)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,3 +260,159 @@ def _table(cells: list[list[str]], json_to: Path | None) -> None:
         return
     for juror, response, status, calls, reason in cells:
         say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)
+
+
+def probe(
+    panel: Named,
+    injection: Annotated[
+        bool, typer.Option("--injection/--no-injection", help="Put the injection self-test too.")
+    ] = True,
+    json_to: Json = None,
+) -> None:
+    """Ask each juror what it supports, and test whether a hidden instruction moves its scores.
+
+    Exit 1 if a juror does not answer as it should, or an instruction moved its scores.
+    """
+    from jury.injection import INJECTIONS
+    from jury.probe import probe as ask
+
+    chosen = read_panel(panel)
+    check_json(json_to)
+    keys(chosen)
+    _announce_probe(chosen, json_to)
+    rows = ask(chosen, injections=INJECTIONS if injection else ())
+    show(f"Panel {panel}", PROBE_COLUMNS, [_probe_cells(one) for one in rows], json_to)
+    for one in rows:
+        for line in _probe_lines(one):
+            say(line, json_to)
+    say(_cost(rows), json_to)
+    write_json({"panel": chosen.name, "jurors": [one.to_json() for one in rows]}, json_to)
+    if not all(_fit(one) for one in rows):
+        raise typer.Exit(UNFIT)
+
+
+def _fit(one: "ProbeRow") -> bool:
+    """Return whether a juror answers as it should, and no instruction moved its scores."""
+    return one.status == Status.OK and not (one.injection and one.injection.moved)
+
+
+def _announce_probe(panel: Panel, json_to: Path | None) -> None:
+    """Say where requests go, before they go."""
+    if hosts := panel.hosts():
+        said = "questions of medjury's own, none of the study's texts, go to: "
+        say(f"panel {panel.name}: {said}{', '.join(hosts)}", json_to)
+
+
+def _probe_cells(one: "ProbeRow") -> list[str]:
+    """Return a juror's row of the table."""
+    form, ends = one.schema or "none", str(one.ends or "")
+    return [one.juror, str(one.status), form, one.temperature, ends]
+
+
+def _probe_lines(one: "ProbeRow") -> Iterator[str]:
+    """Yield what is said of a juror below the table."""
+    if one.reason:
+        yield f"juror {one.juror}: {one.reason}"
+    if one.returned_model:
+        yield f"juror {one.juror}: answered as {one.returned_model}"
+    if one.limits:
+        told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
+        yield f"juror {one.juror}: {told}"
+    if one.injection is not None:
+        yield f"juror {one.juror}: {one.injection}"
+
+
+def _cost(rows: "list[ProbeRow]") -> str:
+    """Return what all of it cost, and how many jurors' cost is not known."""
+    amounts = [usd for one in rows for usd in _spent(one)]
+    unknown = sum(None in _spent(one) for one in rows)
+    total = f"cost: ${sum(usd for usd in amounts if usd is not None):.4f}"
+    return total + (f", unknown for {counted(unknown, 'juror')}" if unknown else "")
+
+
+def _spent(one: "ProbeRow") -> list[float | None]:
+    """Return what each part of a juror's probe cost."""
+    return [one.usd] if one.injection is None else [one.usd, one.injection.usd]
+
+
+def check_references_of(
+    context: typer.Context,
+    panel: Named,
+    max_usd: MaxUsd = None,
+    concurrency: Concurrency = 8,
+    benchmark: Benchmarks = None,
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
+    """Ask every juror, once an instance, whether its reference states facts its source lacks.
+
+    Exit 1 if answers are missing.
+    """
+    chosen = read_panel(panel)
+    engine = study_of(context, db)
+    check_json(json_to)
+    keys(chosen)
+    refuse_ended(chosen, datetime.now(UTC).date())
+    for line in before(chosen):
+        say(line, json_to)
+    with progress(f"references, panel {chosen.name}", None) as at:
+        result = check_references(
+            engine,
+            chosen,
+            concurrency=concurrency,
+            max_usd=max_usd,
+            benchmarks=benchmark,
+            progress=lambda now: at(now.done, now.total, how(now)),
+            waiting=lambda: say("waiting: another run holds this study", json_to),
+        )
+    found = references(engine, [one.name for one in chosen.juror], benchmark)
+    _print_references(result, found, json_to)
+    write_json(_references_json(result, found), json_to)
+    if result.missing:
+        raise typer.Exit(MISSING)
+
+
+def _print_references(result: RunResult, found: References, json_to: Path | None) -> None:
+    """Say what the check has come to, and what is not known."""
+    total = result.rated + result.missing
+    lines = [
+        f"{result.panel}: answered {result.rated} of {total} "
+        f"({counted(result.responses, 'reference')} x {counted(result.jurors, 'juror')}), "
+        f"{counted(result.calls, 'call')}, {cost_of(result)}",
+        *(f"missing: {n} {status}" for status, n in result.by_status.items() if status != "ok"),
+        *(f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()),
+        f"{len(found.marked)} marked, {len(found.sound)} sound, {len(found.not_known)} not known; "
+        f"{counted(len(found.unchecked), 'instance')} without a reference or a context, not asked "
+        "about",
+        f"{RULE}; a tie, or fewer than two answers, is not known",
+    ]
+    if found.simulated:
+        lines.append("these answers are simulated: they say nothing of the references")
+    lines += advice(result)
+    for line in lines:
+        say(line, json_to)
+
+
+def _references_json(result: RunResult, found: References) -> dict[str, Any]:
+    """Return the figures and the marked instances' names."""
+    return {
+        "panel": result.panel,
+        "instances": result.responses,
+        "jurors": result.jurors,
+        "answered": result.rated,
+        "missing": result.missing,
+        "by_status": dict(result.by_status),
+        "calls": result.calls,
+        "usd": result.usd,
+        "usd_unknown": result.usd_unknown,
+        "marked": sorted(found.marked),
+        "sound": len(found.sound),
+        "not_known": sorted(found.not_known),
+        "unchecked": len(found.unchecked),
+        "simulated": found.simulated,
+    }
+
+
+jury.command()(probe)
+jury.command()(missing)
+jury.command("references")(check_references_of)

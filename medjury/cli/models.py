@@ -66,10 +66,9 @@ def models(
     if unblind != bool(reason.strip()):
         raise BadInput("--unblind needs a --reason, which stays in the record, and only it does")
     check_json(json_to)
-    named, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
+    who_sits, seats = named_jurors(panel, jurors), read_panel(panel) if panel else None
     prices = read_costs(costs) if costs else {}
     engine = study_of(context, db)
-    who_sits = None if named is None else tuple(named)
     options = AnalysisOptions(jurors=who_sits, criterion=criterion, reps=reps, seed=seed)
     task = prepared(engine, ModelsRequest(options, WAYS if by == "all" else (by,)))
     refuse_unknown(prices, model_names(engine))

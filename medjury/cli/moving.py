@@ -1,5 +1,6 @@
-"""`medjury move FROM TO`: a study from one database into another."""
+"""`medjury move FROM TO` and `medjury backup FILE`: a whole study into another database or a file."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,20 +9,21 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.address import shown
+from data.address import refuse_as_file, shown
 from data.database import open_study, reading
-from data.errors import BadInput
+from data.errors import BadFile, BadInput
 from data.queries.package import counts
 from data.queries.record import verify
-from data.store.moving import Copied, move_study
-from medjury.cli.options import Json, worked_on
+from data.store.moving import Copied, back_up, move_study
+from medjury.cli.options import Db, Json, study_of, worked_on
 from medjury.cli.output import counted, progress, say, show
-from medjury.cli.places import write_json
+from medjury.cli.places import check_place, write_json
 from medjury.cli.record import FINDINGS, KEEP
 
 From = Annotated[str, typer.Argument(metavar="FROM", help="A database URL, or a SQLite file.")]
 To = Annotated[str, typer.Argument(metavar="TO", help="The same, new or empty.")]
 BESIDE = ("", "-wal", "-shm")
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A new file; it becomes SQLite.")]
 
 
 def move(source: From, target: To, json_to: Json = None) -> None:
@@ -94,3 +96,20 @@ def _removed_on_failure(url: str) -> Iterator[Engine]:
         for ending in BESIDE if new else ():
             path.with_name(path.name + ending).unlink(missing_ok=True)
         raise
+
+
+def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = None) -> None:
+    """Write the whole study into a new file, as it stands at one moment, and check it."""
+    refuse_as_file("backup", file)
+    if os.path.lexists(file) and not file.is_dir():
+        raise BadFile(f"backup {file}: is there already; name another file")
+    check_place("backup", file)
+    found = back_up(study_of(context, db), file)
+    print_copy(f"Backed up in {file}", found.rows, found.head, found.findings, json_to)
+    say(
+        f"to go back to it: --db sqlite:///{file}, or `medjury move {file} TO` into an empty "
+        "database. It holds all but the key of sessions, authors too: guard it like the study",
+        json_to,
+    )
+    if found.findings:
+        raise typer.Exit(FINDINGS)

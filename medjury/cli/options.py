@@ -14,6 +14,7 @@ from medjury.cli.places import writes_to
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from data.importers.table import Format
     from data.rubric import Rubric
 
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
@@ -49,6 +50,13 @@ RubricOption = Annotated[
 ]
 
 
+def group(about: str) -> typer.Typer:
+    """Return a group that commands are to be added to."""
+    return typer.Typer(
+        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=about
+    )
+
+
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":
     """Return the study the user means; the command's last line names it, so that nobody errs."""
     from data.address import shown
@@ -82,18 +90,27 @@ def rubric_named(engine: "Engine", name: str | None) -> "Rubric | None":
     return (None if name in shipped() else stored_rubric(engine, name)) or read_rubric(name)
 
 
-def named_jurors(panel: str | None, jurors: str | None) -> list[str] | None:
+def table_format(form: str | None) -> "Format | None":
+    """Return the format as the reader names it."""
+    if form is None:
+        return None
+    if form not in ("csv", "jsonl"):
+        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
+    return "csv" if form == "csv" else "jsonl"
+
+
+def named_jurors(panel: str | None, jurors: str | None) -> tuple[str, ...] | None:
     """Return the jurors the user names, one way or the other; None means all."""
     if panel and jurors is not None:
         raise typer.BadParameter("give --panel or --jurors, not both")
     if panel:
         from jury.panel import read_panel
 
-        return [one.name for one in read_panel(panel).juror]
+        return tuple(one.name for one in read_panel(panel).juror)
     return None if jurors is None else _each_once(jurors)
 
 
-def _each_once(jurors: str) -> list[str]:
+def _each_once(jurors: str) -> tuple[str, ...]:
     """Return the names between the commas; refuse an empty one, and one that comes again."""
     names = [name.strip() for name in jurors.split(",")]
     again = dict.fromkeys(name for name in names if name and names.count(name) > 1)
@@ -103,4 +120,4 @@ def _each_once(jurors: str) -> list[str]:
         raise typer.BadParameter(
             f"{jurors!r} has {' and '.join(wrong)}: name every juror once", param_hint="--jurors"
         )
-    return names
+    return tuple(names)

@@ -11,16 +11,11 @@ from data.schema import Role
 from data.store import Invitation, Way, add_people, end_access, renew_access
 from data.store.people import set_email
 from data.store.specialties import set_specialty
-from medjury.cli.options import Db, study_of
+from medjury.cli.options import Db, group, study_of
 from medjury.cli.output import say, show
 
 LINK_DAYS = 14
-people = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    help="Who may sign in, and how.",
-)
+people = group("Who may sign in, and how.")
 
 Link = Annotated[
     bool, typer.Option("--link", help="Print an invitation that works once, not a code.")

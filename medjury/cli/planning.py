@@ -107,9 +107,8 @@ def plan(
 
     with progress("planning", None):
         if pilot:
-            names = named_jurors(panel, jurors)
             analysis = AnalysisOptions(
-                jurors=tuple(names) if names else None, benchmark=benchmark, seed=seed
+                jurors=named_jurors(panel, jurors), benchmark=benchmark, seed=seed
             )
             found = plan_from_pilot(study_of(context, db), analysis, options)
         else:

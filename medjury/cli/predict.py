@@ -8,7 +8,6 @@ import typer
 
 from calibration.values import AnalysisOptions
 from data.errors import BadFile, BadInput
-from medjury.cli.export_cells import cells
 from medjury.cli.options import Db, Json, Seed, finite, named_jurors, study_of
 from medjury.cli.output import (
     progress,
@@ -20,7 +19,7 @@ from medjury.cli.output import (
     table_width,
 )
 from medjury.cli.places import write_json, writes_to
-from medjury.cli.record import write_csv
+from medjury.cli.record import cells, write_csv
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,9 +65,8 @@ def predict(
         raise BadFile(f"--csv {csv_to}: is there already; name another file")
     if not 0 < level < 1:
         raise BadInput(f"--level {level:g}: give a share between 0 and 1, such as 0.9")
-    names = named_jurors(panel, jurors)
     options = AnalysisOptions(
-        jurors=tuple(names) if names else None,
+        jurors=named_jurors(panel, jurors),
         min_jurors=min_jurors,
         benchmark=benchmark,
         criterion=criterion,

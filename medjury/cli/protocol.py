@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Seed, finite, group, study_of
 from medjury.cli.output import progress, say, show_decision
 from medjury.cli.places import write_json
 
@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 NOT_MET = 1
 NONE_SET = "no protocol is set: `medjury protocol set --margin 0.1` fixes a margin"
 
-protocol = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="What the study is to show, fixed before it is rated: set, show, check.",
-)
+protocol = group("What the study is to show, fixed before it is rated: set, show, check.")
 
 
 @protocol.command("set")

@@ -1,6 +1,8 @@
-"""`medjury import` and `medjury ratings`: files into the study."""
+"""`medjury import` and `medjury ratings`: files, and packages, into the study."""
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -9,23 +11,36 @@ from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
 from data.importers.corpora import aci_bench, mts_dialog
-from data.importers.medhelm_ratings import MedhelmFile
+from data.importers.helm import is_helm
+from data.importers.inspect_logs import is_inspect
+from data.importers.medhelm_ratings import Known, MedhelmFile, needed
+from data.importers.package import Package, is_package
 from data.importers.ratings import RatingFile
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
-from data.importers.table import Format, TableFile
+from data.importers.table import TableFile
 from data.queries import benchmarks
+from data.queries.frames import responses_frame
+from data.queries.models import authors
+from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
-from medjury.cli import export_restore, import_helm, import_inspect, medhelm, redcap
+from data.store.access import pseudonym_key
+from data.store.package import import_package
+from medjury.cli import import_runs, redcap
 from medjury.cli.blinding import mask_new
-from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
+from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of, table_format
 from medjury.cli.output import counted, progress, say
 
 GENERIC = "generic"
+FORMS: Mapping[str, Callable[[Path], bool]] = {  # known by their files, the first that fits
+    "package": is_package,
+    "helm": is_helm,
+    "inspect": is_inspect,
+}
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
 FormatOption = Annotated[
     str | None,
@@ -49,6 +64,7 @@ PathsArgument = Annotated[
     ),
 ]
 FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
+IMPORTER = "researcher"
 
 
 def import_(
@@ -65,20 +81,21 @@ def import_(
     Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
     ratings with them; a package of `medjury export` brings a whole study.
     """
-    if export_restore.meant(paths, form):
-        export_restore.restore(paths, lambda: study_of(context, db, create=True))
+    form = form or next((name for name, fits in FORMS.items() if any(map(fits, paths))), None)
+    own = partial(_own_study, context, db)
+    if form == "package":
+        restore(paths, partial(study_of, context, db, create=True))
         return
-    if import_helm.meant(paths, form):
-        import_helm.bring(paths, benchmark, rubric, json_to, lambda: _own_study(context, db))
+    if form == "helm":
+        import_runs.bring_helm(paths, benchmark, rubric, json_to, own)
         return
-    if import_inspect.meant(paths, form):
-        own = partial(_own_study, context, db)
-        import_inspect.bring(paths, benchmark, rubric, json_to, own, rubric_for)
+    if form == "inspect":
+        import_runs.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for)
         return
     if form in CORPORA and json_to is None:
         table = CORPORA[form](paths)
     else:
-        table = TableFile(_only(paths, json_to), _format(form))
+        table = TableFile(_only(paths, json_to), table_format(form))
     rows = ResponseFile(table, benchmark)
     engine = _own_study(context, db)
     chosen = rubric_named(engine, rubric)
@@ -150,14 +167,14 @@ def ratings(
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
     if jury_mean and form != "medhelm":
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
-    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else _format(form))
+    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else table_format(form))
     rows: RatingFile | RedcapFile | MedhelmFile
     if from_redcap:
         engine = study_of(context, db)
         rows = redcap.redcap_file(engine, table, incomplete)
     elif form == "medhelm":
         engine = study_of(context, db)
-        rows = medhelm.medhelm_file(engine, table, jury_mean)
+        rows = medhelm_file(engine, table, jury_mean)
     else:
         rows = RatingFile(table)
         engine = study_of(context, db)
@@ -168,7 +185,7 @@ def ratings(
     if isinstance(rows, RedcapFile):
         redcap.say_left(rows)
     if isinstance(rows, MedhelmFile):
-        medhelm.say_left(rows)
+        _say_medhelm_left(rows)
 
 
 def rubric_for(benchmark: str) -> Rubric:
@@ -180,15 +197,6 @@ def rubric_for(benchmark: str) -> Rubric:
 def _bare(name: str) -> str:
     """Return a name without what people spell differently: case, hyphens, underscores, blanks."""
     return "".join(sign for sign in name.lower() if sign.isalnum())
-
-
-def _format(form: str | None) -> Format | None:
-    """Return the format as the reader names it."""
-    if form is None:
-        return None
-    if form not in ("csv", "jsonl"):
-        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
-    return "csv" if form == "csv" else "jsonl"
 
 
 def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) -> None:
@@ -248,3 +256,67 @@ def _say_ratings(
             f"{name} already has ratings on another rubric: these are kept apart and do not count "
             "in calibrate, which reads the benchmark's own rubric"
         )
+
+
+def restore(paths: Sequence[Path], study: Callable[[], Engine]) -> None:
+    """Read a package whole, and only when it holds open the study and store it."""
+    if len(paths) > 1:
+        raise BadInput("a package becomes a study of its own: import one, and alone")
+    package = Package(paths[0])
+    engine = study()
+    added = import_package(engine, package, IMPORTER)
+    if added.unchanged:
+        say(f"{package.path.name}: was imported before; nothing changed")
+        return
+    for table, number in added.rows.items():
+        say(f"{table}: {counted(number, 'row')}")
+    if package.authors == "without":
+        say(
+            "no author is in it; `medjury import` of a package made with --authors-only adds them, "
+            "and until then `medjury verify` cannot vouch for the responses"
+        )
+        return
+    found = verify(engine).findings
+    say(
+        "the record is whole"
+        if not found
+        else f"WARNING: `medjury verify` has {counted(len(found), 'finding')}"
+    )
+
+
+def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFile:
+    """Return a file of MedHELM's layout as rows of ratings of this study.
+
+    Usernames become pseudonyms by the study's own secret, which no export holds.
+    """
+    needed(table, jury_mean)  # before the secret is made: a file of another layout changes nothing
+    wrote = authors(engine)
+    frame = responses_frame(engine)
+    columns = (frame[name] for name in ("response_id", "benchmark", "instance_id"))
+    known = [
+        Known(response, benchmark, instance.removeprefix(f"{benchmark}/"), wrote[response])
+        for response, benchmark, instance in zip(*columns, strict=True)
+        if response in wrote
+    ]
+    return MedhelmFile(table, known, pseudonym_key(engine), jury_mean)
+
+
+def _say_medhelm_left(rows: MedhelmFile) -> None:
+    """Tell what of a file was not taken."""
+    say("usernames were replaced by pseudonyms, and are not in the study")
+    if rows.unmatched:
+        say(
+            f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
+            f"({_ranges(rows.unmatched)})"
+        )
+    if rows.ignored:
+        say(f"columns not taken: {', '.join(rows.ignored)}")
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Return ascending numbers with runs of them shortened: 2-5, 9."""
+    runs = []
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
+        own = [number for _, number in run]
+        runs.append(str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}")
+    return ", ".join(runs)

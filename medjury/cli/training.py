@@ -9,11 +9,11 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.ratings import ExpertFile
-from data.importers.table import Format, TableFile
+from data.importers.table import TableFile
 from data.queries.rating_room import Trainee, trainees
 from data.store.training import ExpertsAdded, import_experts, let_through
 from data.training import MOST_ROUNDS, Outcome
-from medjury.cli.options import Db, Json, study_of
+from medjury.cli.options import Db, Json, study_of, table_format
 from medjury.cli.output import say, show
 from medjury.cli.places import write_json
 
@@ -42,22 +42,13 @@ def training(
     if path is not None and let is not None:
         raise BadInput("give either a file of expert scores or --let, not both")
     if path is not None:
-        table = TableFile(path, _format(form))
+        table = TableFile(path, table_format(form))
         _say_added(table, import_experts(engine, ExpertFile(table)), json_to)
     elif let is not None:
         let_through(engine, let, reason, who)
         say(f"{let} may begin; the reason is in the record", json_to)
     else:
         _show(engine, json_to)
-
-
-def _format(form: str | None) -> Format | None:
-    """Return the format as the reader names it."""
-    if form is None:
-        return None
-    if form not in ("csv", "jsonl"):
-        raise typer.BadParameter(f"{form!r} is neither csv nor jsonl", param_hint="--format")
-    return "csv" if form == "csv" else "jsonl"
 
 
 def _say_added(table: TableFile, added: ExpertsAdded, json_to: Path | None) -> None:

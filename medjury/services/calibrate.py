@@ -24,8 +24,14 @@ from calibration.values import AnalysisOptions
 from calibration.verdict import Claim, decisions
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import protocol_of, steered
-from medjury.services.references import Kept, all_instances, sound_only
-from medjury.services.scores import all_jurors, scores_of, silent_jurors
+from medjury.services.scores import (
+    Kept,
+    all_instances,
+    all_jurors,
+    scores_of,
+    silent_jurors,
+    sound_only,
+)
 
 if TYPE_CHECKING:
     from calibration.details import Details

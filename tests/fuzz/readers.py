@@ -25,8 +25,8 @@ from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from jury.panel import read_panel
 from jury.parse import parse
-from medjury.cli.bundle_verify import read_bundle
 from medjury.cli.reading import names
+from medjury.cli.record import read_bundle
 from medjury.services.model_costs import read_costs
 
 CUT = b"\n==8<==\n"

@@ -19,7 +19,7 @@ from data.importers.table import TableFile
 from data.rubrics.files import rubric_toml
 from data.store import import_ratings, import_responses
 from jury.panel import FOLDER
-from medjury.cli.export_files import files_of, write_package
+from medjury.cli.export import files_of, write_package
 
 TESTS = Path(__file__).parents[1]
 CRASHES = TESTS / "fixtures" / "crashes"

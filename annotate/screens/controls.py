@@ -1,0 +1,179 @@
+"""What a screen of figures asks: chosen from what the study has, and kept in the URL."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from annotate import jury_panels
+from annotate.figures.shown import AgreementQuestion
+from calibration.values import AnalysisOptions, Method
+from data import queries
+from data.person import Person
+from jury.panel import read_panel
+from medjury.services.models import ModelsRequest
+from medjury.services.monitoring import FLOOR, MonitoringQuestion
+
+if TYPE_CHECKING:
+    from calibration.monitoring.calendar import Every
+
+ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
+METHODS, KEPT = ("paper", "published"), ("all", "sound")
+PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
+FIRST_PERIODS = (3, 6, 12)
+RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
+TITLE = "What is watched, and compared with what"
+
+
+@dataclass(frozen=True, slots=True)
+class Jury:
+    """Who sits, None for all heard; of a panel, its families too and where it is read."""
+
+    jurors: tuple[str, ...] | None = None
+    families: tuple[tuple[str, str], ...] = ()
+    panel: str | None = None
+
+
+def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
+    """Ask for benchmark, jury, criterion, method and references."""
+    places = st.container(key="controls").columns((3, 3, 3, 2, 2))
+    benchmark, criterion = benchmark_and_criterion(engine, person, places)
+    method = method_of(places[3])
+    kept = chosen(places[4], "References", KEPT, "references")
+    jury = _panel_or_some(places[1], engine, person)
+    options = AnalysisOptions(
+        jurors=jury.jurors,
+        benchmark=benchmark,
+        criterion=criterion,
+        method=method,
+        references="sound" if kept == "sound" else "all",
+    )
+    return AgreementQuestion(options, jury.families)
+
+
+def of_models(engine: Engine, person: Person) -> tuple[Jury, ModelsRequest]:
+    """Ask for jury and criterion; return the jury, and what is to be compared by it."""
+    first, second, *_ = st.columns(4)
+    jury = _panel_or_one(first, engine, person)
+    criterion = criterion_of(engine, person, second)
+    return jury, ModelsRequest(AnalysisOptions(jurors=jury.jurors, criterion=criterion))
+
+
+def of_monitoring(engine: Engine, person: Person) -> MonitoringQuestion:
+    """Ask for period, floor, target, start and false alarms, and for what is watched."""
+    targets = _targets(person, engine)
+    with st.expander(TITLE), st.container(key="controls"):
+        every, least, target, since, alarms = st.columns(5)
+        period = chosen(every, "Period", [*PERIODS], "every")
+        floor = least.number_input(
+            "Floor: least ICC wanted", -1.0, 1.0, FLOOR, 0.05, key="least_icc", bind="query-params"
+        )
+        against = chosen(target, "Compared with", [*targets], "target")
+        day = since.date_input(
+            "Only from", None, max_value="today", key="since", bind="query-params"
+        )
+        rate = chosen(alarms, "False alarms a year", [*RATES], "false_alarms")
+        places = st.columns(4)
+        jury = _panel_or_one(places[1], engine, person)
+        benchmark, criterion = benchmark_and_criterion(engine, person, places)
+        options = AnalysisOptions(
+            jurors=jury.jurors,
+            benchmark=benchmark,
+            criterion=criterion,
+            method=method_of(places[3]),
+        )
+    return MonitoringQuestion(
+        today=datetime.now(UTC).date(),
+        options=options,
+        panel=jury.panel,
+        every=PERIODS[period],
+        since=day if isinstance(day, date) else None,
+        floor=round(floor, 2),
+        false_alarms=RATES[rate],
+        **targets[against],
+    )
+
+
+def benchmark_and_criterion(
+    engine: Engine, person: Person, places: Sequence["st.delta_generator.DeltaGenerator"]
+) -> tuple[str | None, str | None]:
+    """Ask for a benchmark and a criterion; None is all of them, and the composite."""
+    names = [one.view.name for one in queries.materials(person, engine)]
+    benchmark = chosen(places[0], "Benchmark", [ALL, *names], "benchmark")
+    return None if benchmark == ALL else benchmark, criterion_of(engine, person, places[2])
+
+
+def criterion_of(
+    engine: Engine, person: Person, place: "st.delta_generator.DeltaGenerator"
+) -> str | None:
+    """Ask for a criterion; None is the composite."""
+    found = queries.materials(person, engine)
+    criteria = dict.fromkeys(name for one in found for name in one.view.rubric.criteria)
+    criterion = chosen(place, "Criterion", [WHOLE, *criteria], "criterion")
+    return None if criterion == WHOLE else criterion
+
+
+def method_of(place: "st.delta_generator.DeltaGenerator") -> Method:
+    """Ask for the method."""
+    method = chosen(place, "Method", METHODS, "method")
+    return "published" if method == "published" else "paper"
+
+
+def chosen(
+    place: "st.delta_generator.DeltaGenerator", label: str, options: Sequence[str], key: str
+) -> str:
+    """Ask for one of what there is; what the URL says besides is not taken."""
+    ask: Callable[..., str | None] = place.selectbox
+    found = ask(label, options, key=key, bind="query-params")
+    return found if found is not None and found in options else options[0]
+
+
+def panels_heard(engine: Engine, person: Person) -> dict[str, Jury]:
+    """Return the panels, the study's own and those that ship, of which every juror was heard."""
+    heard = {*queries.jurors_heard(person, engine)}
+    places = jury_panels.places(queries.own_panels(person, engine))
+    panels = {name: (place, read_panel(place).juror) for name, place in places.items()}
+    return {
+        name: Jury(
+            tuple(one.name for one in jurors),
+            tuple((one.name, one.family) for one in jurors),
+            place,
+        )
+        for name, (place, jurors) in panels.items()
+        if {one.name for one in jurors} <= heard
+    }
+
+
+def _panel_or_some(
+    place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
+) -> Jury:
+    """Ask who sits: everybody heard, a panel that was heard, or some jurors by name."""
+    heard, panels = queries.jurors_heard(person, engine), panels_heard(engine, person)
+    options = [EVERY_JUROR, *(f"panel {one}" for one in panels)]
+    jury = chosen(place, "Jury", [*options, *([SOME] if len(heard) > 1 else [])], "jury")
+    if jury != SOME:
+        return panels.get(jury.removeprefix("panel "), Jury())
+    named = st.multiselect(
+        "Jurors who sit", list(heard), default=[*heard][:1], key="jurors", bind="query-params"
+    )
+    return Jury(tuple(named)) if named else Jury()
+
+
+def _panel_or_one(
+    place: "st.delta_generator.DeltaGenerator", engine: Engine, person: Person
+) -> Jury:
+    """Ask who sits: everybody heard, a panel that was heard, or a single juror."""
+    panels = {f"panel {name}": jury for name, jury in panels_heard(engine, person).items()}
+    single = {f"only {name}": Jury((name,)) for name in queries.jurors_heard(person, engine)}
+    juries = {EVERY_JUROR: Jury()} | panels | single
+    return juries[chosen(place, "Jury", [*juries], "jury")]
+
+
+def _targets(person: Person, engine: Engine) -> dict[str, dict[str, Any]]:
+    """Return what can be normal: the first periods, or a frozen report."""
+    first = {f"first {n} periods": {"baseline": n} for n in FIRST_PERIODS}
+    reports = [one.id for one in queries.frozen_reports(person, engine)]
+    return first | {f"report {one}": {"baseline_report": one} for one in reports}
