@@ -1,9 +1,13 @@
 # The commands of daily work; `make check` is what CI runs.
-.PHONY: check fix demo slow fuzz pins
+.PHONY: check fix demo slow evidence fuzz pins
+
+EVIDENCE = simulated_effects population reliability crossed like_for_like non_inferiority detection subgroups \
+	false_alarms icc_difference shrinkage edges conformal icc real_data
 
 check: ; .ci/run
 fix: ; uv run ruff check --fix . && uv run ruff format .
 demo: ; uv run medjury demo
 slow: ; uv run pytest -m slow
+evidence: ; uv run pytest -m "slow or not slow" $(addprefix tests/test_,$(addsuffix .py,$(EVIDENCE)))
 fuzz: ; PYTHONPATH=tests:. uv run python -m fuzz.each $(or $(SECONDS),180) $(READERS)
 pins: ; .ci/pin && uv sync

@@ -1,7 +1,6 @@
 """The clinicians' own reliability: published values, exact intervals, and what is undefined."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -171,17 +170,6 @@ def test_more_raters_make_a_more_reliable_mean_by_spearman_and_brown():
     assert [row.number for row in found] == [1, 2, 3, 4, 5, 6]
     assert (found[3].consistency, found[3].agreement) == pytest.approx((0.9093, 0.6201), abs=1e-4)
     assert [row.consistency for row in found] == sorted(row.consistency for row in found)
-
-
-def test_60_responses_of_four_clinicians_take_little_time():
-    scope = scope_of(np.hstack([crossed(60), crossed(60, 3, 3)]), 4, reps=2000)
-    reliability_rows(scope)
-    start = time.process_time()
-
-    reliability_rows(scope)
-    true_agreement_row(scope, scope.jury)
-
-    assert time.process_time() - start < 0.2
 
 
 def with_jury(n=4000, seed=0, error=1.0, own=0.0):
