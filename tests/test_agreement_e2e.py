@@ -111,7 +111,7 @@ def test_the_page_says_what_the_command_says(
     jury = next(row for row in told["rows"] if row["scorer"] == "jury")
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Jury", exact=True))
     expect(row.first.get_by_role("cell").first).to_have_text(f"{jury['icc']:.3f}")
-    expect(page.get_by_role("heading", level=2).first).to_contain_text("clinician")
+    expect(page.get_by_role("heading", level=2).first).to_contain_text("Not judged")
     expect(page.get_by_role("rowheader", name=MARKUP).first).to_be_visible()
     expect(page).to_have_url(re.compile("method=published"))
     assert "nonsense" not in page.url
