@@ -79,4 +79,4 @@ def _cell(value: Cell) -> str:
 
 
 def _side(place: int, words: int) -> str:
-    return "" if place < words else ' class="mj-number"'
+    return f' class="{"mj-word" if place < words else "mj-number"}"'
