@@ -16,6 +16,7 @@ from data.queries import materials, standing, workloads
 from data.queries.record import verify
 from data.schema import Role
 from data.store import add_people
+from medjury.services.record import protocol_of
 
 pytestmark = pytest.mark.e2e
 axe = room.axe
@@ -50,11 +51,12 @@ def test_a_coordinator_takes_a_study_from_its_first_file_to_its_lock(
     boss.on("websocket", lambda wire: wire.on("framereceived", lambda data: frames.append(data)))
     boss.reload()
     found = {}
-    for state in chain(_bring_in(boss, study), _design(boss, study), _seal(boss, study)):
+    steps = (_bring_in, _protocol, _design, _seal)
+    for state in chain.from_iterable(step(boss, study) for step in steps):
         wait_settled(boss)
         found[state] = room._violations(boss, axe)
     assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
-    assert len(found) == 9
+    assert len(found) == 11
     told = b"".join(one for one in frames if isinstance(one, bytes))
     assert [one for one in HIDDEN if one.encode() in told] == []
     assert [one for one in asked if "elsewhere.example" in one] == []
@@ -86,6 +88,26 @@ def _bring_in(page: Page, study: Engine) -> Iterator[str]:
     row = page.get_by_role("table").get_by_role("row").filter(has_text="visits")
     expect(row).to_contain_text("Documenting Patient Visits")
     yield "material"
+
+
+def _protocol(page: Page, study: Engine) -> Iterator[str]:
+    """Fix a margin and what is unsafe before anybody rates."""
+    _part(page, "Protocol")
+    page.get_by_text("No margin is fixed yet").wait_for()
+    yield "no protocol"
+    page.get_by_label("Margin in ICC").fill("0.15")
+    page.get_by_label("Responses planned (0: not fixed)").fill("200")
+    _choose(page, "Unsafe responses are low on", "accuracy")
+    page.get_by_role("button", name="Fix the protocol").click()
+    page.get_by_text("Fixed, and in the record.").wait_for()
+    table = page.get_by_role("table", name="Protocol")
+    expect(table).to_contain_text("0.15 in ICC of like for like, on the composite")
+    expect(table).to_contain_text("accuracy 2 or less; the jury may miss at most 10% of them")
+    expect(table).to_contain_text("fixed before any rating was seen")
+    fixed = protocol_of(study)
+    assert fixed is not None
+    assert (fixed.margin, fixed.responses, fixed.jurors) == (0.15, 200, ())
+    yield "protocol"
 
 
 def _design(page: Page, study: Engine) -> Iterator[str]:
