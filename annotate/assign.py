@@ -16,7 +16,7 @@ from annotate.balance import Table, connect, deal, gaps, improve, level
 from annotate.order import Showing, arrange
 from annotate.plan import Assigned, Design, Item
 from data.errors import BadInput
-from data.store.submissions import Slot
+from data.store.assignments import Slot
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from annotate.balance import groups
 from annotate.order import GAP, Showing, adjacent
-from data.store.submissions import Slot
+from data.store.assignments import Slot
 
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast

@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from annotate.panes import unseen
 from data import queries, store
-from data.card import Error, Flag, Marked, Reply
+from data.card import Flag, Marked, Reply
 from data.errors import BadInput, MedjuryError, NoStudy, NotAllowed, OffScale, Unknown
 from data.queries import House, Person, Task
 from data.rubric import low_points
@@ -39,7 +39,7 @@ class Mark(BaseModel):
     criterion: Name
     start: Count
     end: Count
-    error: Error
+    error: Name
 
 
 class Message(BaseModel):

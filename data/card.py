@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Error = Literal["wrong", "missing", "unsupported"]
+Side = Literal["response", "source"]
+Severity = Literal["", "minor", "major", "critical"]
+ERRORS = ("wrong", "unsupported", "missing", "unsafe", "unclear")
+MISSING = "missing"
 Flag = Literal["flag", "not_enough_context", "names_author"]
 NOT_ENOUGH_CONTEXT: Flag = "not_enough_context"
 
@@ -57,13 +60,28 @@ class ExportRow:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A stretch of the response as shown, in characters, and the error a rater sees there."""
+    """A stretch of a text as shown, in characters, and the error a rater sees there.
+
+    Attributes
+    ----------
+    error
+        One of the study's error types, by default `ERRORS`.
+    side
+        The text it is of. On the source it says what the response leaves out.
+    severity
+        How bad it is for the patient; "" where that was not said.
+    linked
+        Place, from 0 among the reply's stretches, of the one on the other side it goes with.
+    """
 
     criterion: str
     start: int
     end: int
-    error: Error
+    error: str
     note: str = ""
+    side: Side = "response"
+    severity: Severity = ""
+    linked: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +95,9 @@ class Reply:
     comments
         Criterion name -> free text.
     comment
-        Free text on the response as a whole; stored with each criterion that has no own one.
+        Free text on the response as a whole.
     spans
-        Stretches of the response that hold an error.
+        Stretches of the response that hold an error, and of the source that it leaves out.
     flags
         What else is to be said of it. With "not_enough_context" a rater may leave out scores:
         the response then counts as one they could not rate.
@@ -90,7 +108,3 @@ class Reply:
     comment: str = ""
     spans: tuple[Marked, ...] = ()
     flags: tuple[Flag, ...] = ()
-
-    def comment_on(self, criterion: str) -> str:
-        """Return what was said of a criterion, or else of the whole."""
-        return self.comments.get(criterion) or self.comment

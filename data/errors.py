@@ -10,6 +10,7 @@
     │   ├── Unknown           a name that is not in the study
     │   └── Unrated           a study that no clinician has rated yet
     ├── Conflict              what is stored already says otherwise
+    │   └── Stale             another page has changed it meanwhile
     ├── NoStudy               the database is absent, locked or of another kind
     ├── NotAllowed            this person may not do this
     └── TooFew                too little data for the statistic asked for
@@ -65,6 +66,10 @@ class Unrated(BadInput):
 
 class Conflict(MedjuryError):
     """What is stored already says otherwise; stored rows are never changed."""
+
+
+class Stale(Conflict):
+    """What a page means to replace was changed by another page since it knew it."""
 
 
 class NoStudy(MedjuryError):

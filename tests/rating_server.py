@@ -21,7 +21,7 @@ from data.importers.rows import Origin, ResponseRow
 from data.rubric import Criterion, Rubric, Scale
 from data.schema import Assignment, Rater, Rating, Response
 from data.store import assign, import_responses, invite
-from data.store.submissions import Slot
+from data.store.assignments import Slot
 
 # The first draws no window of its own round the page.
 BUILDS = ("chromium-headless-shell", "chromium")

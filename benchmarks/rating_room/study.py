@@ -12,7 +12,7 @@ from data.importers.rows import Origin, ResponseRow
 from data.rubric import read_rubric
 from data.schema import Response
 from data.store import assign, import_responses, invite
-from data.store.submissions import Slot
+from data.store.assignments import Slot
 
 RUBRIC = "generic"
 

@@ -36,6 +36,7 @@ GUARDED = (*FORMULA, "'")
 WHOLE = 2**63
 TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer to earlier ones
     "rubric": schema.RubricText,
+    "study_text": schema.StudyText,
     "rater": schema.Rater,
     "benchmark": schema.Benchmark,
     "instance": schema.Instance,
@@ -45,6 +46,7 @@ TABLES: dict[str, type[schema.Table]] = {  # in an order in which rows can refer
     "assignment": schema.Assignment,
     "remark": schema.Remark,
     "span": schema.Span,
+    "submission": schema.Submission,
     "expert": schema.Expert,
     "drill": schema.Drill,
     "attempt": schema.Attempt,

@@ -25,7 +25,13 @@ from data.training import standing_key
 PAGE, COPIED_PAGE = 2000, 500
 ALL_DIGESTS = 1 << 256
 ALL_TABLES: tuple[DbTable, ...] = tuple(Table.metadata.sorted_tables)  # none refers to a later one
-KEPT = {LOCKED, "per_response", "searched_for_authors", *(one.name for one in fields(Settings))}
+KEPT = {
+    LOCKED,
+    "per_response",
+    "study_text",
+    "searched_for_authors",
+    *(one.name for one in fields(Settings)),
+}
 KEPT_PREFIXES = ("panel:", standing_key(0).removesuffix("0"))
 Cells = list[object]
 Row = Mapping[str, Any]

@@ -25,6 +25,7 @@ from data.schema import (
     Setting,
     Span,
     Subgroup,
+    Submission,
 )
 from data.store.audit import COLUMNS, GENESIS, INSTANCE, LOCKED, Batch, event_hash
 from data.store.masks import MASKED, mask_digest
@@ -34,6 +35,13 @@ PAGE = 2000
 IMPORTED, ANSWERED = "expert scores imported", "training answered"
 HEAD = re.compile("[0-9a-f]{64}")
 EVENT = ("id", "at", "actor", "action", "detail", "previous", "sha256")
+STREAMED = {
+    "rating": Rating,
+    "subgroup": Subgroup,
+    "remark": Remark,
+    "span": Span,
+    "submission": Submission,
+}
 Promised = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
@@ -203,8 +211,7 @@ def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
     """Return batch and content of a table's rows in the order they were written."""
     if table == "response":
         return _responses(session)
-    model = {"rating": Rating, "subgroup": Subgroup, "remark": Remark, "span": Span}[table]
-    return _stream(session, model, ("batch", *COLUMNS[table]))
+    return _stream(session, STREAMED[table], ("batch", *COLUMNS[table]))
 
 
 def _stream(session: Session, model: Any, names: Iterable[str]) -> Iterable[Row[Any]]:

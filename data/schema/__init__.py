@@ -30,5 +30,7 @@ from data.schema.study import (
     Setting,
     Span,
     State,
+    StudyText,
     Subgroup,
+    Submission,
 )

@@ -21,6 +21,15 @@ class RubricText(Table, table=True):
     added: datetime = Field(default_factory=now)
 
 
+class StudyText(Table, table=True):
+    """What clinicians are told of a study, as it stood, by the SHA-256 of its text."""
+
+    __tablename__ = "study_text"
+    sha256: str = Field(primary_key=True, max_length=64)
+    body: str
+    added: datetime = Field(default_factory=now)
+
+
 class Benchmark(Table, table=True):
     """A named set of instances rated on one rubric."""
 
@@ -231,10 +240,30 @@ class Remark(Table, table=True):
     batch: str | None = Field(default=None, index=True)
 
 
-class Span(Table, table=True):
-    """A stretch of the text as shown, in characters, with the error a clinician sees in it.
+class Submission(Table, table=True):
+    """One submission of an assignment: what was said of the whole, and what it was made under.
 
-    Append-only; those of an assignment's newest revision count.
+    Append-only. `study_text` is the description of the study that the clinician could read
+    (None where there was none), `appearance` whether the page was light or dark.
+    """
+
+    id: int | None = Field(default=None, primary_key=True)
+    assignment: int = Field(foreign_key="assignment.id", index=True)
+    revision: int = 0
+    comment: str = ""
+    seconds: float = 0.0
+    study_text: str | None = Field(default=None, foreign_key="study_text.sha256")
+    appearance: str = "light"
+    at: datetime = Field(default_factory=now)
+    batch: str | None = Field(default=None, index=True)
+
+
+class Span(Table, table=True):
+    """A stretch of a text as shown, in characters, with the error a clinician sees in it.
+
+    Append-only; those of an assignment's newest revision count. `side` is the text it is of:
+    the response, or the source where the response leaves something out. `linked` is the place,
+    from 0 among the stretches of that submission, of the stretch on the other side it goes with.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -248,6 +277,9 @@ class Span(Table, table=True):
     revision: int = 0
     at: datetime = Field(default_factory=now)
     batch: str | None = Field(default=None, index=True)
+    side: str = "response"
+    severity: str = ""
+    linked: int | None = None
 
 
 class Expert(Table, table=True):

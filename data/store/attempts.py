@@ -117,7 +117,7 @@ def rating_rows(
             "criterion": name,
             "score": score,
             "rubric_sha256": rubric.sha256,
-            "comment": reply.comment_on(name),
+            "comment": reply.comments.get(name, ""),
             "at": now(),
         }
         for name, score in scores.items()

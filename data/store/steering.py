@@ -15,6 +15,7 @@ from data.queries.models import taxonomy
 from data.queries.validation import study_rubrics
 from data.rubric import Rubric
 from data.schema import Benchmark, Role
+from data.store.assignments import Key, Slot, assign
 from data.store.audit import log, refuse_locked
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
@@ -22,7 +23,6 @@ from data.store.ratings import RatingsAdded, import_ratings
 from data.store.record import lock, reopen
 from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
 from data.store.rubrics import add_rubric
-from data.store.submissions import Key, Slot, assign
 
 
 @contextmanager

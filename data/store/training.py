@@ -33,6 +33,7 @@ from data.schema import (
 from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
 from data.store.rubrics import rubric_of, whole_scores
+from data.store.submissions import FormState
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -228,18 +229,24 @@ class _Place:
     drill: Drill | None
 
 
-def save_drill_draft(
-    engine: Engine, rater: int, code: str, seq: int, draft: Mapping[str, Any], seconds: float
-) -> bool:
-    """Keep a draft; one that is older than what is stored, or is answered, gives False."""
+def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) -> bool:
+    """Keep a draft; False if another page has changed what is stored, or it is answered.
+
+    One that is stored already, or is older than what its own page sent since, changes nothing.
+    """
     with transaction(engine) as session:
         refuse_locked(session)
         standing, place = _found(session, rater, code)
-        kept = standing.draft
-        if place.drill is not None or (kept.get("code") == code and seq <= kept["seq"]):
+        kept = standing.draft if standing.draft.get("code") == code else {}
+        version, stored = kept.get("seq", 0), kept.get("draft", {})
+        own = bool(entered.draft["by"]) and stored.get("by") == entered.draft["by"]
+        if place.drill is not None or not (own or version == entered.base):
             return False
-        entered = {"code": code, "seq": seq, "draft": dict(draft), "seconds": seconds}
-        _store(session, rater, standing.model_copy(update={"draft": entered}))
+        if own and entered.draft["seq"] <= stored.get("seq", 0):
+            return True
+        draft = {"code": code, "seq": version + 1, "draft": dict(entered.draft)}
+        draft["seconds"] = entered.seconds
+        _store(session, rater, standing.model_copy(update={"draft": draft}))
     return True
 
 
