@@ -9,8 +9,8 @@ from operator import itemgetter
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes
-from annotate.panes import PICTURES
+from annotate.rating import text_html
+from annotate.rating.text_html import PICTURES
 from annotate.screens.markup import Cell, heading, notice, said, table
 from data import queries
 from data.card import Marked as Stretch
@@ -71,18 +71,20 @@ def _texts(opened: Opened) -> None:
     source, response = st.columns(2)
     with source:
         if card.prompt:
-            st.html(panes.heading("Task") + panes.pane(card.prompt, "Task", "task"))
+            st.html(text_html.heading("Task") + text_html.pane(card.prompt, "Task", "task"))
         if card.context:
             st.html(
-                panes.heading("Source") + panes.pane(card.context, "Source", "context", folds=True)
+                text_html.heading("Source")
+                + text_html.pane(card.context, "Source", "context", folds=True)
             )
         if card.reference:
             st.html(
-                panes.heading("Reference") + panes.pane(card.reference, "Reference", "reference")
+                text_html.heading("Reference")
+                + text_html.pane(card.reference, "Reference", "reference")
             )
     stretches = [(one.who, mark) for one in opened.opinions for mark in one.stretches]
     response.html(
-        panes.heading("Response, as raters see it")
+        text_html.heading("Response, as raters see it")
         + marked_pane(card.response, stretches)
         + marks_legend(stretches)
     )
@@ -185,8 +187,12 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     turns = "\n\n".join(
         one.text if len(prompt.turns) == 1 else f"[{one.role}]\n{one.text}" for one in prompt.turns
     )
-    sent.html(panes.heading("Prompt sent") + panes.pane(turns, f"Prompt of {label}", "sent"))
-    came.html(panes.heading("Raw answer") + panes.pane(call.raw, f"Answer of {label}", "raw"))
+    sent.html(
+        text_html.heading("Prompt sent") + text_html.pane(turns, f"Prompt of {label}", "sent")
+    )
+    came.html(
+        text_html.heading("Raw answer") + text_html.pane(call.raw, f"Answer of {label}", "raw")
+    )
     if not prompt.exact:
         sent.html(
             notice(

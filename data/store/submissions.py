@@ -30,6 +30,8 @@ from data.store.audit import log, refuse_locked, write_rows
 from data.store.rubrics import rubric_of, whole_scores
 
 STUDY_TEXT = "study_text"
+CHANGED = "this response was changed in another window"
+GIVEN_BACK = "you gave this response back; another clinician rates it"
 MARKED = ("criterion", "start", "end", "error", "note", "side", "severity", "linked")
 _STUDY_TEXT = select(Setting.value).where(Setting.key == STUDY_TEXT)
 _EARLIER = aliased(Rating)
@@ -86,19 +88,20 @@ class FormState:
     draft
         All that is entered; `by` is the page it was entered in and `seq` that page's own count.
     base
-        Number of the stored state that the page last knew, which it means to replace.
+        Number of the stored state that the page last knew, which it means to replace; None
+        replaces whatever is stored.
     appearance
         Whether the page is light or dark.
     """
 
     draft: Mapping[str, Any]
     seconds: float
-    base: int
+    base: int | None = None
     appearance: str = "light"
 
     def follows(self, one: Assignment) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
-        return one.draft_seq == self.base or self._is_of_same_page(one)
+        return self.base in (None, one.draft_seq) or self._is_of_same_page(one)
 
     def known(self, one: Assignment) -> bool:
         """Tell whether this state, or a newer one of this page, is stored already."""
@@ -168,28 +171,35 @@ def says(reply: Reply, scores: Mapping[str, float]) -> Said:
     return rated, set(reply.flags), marked, reply.comment
 
 
-def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> bool:
-    """Keep a draft; False if another page has changed what is stored, which then stays.
+def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
+    """Keep a draft; return the number of the state that is stored now.
 
     One that is stored already, or is older than what its own page sent since, changes nothing.
     The draft of a response that is rated already changes nothing about the rating.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it.
+    NotAllowed
+        If the assignment is not this rater's, was given back, or the study is locked.
     """
     kept = {"rater_is": rater, "code_is": code, "draft": dict(entered.draft)}
     with transaction(engine) as session:
         refuse_locked(session)
         given = kept | {"base": entered.base, "seconds": entered.seconds}
-        if session.execute(_KEEP, given).rowcount:  # type: ignore[attr-defined] # of an update
-            return True
+        if entered.base is not None and session.execute(_KEEP, given).rowcount:  # type: ignore[attr-defined] # of an update
+            return entered.base + 1
         one = own(session, rater, code)
         if one.state == State.RECUSED:
-            raise NotAllowed("you gave this response back; another clinician rates it")
+            raise NotAllowed(GIVEN_BACK)
         if entered.known(one):
-            return True
-        if entered.follows(one):
-            _keep_state(one, entered)
-            session.add(one)
-            return True
-    return False
+            return one.draft_seq
+        if not entered.follows(one):
+            raise Stale(CHANGED)
+        _keep_state(one, entered)
+        session.add(one)
+        return one.draft_seq
 
 
 def submit(
@@ -226,13 +236,13 @@ def submit(
         if entered is not None and entered.submitted(one):
             return False
         if entered is not None and not entered.follows(one):
-            raise Stale("this response was changed in another window")
+            raise Stale(CHANGED)
         refuse_locked(session)
         if one.state in ENDED and said(session, one) == says(reply, scores):
             _keep_submitted(one, entered, seconds)
             return False
         if one.state == State.RECUSED:
-            raise NotAllowed("you gave this response back; another clinician rates it")
+            raise NotAllowed(GIVEN_BACK)
         if one.revision == 0:
             one.done_at, one.previous = now(), previous(session, one)
         written = _write(session, one, rubric, scores, reply, entered)
@@ -326,10 +336,11 @@ def _stretch(text: str, start: int, end: int) -> str:
 
 
 def _shown_texts(session: Session, response: int) -> dict[str, str]:
-    """Return a response's text and its source as raters see them."""
+    """Return a response's text and its source as raters see them; a bare task is its own source."""
     one = session.get_one(Response, response)
-    source = session.exec(select(Instance.context).where(Instance.id == one.instance)).one()
-    return {"response": one.text if one.shown is None else one.shown, "source": source}
+    asked = session.get_one(Instance, one.instance)
+    text = one.text if one.shown is None else one.shown
+    return {"response": text, "source": asked.context or asked.prompt}
 
 
 def _complete(rubric: Rubric, reply: Reply) -> dict[str, float]:
