@@ -37,7 +37,7 @@ class Life {
     if (shown.stage === "rate") this.rate(shown);
     else if (shown.stage === "feedback") this.frame.feedback(shown, this.readButton(shown));
     else if (shown.stage === "outcome") this.frame.note(fromHtml(shown.html), this.readButton(shown));
-    else if (shown.stage === "consent") this.frame.note(fromHtml(shown.html), this.consentButton(shown));
+    else if (shown.stage === "consent") this.frame.consent(shown, this.consentButton(shown));
     else this.note(shown);
     this.quiet.begin(this.root);
   }
@@ -143,7 +143,7 @@ class Life {
       event.stopImmediatePropagation();
       return;
     }
-    const command = this.entry ? this.command(event, target) : this.press(event, target);
+    const command = this.command(event, target);
     if (!command) return;
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -151,8 +151,9 @@ class Life {
   }
 
   command(event, target) {
-    if (this.guideOpen && event.key === "Escape") return { does: "guide" };
     const plain = !isWritten(target) && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (this.guideOpen && event.key === "Escape" && plain && !this.marker.at) return { does: "guide" };
+    if (!this.entry) return this.press(event, target);
     if (event.key === "/" && plain && !this.keysOff) return { does: "find" };
     return keyCommand(event, target, this);
   }
@@ -162,6 +163,7 @@ class Life {
     if (isWritten(target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return null;
     if (isElement(target, "button, a, summary") && event.key === "Enter") return null;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (this.keysOff && key.length === 1) return null;
     const made = [...this.root.querySelectorAll("button[data-key]")].find((one) => one.dataset.key.split(" ").includes(key));
     return made ? { does: "click", with: made } : null;
   }
@@ -228,8 +230,7 @@ class Life {
     const place = marker.changing;
     marker.after[marker.side] = marker.at[1];
     marker.stop();
-    const spans = place === null ? [...entry.spans, span] : entry.spans.map((one, n) => (n === place ? span : one));
-    if (setSpans(entry, spans)) this.sendSoon();
+    if (setSpans(entry, withSpan(entry.spans, span, place))) this.sendSoon();
     document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
@@ -366,7 +367,7 @@ class Life {
     if (!this.view) return;
     show(this.view, this.entry, this.entry.attempt > 0);
     showTools(this.view, this.entry, this.marker, this.marker.show(this.entry));
-    keepHeight(this.view.criteria);
+    keepHeight(this.view.criteria, this.view.marking.bar);
   }
 
   end() {
