@@ -19,18 +19,21 @@ from data.queries.people import (
     person_by_account,
     person_by_code,
     person_by_email,
-    signed_out,
+    seen,
     workloads,
 )
 from data.queries.rating_room import (
     House,
+    Place,
     Progress,
+    Situation,
     Task,
     house,
-    kept,
     next_task,
+    place,
     progress,
     rated_codes,
+    situation,
     task,
 )
 from data.queries.steering import (
