@@ -92,7 +92,7 @@ def consent_needed(engine: Engine, rater: int) -> bool:
     """Tell whether there is a consent text that this rater has not agreed to; one query."""
     given = consent_key(rater)
     with reading(engine) as session:
-        found = dict(session.execute(_CONSENT, {"given": given}).tuples())
+        found = dict(session.exec(_CONSENT, params={"given": given}).all())
     asked = found.get(CONSENT_TEXT, "")
     return bool(asked) and found.get(given) != asked
 
