@@ -1,6 +1,7 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
 from data.person import Person
+from data.queries.descriptions import Consent, Described, consent_needed, description
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
 from data.queries.lab_workbench import compared, workbench_jurors
@@ -45,6 +46,8 @@ from data.queries.steering import (
     rubric_names,
     rubric_of_name,
     standing,
+    study_consents,
+    study_descriptions,
     who_can_rate,
 )
 from data.queries.study import (

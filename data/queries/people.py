@@ -16,6 +16,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from data.database import reading
 from data.person import Person, only
 from data.queries.base import columns_of
+from data.queries.descriptions import Consent, consents
 from data.schema import (
     Access,
     Account,
@@ -74,6 +75,8 @@ class PersonView:
         When they last signed in, opened or rated something; None if never.
     way
         "code", "link" (not used so far), "none" or "ended".
+    consent
+        None for those who are not asked for it.
     """
 
     id: int
@@ -84,6 +87,7 @@ class PersonView:
     total: int
     last: datetime | None
     way: str
+    consent: Consent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +233,11 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
         for way in session.exec(select(Access).order_by(col(Access.created))):
             ways.setdefault(way.account, []).append(way)
         session.expunge_all()
-    found = [_view(one, worked.get(one.rater), ways.get(one.id or 0, [])) for one in accounts]
+    given = {one.rater: one for one in consents(engine)}
+    found = [
+        _view(one, worked.get(one.rater), ways.get(one.id or 0, []), given.get(one.rater or 0))
+        for one in accounts
+    ]
     order = [Role.COORDINATOR, Role.RESEARCHER, Role.CLINICIAN]
     return sorted(found, key=lambda one: (one.way == "ended", order.index(one.role), one.name))
 
@@ -282,12 +290,15 @@ def finished(_: Person, engine: Engine, since: datetime) -> list[tuple[str, date
         return [(handle, at) for handle, at in session.exec(query)]
 
 
-def _view(account: Account, work: object, ways: list[Access]) -> PersonView:
+def _view(
+    account: Account, work: object, ways: list[Access], consent: Consent | None
+) -> PersonView:
     """Return one person's line."""
     done, total, *times = work if isinstance(work, tuple) else (0, 0)
     last = max((at for at in [*times, *(one.used for one in ways)] if at), default=None)
     who = (account.id or 0, account.name, Role(account.role), account.email)
-    return PersonView(*who, done, total, last, "ended" if account.ended else _way(ways))
+    way = "ended" if account.ended else _way(ways)
+    return PersonView(*who, done, total, last, way, consent)
 
 
 def _way(ways: list[Access]) -> str:
