@@ -242,8 +242,7 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _COMMON = set(
-    "assistant baseline clinic clinical clinician doctor draft health hospital human internal local medic"
-    " medical model notes nurse patient physician prompt reference report simulated study summary system".split()
+    ["assistant", "baseline", "clinic", "clinical", "clinician", "doctor", "draft", "health", "hospital", "human", "internal", "local", "medic", "medical", "model", "notes", "nurse", "patient", "physician", "prompt", "reference", "report", "simulated", "study", "summary", "system"]
 )
 
 

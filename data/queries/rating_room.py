@@ -13,6 +13,7 @@ from data import training
 from data.card import Card
 from data.database import reading
 from data.queries.base import Columns, card, shown
+from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Account,
@@ -71,6 +72,7 @@ _TASKS = (  # from the draft on in the order of a `Task`
         col(Assignment.reference_opened_at).is_not(None),
         Assignment.submitted_seq,
         Assignment.done_at,
+        Assignment.pass_,
     )
     .join(Assignment)
     .join(Benchmark)
@@ -125,6 +127,8 @@ class Task:
         Whether its reference has been opened.
     submitted_seq, done_at
         The draft's number at the last submission, and when the first one was made.
+    reading
+        "independent", "third", or "consensus", which is shown what others said.
     """
 
     card: Card
@@ -138,6 +142,7 @@ class Task:
     reference_opened: bool = False
     submitted_seq: int = 0
     done_at: datetime | None = None
+    reading: Reading = "independent"
 
     @property
     def ended(self) -> bool:
@@ -206,6 +211,7 @@ def _first(session: Session, query: Columns, values: Mapping[str, object]) -> Ta
         return None
     texts, (code, body, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
     rubric = Rubric.from_json(body)
+    rest[-1] = reading_of_pass(rest[-1])
     return Task(card(code, texts, rubric), rubric, draft, seq, seconds, State(state), *rest)
 
 

@@ -9,6 +9,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed
+from data.reading import THIRD
 from data.schema import Assignment, Rater, Remark, Setting, State, now
 from data.store.audit import log, refuse_locked, write_rows
 
@@ -47,6 +48,9 @@ def assign(
 ) -> int:
     """Store a design and return how many of its slots are new; those there already stay.
 
+    Who was given a response to settle a difference does not rate it by themselves afterwards:
+    such a slot is left out, and its place is free for another clinician.
+
     Parameters
     ----------
     dropped
@@ -68,10 +72,12 @@ def assign(
         }
         for rater, response, pass_ in dropped:
             _take_back(session, existing.pop((raters[rater], response, pass_)))
+        settling = {(rater, response) for rater, response, pass_ in existing if pass_ >= THIRD}
         new = [
             _assignment(slot, raters[slot.rater])
             for slot in slots
             if (raters[slot.rater], slot.response, slot.pass_) not in existing
+            and (raters[slot.rater], slot.response) not in settling
         ]
         session.add_all(new)
         if per_response is not None:
@@ -133,7 +139,7 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
         one.state, one.done_at = State.RECUSED, now()
         session.add(one)
         said = {"assignment": one.id, "kind": "recused", "text": reason.strip(), "at": now()}
-        written = write_rows(session, Remark, [said | {"revision": one.revision}])
+        written = write_rows(session, Remark, [said | {"revision": one.revision, "about": None}])
         detail = {"assignment": one.id, "written": written}
         log(session, f"rater {rater}", "recused", detail)
     return True

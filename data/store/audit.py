@@ -30,7 +30,7 @@ RATING = (
 )
 INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "checklist")
 RESPONSE = ("response_id", "text", "model", *INSTANCE)
-REMARK = ("assignment", "kind", "text", "revision", "at")
+REMARK = ("assignment", "kind", "text", "revision", "at", "about")
 SPAN = (
     *("assignment", "criterion", "start", "end", "text", "error", "note", "revision", "at"),
     *("side", "severity", "linked"),
@@ -47,7 +47,7 @@ COLUMNS = {
 }
 # Columns that a later version added at the end, with what stands in rows of before: where all of
 # them say nothing they are not digested, so what an earlier version promised still holds.
-ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None)}
+ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow

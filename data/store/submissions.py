@@ -161,7 +161,9 @@ def said(session: Session, one: Assignment) -> Said:
     """Return all that the newest submission of an assignment said."""
     newest = one.revision - 1
     flags = session.exec(
-        select(Remark.kind).where(Remark.assignment == one.id, Remark.revision == newest)
+        select(Remark.kind).where(
+            Remark.assignment == one.id, Remark.revision == newest, col(Remark.about).is_(None)
+        )
     )
     spans = session.exec(select(Span).where(Span.assignment == one.id, Span.revision == newest))
     marked = {tuple(getattr(span, name) for name in MARKED) for span in spans}
@@ -334,7 +336,7 @@ def _rate(
 def _remark(session: Session, one: Assignment, reply: Reply) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
     same = {"assignment": one.id, "revision": one.revision, "at": now()}
-    flags = [same | {"kind": kind, "text": reply.comment} for kind in reply.flags]
+    flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
     spans = []
     if reply.spans:
         texts = _shown_texts(session, one.response)
