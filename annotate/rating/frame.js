@@ -50,7 +50,7 @@ class Frame {
     const texts = shown.texts.filter((one) => one.name !== "response").map((one) => this.text(shown, one));
     const response = shown.texts.find((one) => one.name === "response");
     this.reader.clear();
-    this.left.replaceChildren(this.reader.bar, ...texts, ...(this.aside ? [this.aside] : []));
+    this.left.replaceChildren(this.reader.bar, ...this.others(shown), ...texts, ...(this.aside ? [this.aside] : []));
     this.right.replaceChildren(this.text(shown, response), this.formPlace);
     this.page("rate");
   }
@@ -85,11 +85,22 @@ class Frame {
     place.focus();
   }
 
-  // What a clinician agrees to before the first response, or signs out.
-  consent({ html, title }, agree) {
+  // What the clinician is told of the study, and agrees to before they go on; or they sign out.
+  consent({ html }, agree) {
     const signOut = button("Sign out");
     signOut.addEventListener("click", (event) => this.life.signOut(event));
-    this.note(node("div", { class: "mj-consent" }, node("h1", {}, title || "Before you begin"), fromHtml(html)), signOut, agree);
+    this.note(node("div", { class: "mj-consent" }, node("h1", {}, "Before you begin"), fromHtml(html)), signOut, agree);
+  }
+
+  // What the others said, without a name, for whoever settles a difference between them.
+  others(shown) {
+    if (!shown.others) return [];
+    const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, `Reading ${place + 1}`),
+      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${other.scores[name] ?? "not rated"}`).join(", ")),
+      ...shown.criteria.filter(({ name }) => other.comments[name]).map(({ name, label }) => node("p", {}, node("b", {}, `${label}: `), other.comments[name])),
+      ...(other.comment ? [node("p", {}, node("b", {}, "On the whole: "), other.comment)] : []));
+    return [node("section", { class: "mj-others", tabindex: 0, "aria-label": "What others said" },
+      node("h2", { class: "mj-heading" }, "Others read this differently; your reading settles it"), ...shown.others.map(one))];
   }
 
   // What an expert gave, beside what the clinician gave.
