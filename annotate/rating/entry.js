@@ -41,6 +41,7 @@ function begin(shown) {
     error: "",
     away: false,
     yours: null,
+    writing: false,
   };
   fill(entry, stored);
   return entry;
@@ -84,6 +85,11 @@ function needsWhy(entry) {
   return points.includes(entry.scores[criterion]) && !said && entry.spans.length === 0;
 }
 
+// Whether something can be entered: not before it is settled what another page overruled.
+function isOpen(entry) {
+  return entry.stage === "rating" && !entry.yours;
+}
+
 function changed(entry) {
   entry.seq += 1;
   entry.attempt = 0;
@@ -91,7 +97,7 @@ function changed(entry) {
 }
 
 function score(entry, name, point) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   if (entry.scores[name] !== point) {
     entry.past.push([name, entry.scores[name]]);
     entry.scores[name] = point;
@@ -106,7 +112,7 @@ function advance(entry, name) {
 }
 
 function setSpans(entry, spans) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   entry.past.push([SPANS, entry.spans]);
   entry.spans = spans;
   changed(entry);
@@ -129,7 +135,7 @@ function withoutSpan(spans, place) {
 }
 
 function toggleFlag(entry, flag) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   entry.past.push([FLAGS, entry.flags]);
   const on = entry.flags.includes(flag);
   entry.flags = on ? entry.flags.filter((one) => one !== flag) : [...entry.flags, flag];
@@ -138,7 +144,7 @@ function toggleFlag(entry, flag) {
 }
 
 function undo(entry) {
-  if (entry.stage !== "rating" || entry.past.length === 0) return false;
+  if (!isOpen(entry) || entry.past.length === 0) return false;
   const [part, before] = entry.past.pop();
   if (part === SPANS) entry.spans = before;
   else if (part === FLAGS) entry.flags = before;
@@ -166,16 +172,23 @@ function typed(entry, name, sign) {
   return entry.points.includes(Number(text)) && score(entry, name, Number(text));
 }
 
-// What the comment field shows: what is said of the whole, or of one criterion.
+// What the comment field shows: what is said of the whole, or of one criterion. A comment that is
+// being written as another page overrules this one goes on in what was entered here.
 function remarkOn(entry) {
-  return entry.about === WHOLE ? entry.comment : entry.comments[entry.about] ?? "";
+  const { comment, comments } = written(entry);
+  return entry.about === WHOLE ? comment : comments[entry.about] ?? "";
 }
 
 function remark(entry, text) {
   if (entry.stage !== "rating") return;
-  if (entry.about === WHOLE) entry.comment = text;
-  else entry.comments[entry.about] = text;
-  changed(entry);
+  const to = written(entry);
+  if (entry.about === WHOLE) to.comment = text;
+  else to.comments[entry.about] = text;
+  if (to === entry) changed(entry);
+}
+
+function written(entry) {
+  return entry.yours && entry.writing ? entry.yours : entry;
 }
 
 // Close the entry until the server has shown where to go.
@@ -212,7 +225,7 @@ function overrule(entry, stored) {
   entry.savedSeq = entry.seq;
   fill(entry, stored);
   entry.stage = "rating";
-  if (JSON.stringify(mine) !== JSON.stringify(content(entry))) entry.yours = mine;
+  if (JSON.stringify(mine) !== JSON.stringify(content(entry))) entry.yours ??= mine;
 }
 
 function putBack(entry) {
