@@ -245,6 +245,26 @@ def test_without_a_protocol_for_this_jury_nothing_is_validated(
     assert "protocol.panel" in out
 
 
+@pytest.mark.parametrize(
+    ("limit", "kind", "status"),
+    [
+        ("0.01", "inferior", "not validated"),
+        ("0.3", "inconclusive", "not validated"),
+        ("0.95", "non_inferior", "validated"),
+    ],
+)
+def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_responses(
+    run: Run, exported: Path, panel: str, tmp_path: Path, limit: str, kind: str, status: str
+) -> None:
+    unsafe = ("--critical", "accuracy<=2", "--miss-at-most", limit)
+    assert run("protocol", "set", "--margin", "0.1", *unsafe)[0] == 0
+    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "m"))[0] == 0
+    record = read(tmp_path / "m")["validation"]
+    checked = json.loads(run("protocol", "check", "--reps", "1000", "--json", "-")[1])
+    assert checked["decision"]["kind"] == record["decision"]["kind"] == kind
+    assert record["status"] == status
+
+
 def test_demo_data_never_validates_under_any_name(
     run: Run, exported: Path, engine: Engine, write: Write
 ) -> None:

@@ -144,7 +144,7 @@ def calibrate(
     how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         rows, detected = agreement_rows(*how, tick), detection(*how, critical)
-        claim = _claim(protocol, ready.looked.jurors, options, detected)
+        claim = claim_of(protocol, ready.looked.jurors, options, detected)
         found = Calibration(
             question,
             ready.everything.ratings,
@@ -170,12 +170,20 @@ def verdicts_of(
     protocol = protocol_of(engine)
     detected = detection(scores, sitting, asked, protocol.critical if protocol else ())
     rows = agreement_rows(scores, sitting, replace(asked, further=False))
-    return decisions(rows, _claim(protocol, sitting.jurors or (), options, detected))
+    return decisions(rows, claim_of(protocol, sitting.jurors or (), options, detected))
 
 
-def _claim(
+def claim_of(
     protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
 ) -> Claim:
+    """Return what is claimed of a jury, with the unsafe responses that it misses.
+
+    Parameters
+    ----------
+    protocol : of the study, None where it was not fixed
+    jurors, options : who sits on the jury, and the analysis
+    found : of `calibration.detection.detection`, asked with `critical` of the protocol
+    """
     is_fixed = protocol is None or protocol.is_about(jurors, options)
     return Claim(protocol, is_fixed, all_misses(found.rows, protocol.critical if protocol else ()))
 
