@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
-from calibration.misses import all_misses
+from calibration.misses import all_misses, with_untested
 from calibration.protocol import Protocol
 from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
@@ -184,8 +184,13 @@ def claim_of(
     jurors, options : who sits on the jury, and the analysis
     found : of `calibration.detection.detection`, asked with `critical` of the protocol
     """
-    is_fixed = protocol is None or protocol.is_about(jurors, options)
-    return Claim(protocol, is_fixed, all_misses(found.rows, protocol.critical if protocol else ()))
+    if protocol is None:
+        return Claim(misses=all_misses(found.rows))
+    every, limits = all_misses(found.rows, protocol.critical), protocol.critical
+    if not protocol.is_about(jurors, options):
+        return Claim(protocol, is_of_protocol=False, misses=every)
+    widest = [one.benchmark for one in found.rows][-1:]
+    return Claim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
