@@ -53,6 +53,7 @@ class Question:
     details : every section of statistics behind the table
     page : each criterion and each response's means too, as a page shows them
     further : the intervals and the model that stand in notes alone
+    reference : how reliable the clinicians are, as JSON has it; details and a page always have it
     second_opinion : the same figures by other libraries
     families : juror -> model family, of a panel; they count for jurors of whom the study has none
     """
@@ -61,8 +62,14 @@ class Question:
     details: bool = False
     page: bool = False
     further: bool = True
+    reference: bool = True
     families: tuple[tuple[str, str], ...] = ()
     second_opinion: bool = False
+
+    @property
+    def wants_reference(self) -> bool:
+        """Tell whether anything that is asked for says how reliable the clinicians are."""
+        return self.reference or self.details or self.page
 
 
 THE_TABLE = Question()
@@ -155,9 +162,8 @@ def calibrate(
             rows,
             decisions(rows, claim),
             protocol,
-            reference(*how),
-            detected,
-            subgroup_rows(*how, options.groups, critical),
+            detection=detected,
+            subgroups=subgroup_rows(*how, options.groups, critical),
             told=(*ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
@@ -253,6 +259,9 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
+    if question.wants_reference and not found.reference.reliability:
+        own = reference(found.scores, ready.sitting, ready.asked)
+        found = replace(found, reference=own)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion
 
@@ -272,6 +281,7 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
         from calibration.details import details
 
         known = known_of(engine, found.looked, dict(question.families))
+        known = replace(known, reference=found.reference)
         rows = details(found.scores, ready.sitting, ready.asked, known)
         found = replace(found, details=rows)
     return found
