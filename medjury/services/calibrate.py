@@ -21,7 +21,7 @@ from calibration.subgroup_row import SubgroupRow
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import Claim, decisions
+from calibration.verdict import Claim, Verdicts, decisions
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import protocol_of, steered
 from medjury.services.scores import (
@@ -171,12 +171,13 @@ def calibrate(
 
 def verdicts_of(
     engine: Engine, scores: Scores, sitting: Sitting, asked: Asked, options: AnalysisOptions
-) -> dict[str, Decision]:
-    """Return the study's verdict on a jury, by benchmark, as `calibrate` has it."""
+) -> Verdicts:
+    """Return the study's verdict on a jury, as `calibrate` has it."""
     protocol = protocol_of(engine)
     detected = detection(scores, sitting, asked, protocol.critical if protocol else ())
     rows = agreement_rows(scores, sitting, replace(asked, further=False))
-    return decisions(rows, claim_of(protocol, sitting.jurors or (), options, detected))
+    claim = claim_of(protocol, sitting.jurors or (), options, detected)
+    return Verdicts(rows, decisions(rows, claim))
 
 
 def claim_of(
