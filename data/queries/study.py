@@ -8,6 +8,7 @@ from sqlmodel import col, desc, select
 
 from data.database import reading
 from data.queries.base import FOR_STUDY, columns_of
+from data.reading import THIRD
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -122,11 +123,11 @@ class AssignedView:
 
 
 def assigned(engine: Engine) -> list[AssignedView]:
-    """Return every assignment of the study but those given back."""
+    """Return every independent assignment of the study but those given back."""
     query = (
         select(Rater.handle, Assignment)
         .join(Rater)
-        .where(Assignment.state != State.RECUSED)
+        .where(Assignment.state != State.RECUSED, col(Assignment.pass_) < THIRD)
         .order_by(col(Assignment.id))
     )
     with reading(engine) as session:

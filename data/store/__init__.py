@@ -1,6 +1,7 @@
 """The only package that writes to a study; each public function is one transaction."""
 
 from data.store.access import Entered, Way, enter, enter_by_email, leave
+from data.store.adjudication import assign_adjudication, give_adjudication
 from data.store.assignments import Slot, assign, claim, opened, recuse
 from data.store.attempts import record_attempts
 from data.store.description import describe, give_consent

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict
+from data.reading import THIRD
 from data.schema import (
     Authorship,
     Event,
@@ -86,11 +87,15 @@ def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
 
 
 def ratings_in(session: Session) -> int:
-    """Return how often a clinician has rated a response, training left out; repeats count."""
+    """Return how often a clinician has rated a response by themselves; repeats count.
+
+    Training is left out.
+    """
     readings = (
         select(Rating.response, Rating.rater, Rating.pass_)
         .join(Rater, col(Rater.id) == col(Rating.rater))
-        .where(Rater.kind == Kind.CLINICIAN, col(Rating.response).not_in(select(Expert.response)))
+        .where(Rater.kind == Kind.CLINICIAN, col(Rating.pass_) < THIRD)
+        .where(col(Rating.response).not_in(select(Expert.response)))
         .distinct()
         .subquery()
     )

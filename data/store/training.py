@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from data import training
 from data.card import Reply
 from data.database import transaction
-from data.errors import BadInput, BadRow, Conflict, NotAllowed, OffScale, Unknown
+from data.errors import BadInput, BadRow, Conflict, NotAllowed, OffScale, Stale, Unknown
 from data.importers.ratings import ExpertRow
 from data.importers.rows import Origin
 from data.rubric import Rubric
@@ -33,7 +33,7 @@ from data.schema import (
 from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
 from data.store.rubrics import rubric_of, whole_scores
-from data.store.submissions import FormState
+from data.store.submissions import CHANGED, FormState, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -229,10 +229,16 @@ class _Place:
     drill: Drill | None
 
 
-def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) -> bool:
-    """Keep a draft; False if another page has changed what is stored, or it is answered.
+def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
+    """Keep a draft; return the number of the state that is stored now.
 
-    One that is stored already, or is older than what its own page sent since, changes nothing.
+    One that is stored or answered already, or is older than what its own page sent since, changes
+    nothing.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it.
     """
     with transaction(engine) as session:
         refuse_locked(session)
@@ -240,18 +246,24 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
         kept = standing.draft if standing.draft.get("code") == code else {}
         version, stored = kept.get("seq", 0), kept.get("draft", {})
         own = bool(entered.draft["by"]) and stored.get("by") == entered.draft["by"]
-        if place.drill is not None or not (own or version == entered.base):
-            return False
-        if own and entered.draft["seq"] <= stored.get("seq", 0):
-            return True
+        if place.drill is not None or (own and entered.draft["seq"] <= stored.get("seq", 0)):
+            return int(version)
+        if not own and entered.base not in (None, version):
+            raise Stale(CHANGED)
         draft = {"code": code, "seq": version + 1, "draft": dict(entered.draft)}
         draft["seconds"] = entered.seconds
         _store(session, rater, standing.model_copy(update={"draft": draft}))
-    return True
+    return int(version) + 1
 
 
 def answer_drill(
-    engine: Engine, rater: int, code: str, reply: Reply, said: Mapping[str, Any]
+    engine: Engine,
+    rater: int,
+    code: str,
+    reply: Reply,
+    said: Mapping[str, Any],
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Store a clinician's answer, and how the round went if it was the last one.
 
@@ -261,9 +273,13 @@ def answer_drill(
     ----------
     said
         What was sent besides scores; kept, not counted.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     NotAllowed
         If it is none of this clinician's training responses, or training is over or halted.
     BadInput
@@ -278,6 +294,7 @@ def answer_drill(
             raise NotAllowed(FOREIGN)
         rubric = rubric_of(session, place.response)
         scores = whole_scores(rubric, reply, "in training every criterion is rated; not yet: ")
+        refuse_unexplained(rubric, reply, ask_why)
         drill = Drill(rater=rater, response=place.response, round=place.round_, scores=scores)
         session.add(drill)
         session.flush()

@@ -26,6 +26,7 @@ SAID = {
     "after_rating": "shown after the rating",
 }
 OWN = "to be filled in by the authors"
+NAMED = {"third": "third blinded reading", "consensus": "consensus reading"}
 ITEMS = (
     ("Title", "Say in title or abstract that agreement or reliability between or within raters was studied"),
     ("Introduction", "Name the instrument: what is rated with what"),
@@ -206,6 +207,13 @@ def _counts(known: StudyFacts) -> Iterator[str]:
         f"{counted(known.readings, 'reading')} by {counted(len(facts.raters['clinician'].names), 'clinician')}, "
         f"{facts.repeats} of them second readings of the same response."
     )
+    if sum(facts.adjudicated.values()):
+        each = " and ".join(
+            f"{counted(number, 'response')} by a {NAMED[reading]}"
+            for reading, number in facts.adjudicated.items()
+            if number
+        )
+        yield f"Differences were settled on {each}; no figure here is of these readings."
     if facts.states:
         each = ", ".join(f"{number} {state}" for state, number in sorted(facts.states.items()))
         yield f"Of the readings that were assigned: {each}."

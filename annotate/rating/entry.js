@@ -1,44 +1,64 @@
 // What is entered for one response. Plain functions on a plain object: no click waits for a server.
 // `active` is the criterion that digits rate, or null when all are rated: then a digit too many
 // falls nowhere. `stage` is rating; submitting or leaving until the next response is there; after,
-// when it is shown once more with its reference.
+// when it is shown once more with its reference. `seq` counts this page's states of the entry,
+// `savedSeq` the newest that the server has; `version` is the number the server gave it.
 
 const PAGE = Math.random().toString(36).slice(2, 12);
 const NO_CONTEXT = "not_enough_context";
 const SPANS = "#spans";
 const FLAGS = "#flags";
+const WHOLE = "";
 
-function begin(data) {
+function begin(shown) {
+  const stored = shown.entry;
+  const seq = stored.by === PAGE ? stored.seq : 0;
   const entry = {
-    code: data.code,
-    criteria: data.criteria,
-    points: data.points,
-    tools: data.tools ?? false,
-    mode: data.mode ?? "rate",
-    previous: data.previous ?? false,
-    rated: data.rated ?? "",
-    unsent: data.unsent ?? false,
-    why: data.why ?? { criterion: "", points: [] },
-    unseen: data.unseen ?? [],
-    scores: { ...data.scores },
-    comment: data.comment,
-    spans: data.spans ?? [],
-    flags: data.flags ?? [],
-    seconds: data.seconds,
-    seq: data.seq,
-    savedSeq: data.seq,
+    code: shown.code,
+    criteria: shown.criteria,
+    points: shown.points,
+    errors: shown.errors,
+    severities: shown.severities,
+    mode: shown.mode,
+    training: shown.training ?? false,
+    previous: shown.previous,
+    rated: shown.rated,
+    unsent: shown.unsent,
+    why: shown.why,
+    unseen: shown.unseen,
+    answers: shown.answers ?? [],
+    scores: {}, comment: "", comments: {}, spans: [], flags: [],
+    seconds: stored.seconds,
+    version: stored.version,
+    seq, savedSeq: seq,
     attempt: 0,
-    touched: new Set(),
     past: [],
     active: null,
-    stage: data.mode === "after" ? "after" : "rating",
+    about: WHOLE,
+    stage: shown.mode === "after" ? "after" : "rating",
     go: "",
     reason: "",
     error: "",
     away: false,
+    yours: null,
   };
-  entry.active = firstUnrated(entry, 0);
+  fill(entry, stored);
   return entry;
+}
+
+// Put what was entered elsewhere, or before, into the entry.
+function fill(entry, from) {
+  entry.scores = { ...from.scores };
+  entry.comment = from.comment;
+  entry.comments = { ...from.comments };
+  entry.spans = [...from.spans];
+  entry.flags = [...from.flags];
+  entry.past = [];
+  entry.active = firstUnrated(entry, 0);
+}
+
+function content({ scores, comment, comments, spans, flags }) {
+  return { scores: { ...scores }, comment, comments: { ...comments }, spans, flags };
 }
 
 function firstUnrated(entry, from) {
@@ -53,20 +73,20 @@ function unrated(entry) {
 
 // A response that cannot be rated for want of context needs no score.
 function missing(entry) {
-  const free = entry.flags.includes(NO_CONTEXT) && Object.keys(entry.scores).length === 0;
+  const free = !entry.training && entry.flags.includes(NO_CONTEXT) && Object.keys(entry.scores).length === 0;
   return free ? [] : unrated(entry);
 }
 
 // A low score without a line of comment and without a marked stretch.
 function needsWhy(entry) {
-  const isLow = entry.why.points.includes(entry.scores[entry.why.criterion]);
-  return isLow && entry.comment.trim() === "" && entry.spans.length === 0;
+  const { criterion, points } = entry.why;
+  const said = entry.comment.trim() !== "" || (entry.comments[criterion] ?? "").trim() !== "";
+  return points.includes(entry.scores[criterion]) && !said && entry.spans.length === 0;
 }
 
-function changed(entry, part) {
+function changed(entry) {
   entry.seq += 1;
   entry.attempt = 0;
-  entry.touched.add(part);
   entry.error = "";
 }
 
@@ -75,7 +95,7 @@ function score(entry, name, point) {
   if (entry.scores[name] !== point) {
     entry.past.push([name, entry.scores[name]]);
     entry.scores[name] = point;
-    changed(entry, name);
+    changed(entry);
   }
   return true;
 }
@@ -89,8 +109,17 @@ function setSpans(entry, spans) {
   if (entry.stage !== "rating") return false;
   entry.past.push([SPANS, entry.spans]);
   entry.spans = spans;
-  changed(entry, SPANS);
+  changed(entry);
   return true;
+}
+
+// A stretch less; links to those after it go on naming the same ones.
+function withoutSpan(spans, place) {
+  const moved = ({ linked, ...rest }) => {
+    const to = linked === null || linked === place ? null : linked > place ? linked - 1 : linked;
+    return { ...rest, linked: to };
+  };
+  return spans.filter((_, n) => n !== place).map(moved);
 }
 
 function toggleFlag(entry, flag) {
@@ -98,7 +127,7 @@ function toggleFlag(entry, flag) {
   entry.past.push([FLAGS, entry.flags]);
   const on = entry.flags.includes(flag);
   entry.flags = on ? entry.flags.filter((one) => one !== flag) : [...entry.flags, flag];
-  changed(entry, FLAGS);
+  changed(entry);
   return true;
 }
 
@@ -110,7 +139,7 @@ function undo(entry) {
   else if (before === undefined) delete entry.scores[part];
   else entry.scores[part] = before;
   if (part !== SPANS && part !== FLAGS) entry.active = part;
-  changed(entry, part);
+  changed(entry);
   return true;
 }
 
@@ -131,10 +160,16 @@ function typed(entry, name, sign) {
   return entry.points.includes(Number(text)) && score(entry, name, Number(text));
 }
 
+// What the comment field shows: what is said of the whole, or of one criterion.
+function remarkOn(entry) {
+  return entry.about === WHOLE ? entry.comment : entry.comments[entry.about] ?? "";
+}
+
 function remark(entry, text) {
   if (entry.stage !== "rating") return;
-  entry.comment = text;
-  changed(entry, "comment");
+  if (entry.about === WHOLE) entry.comment = text;
+  else entry.comments[entry.about] = text;
+  changed(entry);
 }
 
 // Close the entry until the server has shown where to go.
@@ -146,42 +181,36 @@ function leave(entry, stage, go = "", reason = "") {
 }
 
 function message(entry) {
-  const { code, seq, attempt, comment, spans, flags, go, reason } = entry;
-  const told = {
-    code, seq, attempt, comment,
+  const { code, seq, attempt, go, reason } = entry;
+  return {
+    ...content(entry),
+    code, seq, attempt, go, reason,
+    base: entry.version,
     by: PAGE,
-    scores: { ...entry.scores },
     seconds: Math.round(entry.seconds),
     submit: entry.stage === "submitting",
+    appearance: appearance(),
   };
-  return entry.tools ? { ...told, spans, flags, go, reason } : told;
 }
 
 function isSaved(entry) {
   return entry.stage === "after" || (entry.stage === "rating" && entry.seq <= entry.savedSeq);
 }
 
-// What the server has of this response, after another page may have written to it as well: what
-// was touched here since the last save stays, the rest is taken over. True if it must be sent again.
-function reconcile(entry, data) {
-  const ours = data.by === PAGE || data.seq <= entry.savedSeq;
-  if (ours) {
-    entry.savedSeq = Math.max(entry.savedSeq, data.seq);
-    if (isSaved(entry)) entry.touched.clear();
-    return false;
-  }
-  const mine = entry.scores;
-  entry.scores = { ...data.scores };
-  for (const name of entry.touched) {
-    if (name === "comment" || name === SPANS || name === FLAGS) continue;
-    if (name in mine) entry.scores[name] = mine[name];
-    else delete entry.scores[name];
-  }
-  if (!entry.touched.has("comment")) entry.comment = data.comment;
-  if (!entry.touched.has(SPANS)) entry.spans = data.spans ?? [];
-  if (!entry.touched.has(FLAGS)) entry.flags = data.flags ?? [];
-  entry.savedSeq = data.seq;
-  entry.seq = Math.max(entry.seq, data.seq) + (entry.touched.size > 0 ? 1 : 0);
-  entry.active = entry.active in entry.scores ? firstUnrated(entry, 0) : entry.active;
-  return entry.touched.size > 0;
+// Another page has written to this response: what is stored is shown. What was entered here is not
+// thrown away: it can be put back.
+function overrule(entry, stored) {
+  const mine = content(entry);
+  entry.version = stored.version;
+  entry.seq += 1;
+  entry.savedSeq = entry.seq;
+  fill(entry, stored);
+  entry.stage = "rating";
+  if (JSON.stringify(mine) !== JSON.stringify(content(entry))) entry.yours = mine;
+}
+
+function putBack(entry) {
+  fill(entry, entry.yours);
+  entry.yours = null;
+  changed(entry);
 }

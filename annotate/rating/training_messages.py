@@ -1,29 +1,28 @@
-"""What training says, as HTML: how far the round is, feedback on an answer, how a round went."""
+"""What training says: how far the round is; as HTML, feedback on an answer and how a round went."""
 
 import html
 from collections.abc import Iterator
-from importlib.resources import files
+from typing import Any
 
-from annotate import panes
 from data.queries.rating_room import Exercise, Feedback, Mark, Miss, Result
 from data.rubric import Rubric
 
-STYLE = (files("annotate") / "lessons.css").read_text("utf-8")
 MOST_MISSES = 3
 
 
-def style() -> str:
-    """Return the style sheet of the training pages."""
-    return f"<style>{STYLE}</style>"
-
-
-def top(stage: Exercise | Feedback | Result, name: str) -> str:
-    """Return the line at the top of the page: how far the round is, and who is signed in."""
+def progress(stage: Exercise | Feedback | Result) -> dict[str, Any]:
+    """Return how far the round is, as the page's top line says it."""
     number = stage.total if isinstance(stage, Result) else stage.number
     done = number - isinstance(stage, Exercise)
-    again = f", round {stage.round_}" if stage.round_ > 1 else ""
-    told = f"Training{again}: response <b>{number}</b> of <b>{stage.total}</b>"
-    return panes.top(done, stage.total, name, told)
+    counted = {"done": done, "total": stage.total, "number": number, "round": stage.round_}
+    return {"progress": counted, "training": True}
+
+
+def way_on(one: Result) -> str:
+    """Return what the button says that leaves the outcome of a round."""
+    if one.halted:
+        return "Check again"
+    return "Begin rating" if one.outcome.passed else "Start again"
 
 
 def feedback(one: Feedback) -> str:

@@ -4,15 +4,12 @@ import html
 import re
 from importlib.resources import files
 
-STYLE = (files("annotate") / "panes.css").read_text("utf-8")
+STYLE = (files("annotate.rating") / "page.css").read_text("utf-8")
 TURN = re.compile(r"^(\[[^\W\d_][\w .-]{0,30}\]|[A-Z][a-zA-Z .-]{0,30}:)(\s*)(.*)$")
 # What has no glyph, and what HTML cannot carry, is shown by its picture in Unicode.
 PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"} | {
     0x7F: 0x2421
 }
-PRACTICE = (
-    '<span class="mj-practice">Practice, not part of the study: an expert\'s scores follow</span>'
-)
 FEWEST_TURNS = 3
 FEWEST_SECTIONS = 2
 # A line of its own: in capitals, or ending with a colon, or marked as a heading or in bold.
@@ -41,7 +38,7 @@ def pane(text: str, label: str, name: str, code: str = "", *, folds: bool = Fals
     named = f' data-code="{html.escape(code)}"' if code else ""
     return (
         f'<div class="mj-pane mj-{name}" tabindex="0" role="region" '
-        f'aria-label="{html.escape(label)}"{named}>{_body(text, folds)}</div>'
+        f'aria-label="{html.escape(label)}"{named}>{body(text, folds)}</div>'
     )
 
 
@@ -55,30 +52,12 @@ def heading(text: str) -> str:
     return f'<h2 class="mj-heading">{html.escape(text)}</h2>'
 
 
-def top(done: int, total: int, handle: str, lesson: str = "") -> str:
-    """Return the line at the top of the page: how far the rater is, and who is signed in.
-
-    In training, `lesson` says where in it; it is HTML.
-    """
-    percent = round(100 * done / total) if total else 0
-    label = "Training responses rated" if lesson else "Responses rated"
-    return (
-        '<div class="mj-top"><span class="mj-brand">medjury</span>'
-        f'<span class="mj-count">{lesson or f"<b>{done}</b> of <b>{total}</b> rated"}</span>'
-        f'<span class="mj-bar" role="progressbar" aria-label="{label}" '
-        f'aria-valuemin="0" aria-valuemax="{total}" aria-valuenow="{done}">'
-        f'<span style="width:{percent}%"></span></span>{PRACTICE if lesson else ""}'
-        f'<span class="mj-who">{html.escape(handle)}</span>'
-        '<a href="/logout" target="_self">Sign out</a></div>'
-    )
-
-
 def note(title: str, text: str) -> str:
     """Return a page that is only a message."""
     return f'<div class="mj-note"><h1>{html.escape(title)}</h1><p>{html.escape(text)}</p></div>'
 
 
-def _body(text: str, folds: bool) -> str:
+def body(text: str, folds: bool) -> str:
     """Return a text's lines; a source as turns if it is a dialogue, as sections if it has headings.
 
     A response or a reference is never laid out: its form is part of what is rated.

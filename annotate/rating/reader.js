@@ -4,15 +4,6 @@ const PANES = ".mj-source, .mj-task, .mj-reference, .mj-checklist, .mj-response"
 const MOST = 2000;
 const SIZES = [0.85, 0.925, 1, 1.125, 1.25, 1.4, 1.6];
 const SIZE = "medjury-size";
-const LIVES = new WeakMap();
-
-function make(tag, attributes, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
 function find(words) {
   const pattern = new RegExp(words.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"), "giu");
   const found = [];
@@ -27,41 +18,28 @@ function find(words) {
 }
 
 class Reader {
-  constructor(parent) {
+  constructor() {
     this.found = [];
     this.at = 0;
-    this.input = make("input", { type: "text", "aria-label": "Find in the texts", placeholder: "Find in the texts  /", maxlength: "200", spellcheck: "false" });
-    this.count = make("span", { class: "count", role: "status" });
+    this.input = node("input", { type: "text", "aria-label": "Find in the texts", placeholder: "Find in the texts  /", maxlength: "200", spellcheck: "false" });
+    this.count = node("span", { class: "count", role: "status" });
     this.steps = [["‹", -1, "Previous place found"], ["›", 1, "Next place found"]].map(([text, by, name]) => this.button(text, name, () => this.go(by)));
     const sizes = [["A−", -1, "A− Smaller text"], ["A", 0, "A Normal text size"], ["A+", 1, "A+ Larger text"]].map(([text, by, name]) => this.button(text, name, () => this.resize(by)));
-    this.bar = make("div", { class: "reader", role: "group", "aria-label": "Reading aids" },
-      make("span", { class: "find", role: "search" }, this.input, this.count, ...this.steps), make("span", { class: "sizes" }, ...sizes));
-    parent.append(this.bar);
+    this.bar = node("div", { class: "mj-reader", role: "group", "aria-label": "Reading aids" },
+      node("span", { class: "find", role: "search" }, this.input, this.count, ...this.steps), node("span", { class: "sizes" }, ...sizes));
     this.input.addEventListener("input", () => this.search());
     this.input.addEventListener("keydown", (event) => this.typed(event));
-    this.onKey = (event) => this.key(event);
-    window.addEventListener("keydown", this.onKey, true);
     this.resize(null);
     this.show();
   }
 
   button(text, name, does) {
-    const made = make("button", { type: "button", "aria-label": name, title: name }, text);
+    const made = node("button", { type: "button", "aria-label": name, title: name }, text);
     made.addEventListener("click", does);
     return made;
   }
 
-  receive(code) {
-    if (this.code !== undefined && this.code !== code) this.clear();
-    this.code = code;
-  }
-
-  key(event) {
-    const target = event.composedPath()[0];
-    const written = target instanceof Element && target.matches("textarea, input:not([type=radio]), select, [contenteditable]");
-    if (event.key !== "/" || written || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (sessionStorage.getItem("medjury-keys-off") === "1") return;
-    event.preventDefault();
+  open() {
     this.input.select();
     this.input.focus();
   }
@@ -115,20 +93,4 @@ class Reader {
     sessionStorage.setItem(SIZE, size);
     document.documentElement.style.setProperty("--mj-size", size);
   }
-
-  end() {
-    window.removeEventListener("keydown", this.onKey, true);
-    this.clear();
-    this.bar.remove();
-  }
-}
-
-export default function (component) {
-  const { parentElement, data: [code] } = component;
-  if (!LIVES.has(parentElement)) LIVES.set(parentElement, new Reader(parentElement));
-  LIVES.get(parentElement).receive(code);
-  return () => {
-    LIVES.get(parentElement)?.end();
-    LIVES.delete(parentElement);
-  };
 }

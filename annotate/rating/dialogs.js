@@ -12,10 +12,6 @@ function openDialog(root, title, ...children) {
   return dialog;
 }
 
-function button(text, attributes = {}) {
-  return node("button", { type: "button", ...attributes }, text);
-}
-
 function keyLine(does, ...keys) {
   return node("div", {}, node("dt", {}, ...keys.map((one) => key(one))), node("dd", {}, does));
 }
@@ -28,11 +24,12 @@ function openKeys(root, entry, off, switchKeys) {
     keyLine("undo the last entry, mark or flag", "U"), keyLine("write a comment; Esc leaves it", "C"),
     keyLine("submit, and go on", "Ctrl", "Enter"), keyLine("mark a stretch of the response", "S"),
     keyLine("while marking: sentence by sentence, word by word", "↑", "↓", "←", "→"),
-    keyLine("while marking: longer or shorter", "Shift", "→"),
-    keyLine("while marking: wrong, missing, unsupported, stop", "W", "M", "N", "Esc"),
+    keyLine("while marking: longer or shorter", "Shift", "→"), keyLine("while marking: the other text; stop", "X", "Esc"),
+    ...Object.entries(errorKeys(entry.errors)).map(([error, letter]) => keyLine(`while marking: ${error}`, letter.toUpperCase())),
     keyLine("not enough context to rate", "N"), keyLine("the text names its author", "A"),
     keyLine("flag for the coordinator", "F"), keyLine("recuse yourself", "R"),
     keyLine("the response rated before", "P", "←"), keyLine("back to the next response", "B"),
+    keyLine("what the study is about, and its guideline", "G"),
     keyLine("find in the texts", "/"), keyLine("this list", "?"));
   const box = node("input", { type: "checkbox" });
   box.checked = !off;
@@ -77,4 +74,15 @@ function openPause(root, minutes, done) {
   go.addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", done);
   go.focus();
+}
+
+// Some of what was entered is in this browser alone, and signing out would take it away.
+function openLeaving(root, done) {
+  const stay = button("Stay", { class: "main" });
+  const leave = button("Sign out and lose it");
+  const dialog = openDialog(root, "Not everything is stored yet", node("p", {}, "The study cannot be reached just now, and signing out takes away what this browser keeps of your entries. Stay on this page until it says that they are stored."),
+    node("div", { class: "ends" }, leave, stay));
+  stay.addEventListener("click", () => dialog.close());
+  leave.addEventListener("click", () => { dialog.close(); done(); });
+  stay.focus();
 }
