@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from annotate import reasoning
@@ -18,7 +19,7 @@ from annotate.authors import (
     doubtful_versions,
     is_measurement,
     own_pattern,
-    plain_pattern,
+    plain_matches,
     vendors,
     well_known_words,
 )
@@ -240,7 +241,7 @@ _THIRD_PARTY = re.compile(rf"{PEOPLE}[^.!?\n]*{USED}(?:\W+\w+){{0,4}}\W*$", re.I
 
 def plain_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
-    for match in plain_pattern(names).finditer(text):
+    for match in plain_matches(text, names):
         if _is_name(text, match) and not _THIRD_PARTY.search(_before(text, match.start())):
             yield match.span()
 
@@ -337,11 +338,10 @@ _THING = re.compile(
 
 def doubtful_names(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
     """Find names that may betray an author, less those that plainly are something else."""
-    for pattern in (plain_pattern(names), doubtful_versions()):
-        for match in pattern.finditer(text):
-            if not is_measurement(text, *match.span()):
-                other = _is_other(text, match)
-                yield Hit(*match.span(), Why.OTHER_MEANING if other else Why.USED)
+    for match in chain(plain_matches(text, names), doubtful_versions().finditer(text)):
+        if not is_measurement(text, *match.span()):
+            other = _is_other(text, match)
+            yield Hit(*match.span(), Why.OTHER_MEANING if other else Why.USED)
     for match in doubtful_pattern(names).finditer(text):
         before, after = text[max(0, match.start() - 12) : match.start()], _near(text, match.end())
         if not (_TITLE.search(before) or _THING.match(after) or _SURNAME.match(after)):

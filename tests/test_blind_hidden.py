@@ -50,6 +50,7 @@ LISTED = [
     ("She read on ChatGPT that statins are harmful", "ChatGPT", Why.USED),
     ("4o agrees", "4o", Why.OTHER_MEANING),
     ("a tonsil of normal size", "tonsil", Why.OTHER_MEANING),
+    ("Seen by Claude. 3 tablets left.", "Claude", Why.OTHER_MEANING),
     ("Gemini-generated advice", "Gemini", Why.OTHER_MEANING),
 ]
 
@@ -64,7 +65,6 @@ CLINICAL = [
     "Reasoning was intact; think aloud; thinking clear; <5 mg, > 3, x<y>z",
     "superior and inferior gemellus; bigeminy; trigeminal",
     "S1 S2 normal, no S3; e-cigarettes; 3b-4 CKD",
-    "Dr. Ernie Doubao-free",
 ]
 
 
@@ -88,7 +88,7 @@ def test_what_may_be_something_else_is_listed_with_the_reason_and_stays(
     assert mask(text, STUDY).text == text
 
 
-@pytest.mark.parametrize("text", CLINICAL[:-1])
+@pytest.mark.parametrize("text", CLINICAL)
 def test_clinical_words_are_neither_masked_nor_listed(text: str) -> None:
     assert find_self_naming(text) == []
 
