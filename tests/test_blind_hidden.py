@@ -37,6 +37,14 @@ MASKED = [
     ("ERNIE Bot wrote it", "ERNIE Bot", Why.NAME),
     ("\u8c46\u5305", "\u8c46\u5305", Why.NAME),
     ("GLM-4.5 wrote it", "GLM-4.5", Why.NAME),
+    ("Als KI-Sprachmodell kann ich", "KI-Sprachmodell", Why.SAYS),
+    (
+        "\u4f5c\u4e3a\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b\uff0c",
+        "\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b",
+        Why.SAYS,
+    ),
+    ("By C<b>hat</b>GPT.", "C<b>hat</b>GPT", Why.NAME),
+    ("### Assistant: rest", "### Assistant:", Why.TEMPLATE),
     ("<|im_start|>Plan: rest.", "<|im_start|>", Why.TEMPLATE),
 ]
 
@@ -48,6 +56,11 @@ LISTED = [
     ("Note read in Epic Haiku 4.5.", "Haiku 4.5", Why.OTHER_MEANING),
     ("Summary: Cl4ude agrees.", "Cl4ude", Why.DISGUISED),
     ("She read on ChatGPT that statins are harmful", "ChatGPT", Why.USED),
+    ("Summary: Cla ude agrees.", "Cla ude", Why.DISGUISED),
+    ("Summary: Gem\U0001f600ini agrees.", "Gem\U0001f600ini", Why.DISGUISED),
+    ("It is past my knowledge cutoff.", "my knowledge cutoff", Why.SAYS),
+    ("Okay, the user wants a note.", "Okay, the user", Why.REASONING),
+    ("A product of Alibaba Cloud", "Alibaba", Why.OTHER_MEANING),
     ("4o agrees", "4o", Why.OTHER_MEANING),
     ("a tonsil of normal size", "tonsil", Why.OTHER_MEANING),
     ("Seen by Claude. 3 tablets left.", "Claude", Why.OTHER_MEANING),
