@@ -12,6 +12,7 @@ from data import queries, store
 from data.card import Reply
 from data.errors import BadInput, MedjuryError, NoStudy, NotAllowed, OffScale, Stale, Unknown
 from data.queries import House, Person, Task
+from data.queries.rating_room import Exercise, stage
 from data.rubric import Rubric, low_points
 from data.store.training import answer_drill, save_drill_draft
 
@@ -20,6 +21,7 @@ OFF = "A score is not a point of this scale. Nothing was saved; reload the page.
 FOREIGN = "This response is not assigned to you. Nothing was saved; reload the page."
 BUSY = "The study cannot be reached just now. Your entries are kept here and are sent again."
 CLOSED = "The study is locked. Nothing was saved; ask the coordinator."
+NO_RECUSAL = "A training response cannot be given back: it shows how the scale is used."
 CHANGED = "This response was changed in another window. What is stored now is shown here."
 
 
@@ -127,11 +129,20 @@ def _take_in(engine: Engine, rater: int, message: Message, answer: Answer) -> An
 
 def _take_in_training(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
     """Store a message of the training round."""
-    if message.submit:
-        said = message.model_dump(mode="json", exclude=NOT_SAID)
-        answer_drill(engine, rater, message.code, message.reply(), said)
-        return replace(answer, moved=True)
-    return replace(answer, version=save_drill_draft(engine, rater, message.code, message.state()))
+    if message.go == "recuse":
+        return replace(answer, error=NO_RECUSAL)
+    if not message.submit:
+        version = save_drill_draft(engine, rater, message.code, message.state())
+        return replace(answer, version=version)
+    reply = message.reply()
+    now = stage(engine, rater)
+    if isinstance(now, Exercise) and now.task.card.code == message.code:
+        asked = why_asked(now.task.rubric, queries.house(engine), reply)
+        if asked:
+            return replace(answer, error=asked)
+    said = message.model_dump(mode="json", exclude=NOT_SAID)
+    answer_drill(engine, rater, message.code, reply, said)
+    return replace(answer, moved=True)
 
 
 def _submit(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:

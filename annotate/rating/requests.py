@@ -14,7 +14,6 @@ from annotate import sessions
 from annotate.headers import from_elsewhere, session_token
 from annotate.rating import room
 from annotate.rating.answers import Answer, take_in, take_in_training
-from data import queries
 from data.errors import MedjuryError
 from data.queries import Person
 from data.queries.rating_room import stage
@@ -89,8 +88,7 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     if answer.moved:
         told["shown"] = room.shown(engine, person, answer)
     elif answer.stale:
-        there = queries.task(engine, rater, answer.code)
-        told["stored"] = room.entry(there) if there else None
+        told["stored"] = room.stored(engine, person, answer.code)
     return JSONResponse(told, headers=FRESH)
 
 

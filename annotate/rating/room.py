@@ -3,7 +3,7 @@
 Nothing else reaches their browser: no author, no benchmark, no other rater.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -77,22 +77,42 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
     return _asked_for(card, name) if card is not None and card.code == code else None
 
 
+def stored(engine: Engine, person: Person, code: str) -> Shown | None:
+    """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
+    rater = person.rater or 0
+    now = stage(engine, rater)
+    if isinstance(now, Exercise) and now.task.card.code == code:
+        return entry(now.task)
+    task = queries.task(engine, rater, code)
+    return None if task is None else entry(task)
+
+
 def entry(task: Task) -> Shown:
-    """Return what is stored of a rater's entry for a response; what is off its scale is left out."""
-    draft = task.draft
+    """Return what is stored of a rater's entry for a response.
+
+    What is not of its rubric is left out: a draft from before the rubric was changed.
+    """
+    draft, criteria = task.draft, task.rubric.criteria
     points = task.rubric.scale.points
-    scores = draft.get("scores", {})
+    scores, comments = draft.get("scores", {}), draft.get("comments", {})
     return {
-        "scores": {c: scores[c] for c in task.rubric.criteria if scores.get(c) in points},
+        "scores": {c: scores[c] for c in criteria if scores.get(c) in points},
         "comment": draft.get("comment", ""),
-        "comments": draft.get("comments", {}),
-        "spans": draft.get("spans", []),
+        "comments": {c: comments[c] for c in criteria if c in comments},
+        "spans": _known_marks(draft.get("spans", []), criteria),
         "flags": draft.get("flags", []),
         "seq": draft.get("seq", 0),
         "by": draft.get("by", ""),
         "version": task.draft_seq,
         "seconds": task.seconds_active,
     }
+
+
+def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
+    """Return the marks whose criterion is known; links are by the new places."""
+    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
+    moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
+    return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
