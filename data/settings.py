@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Literal, get_args
 
 from data.errors import BadInput
+from data.reading import SETTLING, Settling
 
 Reference = Literal["hidden", "on_request", "after_rating"]
 
@@ -24,16 +25,29 @@ class Settings:
         Whether a low score on the first criterion asks for a line or a marked stretch.
     training_gap
         Mean distance from the experts, in points, up to which the training round is passed.
+    adjudicate_from
+        Where two clinicians are so many points apart on any criterion, or more, a response waits
+        for a reading that settles it; 0: none does.
+    adjudicate_by
+        Which reading settles it: a third one that is shown nothing of the others, or one that is
+        shown the others' scores and comments, without names.
     """
 
     reference: Reference = "on_request"
     pause_minutes: int = 25
     ask_why: bool = True
     training_gap: float = 1.0
+    adjudicate_from: float = 0.0
+    adjudicate_by: Settling = "third"
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
         return {name: str(value).lower() for name, value in asdict(self).items()}
+
+    @property
+    def adjudicates(self) -> bool:
+        """Tell whether differences between clinicians are to be settled."""
+        return self.adjudicate_from > 0
 
 
 def read_settings(stored: Mapping[str, str]) -> Settings:
@@ -53,6 +67,8 @@ def _value(name: str, text: str) -> str | int | float | bool:
     """Return one setting from its text."""
     if name == "reference":
         return _one_of(name, text, get_args(Reference))
+    if name == "adjudicate_by":
+        return _one_of(name, text, SETTLING)
     if name == "ask_why":
         return _one_of(name, text, ("true", "false")) == "true"
     try:

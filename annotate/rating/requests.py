@@ -14,9 +14,9 @@ from annotate import sessions
 from annotate.headers import from_elsewhere, session_token
 from annotate.rating import room
 from annotate.rating.answers import Answer, take_in, take_in_training
+from data import queries
 from data.errors import MedjuryError
 from data.queries import Person
-from data.queries.rating_room import stage
 from data.store.training import leave_feedback, leave_outcome
 
 PATH = "/room"
@@ -80,13 +80,14 @@ def _arrive(engine: Engine, person: Person, _: Payload) -> Response:
 def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     """Take in a message of the form; return what became of it, and what is shown next."""
     rater = person.rater or 0
-    if stage(engine, rater) is None:
-        answer = take_in(engine, person, payload)
+    now = queries.situation(engine, rater)
+    if now.stage is None:
+        answer = take_in(engine, person, payload, now.house)
     else:
-        answer = take_in_training(engine, rater, payload)
+        answer = take_in_training(engine, rater, payload, now.house)
     told: dict[str, Any] = about(answer)
     if answer.moved:
-        told["shown"] = room.shown(engine, person, answer)
+        told["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)
     elif answer.stale:
         told["stored"] = room.stored(engine, person, answer.code)
     return JSONResponse(told, headers=FRESH)

@@ -13,8 +13,8 @@ from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
 from data.card import ERRORS, Card
-from data.queries import House, Person, Progress, Task
-from data.queries.rating_room import Exercise, Feedback, Stage, stage
+from data.queries import House, Person, Progress, Situation, Task
+from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
@@ -51,16 +51,23 @@ def arrival(engine: Engine, person: Person) -> Shown:
     return {"room": held, "shown": shown(engine, person)}
 
 
-def shown(engine: Engine, person: Person, answer: Answer | None = None) -> Shown:
-    """Return what a clinician is shown after a message was answered, or as they arrive."""
+def shown(
+    engine: Engine,
+    person: Person,
+    answer: Answer | None = None,
+    situation: Situation | None = None,
+) -> Shown:
+    """Return what a clinician is shown after a message was answered, or as they arrive.
+
+    `situation` is what was read for that message already, if the message has not changed it.
+    """
     rater = person.rater or 0
-    house = queries.house(engine)
-    if house.locked:
+    now = situation or queries.situation(engine, rater)
+    if now.house.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
-    now = stage(engine, rater)
-    if now is not None:
-        return _training(now, house)
-    return _rating(engine, rater, house, answer)
+    if now.stage is not None:
+        return _training(now.stage, now.house)
+    return _rating(engine, rater, now.house, answer)
 
 
 def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None:
@@ -72,7 +79,7 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
             store.opened(engine, rater, code, reference=True)
             return _asked_for(task.card, name)
         return _asked_for(task.card, name) if name == "checklist" else None
-    now = stage(engine, rater)
+    now = queries.situation(engine, rater).stage
     card = now.task.card if isinstance(now, Exercise) else getattr(now, "card", None)
     return _asked_for(card, name) if card is not None and card.code == code else None
 
@@ -80,7 +87,7 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
 def stored(engine: Engine, person: Person, code: str) -> Shown | None:
     """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
     rater = person.rater or 0
-    now = stage(engine, rater)
+    now = queries.situation(engine, rater).stage
     if isinstance(now, Exercise) and now.task.card.code == code:
         return entry(now.task)
     task = queries.task(engine, rater, code)
@@ -117,25 +124,19 @@ def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
-    task = _task(engine, rater, answer)
-    progress = queries.progress(engine, rater)
-    counted = {"progress": {"done": progress.done, "total": progress.total}}
+    place = queries.place(engine, rater)
+    if place.task is None and place.progress.total and store.claim(engine, rater):
+        place = queries.place(engine, rater)
+    task = (queries.task(engine, rater, answer.at) if answer and answer.at else None) or place.task
+    done, total = place.progress.done, place.progress.total
+    counted = {"progress": {"done": done, "total": total}}
     if task is None:
-        return counted | _end(engine, rater, progress)
+        return counted | _end(engine, rater, place.progress)
     if not task.opened:
         store.opened(engine, rater, task.card.code)
     after = answer is not None and answer.after and answer.at == task.card.code
     is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
-    return counted | card_shown(View(task, house, progress.done > 0 and not is_first, after))
-
-
-def _task(engine: Engine, rater: int, answer: Answer | None) -> Task | None:
-    """Return the response the clinician is at: the one they went to, or the next."""
-    there = queries.task(engine, rater, answer.at) if answer and answer.at else None
-    task = there or queries.next_task(engine, rater)
-    if task is None and queries.progress(engine, rater).total and store.claim(engine, rater):
-        task = queries.next_task(engine, rater)
-    return task
+    return counted | card_shown(View(task, house, done > 0 and not is_first, after))
 
 
 def _end(engine: Engine, rater: int, progress: Progress) -> Shown:

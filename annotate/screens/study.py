@@ -11,7 +11,14 @@ from sqlalchemy import Engine
 
 from annotate import tables, worker
 from annotate.figures.shown import AgreementQuestion
-from annotate.screens import frame, study_design, study_import, study_progress, study_protocol
+from annotate.screens import (
+    frame,
+    study_description,
+    study_design,
+    study_import,
+    study_progress,
+    study_protocol,
+)
 from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
@@ -25,7 +32,7 @@ from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = ("Progress", "Material", "Protocol", "Import", "Design", "Record")
+PARTS = ("Progress", "Material", "Description", "Protocol", "Import", "Design", "Record")
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -74,6 +81,7 @@ def show(engine: Engine, person: Person) -> None:
     draw = {
         "Progress": study_progress.show,
         "Material": show_material,
+        "Description": study_description.show,
         "Protocol": study_protocol.show,
         "Import": study_import.show,
         "Design": study_design.show,

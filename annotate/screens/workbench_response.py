@@ -110,10 +110,14 @@ def _scores(opened: Opened) -> str:
     return table("Scores of this response", heads, rows, words=3)
 
 
+READINGS = {"third": "third reading", "consensus": "consensus reading"}
+
+
 def _name(one: Opinion) -> str:
     """Return a rater with what kind of reading it was."""
     parts = [one.who]
-    parts += ["hidden repeat"] if one.repeat else []
+    parts += [READINGS[one.reading]] if one.reading in READINGS else []
+    parts += ["hidden repeat"] if one.repeat and one.reading == "independent" else []
     parts += [f"verdict {one.replicate + 1}"] if one.replicate else []
     return ", ".join(parts + (["simulated"] if one.simulated else []))
 

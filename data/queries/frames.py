@@ -8,7 +8,15 @@ from sqlalchemy import Engine, func
 from sqlmodel import col
 
 from data.database import reading
-from data.queries.base import FOR_STUDY, Columns, columns_of, counting_ratings, rated
+from data.queries.base import (
+    FOR_STUDY,
+    INDEPENDENT,
+    Columns,
+    columns_of,
+    counting_ratings,
+    every_reading,
+    rated,
+)
 from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, Subgroup
 
 if TYPE_CHECKING:
@@ -28,7 +36,7 @@ class ClinicianDates:
 
 
 def ratings_frame(engine: Engine) -> "pd.DataFrame":
-    """Return the ratings that count, a row a score.
+    """Return the independent ratings that count, a row a score.
 
     Returns
     -------
@@ -39,6 +47,16 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     """
     scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
     return _frame(engine, counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY))
+
+
+def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
+    """Return the ratings by which clinicians settled differences, as `ratings_frame` has its own.
+
+    `pass_` is `data.reading.THIRD` or `CONSENSUS`.
+    """
+    scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
+    query = every_reading(*RESPONSE, RATER, *scores)
+    return _frame(engine, query.where(FOR_STUDY, ~INDEPENDENT, Rater.kind == Kind.CLINICIAN))
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
@@ -98,7 +116,7 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
     """
     each: Any = (
         rated(Response.response_id, func.min(Rating.id).label("first"))
-        .where(FOR_STUDY, Rater.kind == Kind.CLINICIAN)
+        .where(FOR_STUDY, INDEPENDENT, Rater.kind == Kind.CLINICIAN)
         .where(col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256))
         .group_by(col(Response.response_id), col(Rating.rater))
         .subquery()

@@ -13,10 +13,11 @@ from data.card import Card, Marked
 from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, card, columns_of, shown
+from data.queries.base import BY_CLINICIAN, FOR_STUDY, card, columns_of, shown
 from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
+from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -192,7 +193,7 @@ class Opinion:
     who
         A juror's name; a clinician's handle for coordinators, for researchers their pseudonym.
     repeat, replicate
-        1 for a clinician's hidden repeat; a juror's further verdict.
+        The pass of a clinician's reading, see `reading`; a juror's further verdict.
     scores, comments
         By criterion; a criterion left out is missing.
     flags
@@ -209,6 +210,11 @@ class Opinion:
     comments: Mapping[str, str]
     flags: tuple[tuple[str, str], ...] = ()
     stretches: tuple[Marked, ...] = ()
+
+    @property
+    def reading(self) -> Reading:
+        """Whether it was made by itself, or settles a difference."""
+        return reading_of_pass(self.repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +327,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
         select(Assignment.rater, Assignment.pass_, Remark.kind, Remark.text)
         .join(Remark)
         .where(Assignment.response == response, Remark.revision >= Assignment.revision - 1)
+        .where(BY_CLINICIAN)
     )
     for rater, repeat, kind, words in session.exec(remarks):
         said.setdefault((rater, repeat, 0), _Said()).flags.append((kind, words))

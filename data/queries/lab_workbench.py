@@ -14,6 +14,7 @@ from sqlmodel import col, select
 from data.database import reading
 from data.person import Person, only
 from data.queries.study import benchmarks, version
+from data.reading import THIRD
 from data.schema import Instance, Kind, Rater, Rating, Response, Role
 
 COMPOSITES = text("""
@@ -26,7 +27,7 @@ WITH newest AS (
     JOIN newest n ON n.id = g.id
     JOIN response r ON r.id = g.response
     JOIN instance i ON i.id = r.instance
-    WHERE i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
+    WHERE g.pass_ < :third AND i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
       AND r.id NOT IN (SELECT response FROM expert)
     GROUP BY g.response, g.rater, g.pass_, g.replicate
     HAVING COUNT(*) = :needed
@@ -35,7 +36,7 @@ SELECT response, rater, AVG(mean) FROM showing GROUP BY response, rater
 """)
 REMARKED = text("""
 SELECT a.response, m.kind FROM remark m JOIN assignment a ON a.id = m.assignment
-WHERE m.revision >= a.revision - 1
+WHERE m.revision >= a.revision - 1 AND m.about IS NULL
 """)
 MARKED = text("""
 SELECT DISTINCT a.response FROM span s JOIN assignment a ON a.id = s.assignment
@@ -190,6 +191,7 @@ def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
                 continue
             asked = {
                 "sha": one.rubric.sha256,
+                "third": THIRD,
                 "benchmark": one.name,
                 "criterion": chosen.criterion,
                 "needed": 1 if chosen.criterion else len(one.rubric.criteria),

@@ -11,6 +11,7 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
+from data.queries.descriptions import consents, described
 from data.queries.models import known_places
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, stored_rubric
@@ -154,6 +155,12 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
     with reading(engine) as session:
         return sorted(set(session.exec(select(RubricText.name))))
 
+
+# Return every version of what clinicians are told, the oldest first.
+study_descriptions = asking(described, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return who is asked for consent or gave it, by name.
+study_consents = asking(consents, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return the rubric last stored under a name, or None.
 rubric_of_name = asking(stored_rubric, Role.RESEARCHER, Role.COORDINATOR)

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Float, bindparam, case, exists, update
+from sqlalchemy import Engine, Float, and_, bindparam, case, exists, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
 from data.card import Marked, Reply
 from data.database import transaction
-from data.errors import NotAllowed, Stale
-from data.rubric import Rubric
+from data.errors import NotAllowed, Stale, Unexplained
+from data.rubric import Rubric, low_points
 from data.schema import (
     Assignment,
     Benchmark,
@@ -41,7 +41,7 @@ _EARLIER = aliased(Rating)
 # A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
 # back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
 _LAST_SHOWING = (
-    select(Rating.response, Rating.rater, Rating.pass_)
+    select(Rating.response, Rating.pass_)
     .where(
         col(Rating.rater) == bindparam("rater"),
         exists().where(
@@ -59,6 +59,19 @@ _LAST_SHOWING = (
     )
     .order_by(desc(Rating.id))
     .limit(1)
+    .subquery()
+)
+_LAST_SCORES = (
+    select(Rating.criterion, Rating.score)
+    .join(
+        _LAST_SHOWING,
+        and_(
+            col(Rating.response) == _LAST_SHOWING.c.response,
+            col(Rating.pass_) == _LAST_SHOWING.c.pass_,
+        ),
+    )
+    .where(col(Rating.rater) == bindparam("rater"))
+    .order_by(col(Rating.id))
 )
 ENDED = (State.DONE, State.UNRATED)
 _MINE = (
@@ -145,11 +158,8 @@ class FormState:
 
 def previous(session: Session, one: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    before = session.execute(_LAST_SHOWING, {"rater": one.rater}).first()
-    if before is None:
-        return None
-    scores = [score for score, _ in _latest(session, *before).values()]
-    return sum(scores) / len(scores) if scores else None
+    scores = dict(session.execute(_LAST_SCORES, {"rater": one.rater}).tuples().all())
+    return sum(scores.values()) / len(scores) if scores else None
 
 
 def _latest(
@@ -174,7 +184,9 @@ def said(session: Session, one: Assignment) -> Said:
     """Return all that the newest submission of an assignment said."""
     newest = one.revision - 1
     flags = session.exec(
-        select(Remark.kind).where(Remark.assignment == one.id, Remark.revision == newest)
+        select(Remark.kind).where(
+            Remark.assignment == one.id, Remark.revision == newest, col(Remark.about).is_(None)
+        )
     )
     spans = session.exec(select(Span).where(Span.assignment == one.id, Span.revision == newest))
     marked = {tuple(getattr(span, name) for name in MARKED) for span in spans}
@@ -236,6 +248,8 @@ def submit(
     reply: Reply,
     seconds: float = 0.0,
     entered: FormState | None = None,
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Turn a reply into ratings, remarks, marked stretches and a submission.
 
@@ -246,9 +260,13 @@ def submit(
     ----------
     entered
         The state of the page that submits, kept for whoever returns to it.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     Stale
         If another page has changed what is stored since this page knew it.
     NotAllowed
@@ -264,6 +282,7 @@ def submit(
             return False
         if entered is not None and not entered.follows(one):
             raise Stale(CHANGED)
+        refuse_unexplained(form.rubric, reply, ask_why)
         refuse_locked(session)
         if one.state in ENDED and said(session, one) == says(reply, scores):
             _keep_submitted(one, entered, seconds)
@@ -289,6 +308,14 @@ def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) ->
         response, rubric = found
         texts = shown_texts(session, response) if reply.spans else {}
         Form(Rubric.from_json(rubric), texts).refuse_impossible(reply)
+
+
+def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
+    """Raise Unexplained if a low score on the first criterion has neither a line nor a mark."""
+    first = rubric.criteria[0]
+    given = reply.comment.strip() or reply.comments.get(first, "").strip() or reply.spans
+    if asked and not given and reply.scores.get(first) in low_points(rubric):
+        raise Unexplained(first)
 
 
 def _keep_state(one: Assignment, entered: FormState) -> None:
@@ -352,6 +379,6 @@ def _rate(
 def _remark(session: Session, one: Assignment, form: Form, reply: Reply) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
     same = {"assignment": one.id, "revision": one.revision, "at": now()}
-    flags = [same | {"kind": kind, "text": reply.comment} for kind in reply.flags]
+    flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
     spans = [same | asdict(span) | {"text": form.stretch(span)} for span in reply.spans]
     return [*write_rows(session, Remark, flags), *write_rows(session, Span, spans)]

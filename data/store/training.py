@@ -34,7 +34,7 @@ from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
 from data.store.form_checks import form_of
 from data.store.rubrics import whole_scores
-from data.store.submissions import CHANGED, LAST_NUMBER, FormState
+from data.store.submissions import CHANGED, LAST_NUMBER, FormState, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -264,7 +264,13 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
 
 
 def answer_drill(
-    engine: Engine, rater: int, code: str, reply: Reply, said: Mapping[str, Any]
+    engine: Engine,
+    rater: int,
+    code: str,
+    reply: Reply,
+    said: Mapping[str, Any],
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Store a clinician's answer, and how the round went if it was the last one.
 
@@ -274,9 +280,13 @@ def answer_drill(
     ----------
     said
         What was sent besides scores; kept, not counted.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     NotAllowed
         If it is none of this clinician's training responses, or training is over or halted.
     BadInput
@@ -292,6 +302,7 @@ def answer_drill(
         form = form_of(session, place.response, reply)
         form.refuse_impossible(reply)
         scores = whole_scores(form.rubric, reply, "in training every criterion is rated; not yet: ")
+        refuse_unexplained(form.rubric, reply, ask_why)
         drill = Drill(rater=rater, response=place.response, round=place.round_, scores=scores)
         session.add(drill)
         session.flush()
