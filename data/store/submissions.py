@@ -158,7 +158,7 @@ class FormState:
 
 def previous(session: Session, one: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    scores = dict(session.execute(_LAST_SCORES, {"rater": one.rater}).tuples().all())
+    scores = dict(session.exec(_LAST_SCORES, params={"rater": one.rater}).all())
     return sum(scores.values()) / len(scores) if scores else None
 
 
