@@ -242,7 +242,34 @@ _VERSION = re.compile(
     re.IGNORECASE,
 )
 _COMMON = set(
-    ["assistant", "baseline", "clinic", "clinical", "clinician", "doctor", "draft", "health", "hospital", "human", "internal", "local", "medic", "medical", "model", "notes", "nurse", "patient", "physician", "prompt", "reference", "report", "simulated", "study", "summary", "system"]
+    [
+        "assistant",
+        "baseline",
+        "clinic",
+        "clinical",
+        "clinician",
+        "doctor",
+        "draft",
+        "health",
+        "hospital",
+        "human",
+        "internal",
+        "local",
+        "medic",
+        "medical",
+        "model",
+        "notes",
+        "nurse",
+        "patient",
+        "physician",
+        "prompt",
+        "reference",
+        "report",
+        "simulated",
+        "study",
+        "summary",
+        "system",
+    ]
 )
 
 

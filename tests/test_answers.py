@@ -208,7 +208,10 @@ def test_a_locked_study_takes_nothing_and_says_so(engine: Engine, me: Person) ->
         ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
         ({"spans": [MARK | {"start": 2}]}, "not part of its text"),
         ({"spans": [MARK | {"criterion": "charm"}]}, "belongs to no criterion"),
-        ({"spans": [MARK | {"error": "ugly"}]}, "names no type of error"),
+        (
+            {"spans": [MARK | {"error": "ugly"}]},
+            "this study's marks are wrong, unsupported, missing, unsafe, unclear",
+        ),
         ({"spans": [MARK | {"side": "reference"}]}, answers.GARBLED),
         ({"spans": [MARK | {"severity": "fatal"}]}, answers.GARBLED),
         ({"spans": [MARK | {"linked": 1}]}, "linked to none on the other side"),

@@ -12,13 +12,12 @@ from sqlalchemy import Engine
 from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
-from data.card import ERRORS, Card
+from data.card import SEVERITIES, Card
 from data.queries import House, Person, Progress, Situation, Task
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
-SEVERITIES = ("minor", "major", "critical")
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
 NOTHING = "No response has been assigned to you so far."
 
@@ -165,8 +164,8 @@ def card_shown(view: View) -> Shown:
         "points": list(task.rubric.scale.points),
         "criteria": _criteria(task.rubric),
         "why": {"criterion": task.rubric.criteria[0], "points": low},
-        "errors": list(ERRORS),
-        "severities": list(SEVERITIES),
+        "errors": list(settings.error_types),
+        "severities": list(filter(None, SEVERITIES)),
         "pause": settings.pause_minutes,
         "previous": view.previous,
         "rated": task.done_at.isoformat() if task.ended and task.done_at else "",

@@ -49,6 +49,7 @@ from data.queries.steering import (
     standing,
     study_consents,
     study_descriptions,
+    study_settings,
     who_can_rate,
 )
 from data.queries.study import (

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, delete, func, insert, update
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlmodel import Session, col, select
 
+from data.card import SEVERITIES, SIDES
 from data.database import transaction
 from data.description import Description
 from data.errors import BadRubric, Conflict, MedjuryError
@@ -191,6 +192,11 @@ class _Checked:
             rubric.score(one["criterion"], one["score"], who, f"response {one['response']}")
         elif kind != Kind.METRIC:
             raise BadRubric("a rating without its rubric")
+        return one
+
+    def _span(self, one: dict[str, Any]) -> Row:
+        if one["side"] not in SIDES or one["severity"] not in SEVERITIES:
+            raise ValueError("a mark of a side or severity that there is not")
         return one
 
     def _setting(self, one: dict[str, Any]) -> Row:

@@ -29,7 +29,7 @@ from data.schema import (
 from data.store.assignments import own
 from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
-from data.store.form_checks import Form, form_of, shown_texts
+from data.store.form_checks import Form, form_of, form_on
 
 STUDY_TEXT = "study_text"
 LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
@@ -272,7 +272,8 @@ def submit(
     NotAllowed
         If the assignment is not this rater's, was given back, or the study is locked.
     BadInput
-        If a criterion is missing, unknown, or off the scale, or a stretch is not of its text.
+        If a criterion is missing, unknown, or off the scale, or a stretch is not of its text, has
+        no error type of the study, or no severity that there is.
     """
     with transaction(engine) as session:
         one = own(session, rater, code)
@@ -291,7 +292,8 @@ def submit(
             raise NotAllowed(GIVEN_BACK)
         if one.revision == 0:
             one.done_at, one.previous = now(), previous(session, one)
-        written = _write(session, one, form, scores, reply, entered)
+        made = entered or FormState({}, seconds, one.draft_seq)
+        written = _write(session, one, form, scores, reply, made)
         one.state = State.DONE if scores else State.UNRATED
         one.revision += 1
         _keep_submitted(one, entered, seconds)
@@ -306,8 +308,7 @@ def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) ->
     found = session.execute(_MINE, {"rater": rater, "code": code}).first()
     if found is not None:
         response, rubric = found
-        texts = shown_texts(session, response) if reply.spans else {}
-        Form(Rubric.from_json(rubric), texts).refuse_impossible(reply)
+        form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
 
 
 def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
@@ -348,17 +349,16 @@ def _write(
     form: Form,
     scores: dict[str, float],
     reply: Reply,
-    entered: FormState | None,
+    made: FormState,
 ) -> list[dict[str, Any]]:
     """Add all that a submission says; return what its event says of the rows."""
-    described = session.exec(_STUDY_TEXT).first()
     said_of_all = {
         "assignment": one.id,
         "revision": one.revision,
         "comment": reply.comment,
-        "seconds": entered.seconds if entered else 0.0,
-        "study_text": described,
-        "appearance": entered.appearance if entered else "light",
+        "seconds": float(made.seconds),  # as it is read back, or its digest would differ
+        "study_text": session.exec(_STUDY_TEXT).first(),
+        "appearance": made.appearance,
         "at": now(),
     }
     return [

@@ -156,6 +156,7 @@ def _for_analysis(engine: Engine) -> list[File]:
         "ratings.csv": (rows_of.RATINGS, rows_of.rating_rows(engine)),
         "readings.csv": (rows_of.READINGS, rows_of.reading_rows(engine)),
         "spans.csv": (rows_of.SPANS, rows_of.span_rows(engine)),
+        "submissions.csv": (rows_of.SUBMISSIONS, rows_of.submission_rows(engine)),
         "events.csv": (rows_of.EVENTS, rows_of.event_rows(engine)),
         "descriptions.csv": (DESCRIPTIONS, described_rows(engine)),
         "consents.csv": (CONSENTS, consent_rows(engine)),
