@@ -98,8 +98,7 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     if answer.moved:
         told["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)
     elif answer.stale:
-        there = queries.task(engine, rater, answer.code)
-        told["stored"] = room.entry(there) if there else None
+        told["stored"] = room.stored(engine, person, answer.code)
     return JSONResponse(told, headers=FRESH)
 
 
