@@ -96,7 +96,7 @@ function enter({ room, shown }) {
   document.body.append(HOUSE.life.root);
   settle(true);
   HOUSE.life.show(shown);
-  deliver(kept.others(HOUSE.life.entry?.code));
+  deliver(HOUSE.life.entry?.code);
 }
 
 function depart() {

@@ -22,6 +22,7 @@ from data.store.training import leave_feedback, leave_outcome
 
 PATH = "/room"
 LONGEST_BODY = 2_000_000  # 200 marks with notes and comments of 20,000 characters, in UTF-8
+PERSON = "Medjury-Person"  # whose page asks: another may have signed in in the same browser since
 FRESH = {"Cache-Control": "no-store"}
 Payload = Mapping[str, Any]
 
@@ -66,7 +67,9 @@ def _for_clinician(
     """Act for whoever's session it is."""
     try:
         person = sessions.owner(engine, session_token(request.headers))
-        if person is None or person.rater is None:
+        page_of = request.headers.get(PERSON)
+        is_theirs = person is not None and page_of in (None, str(person.id))
+        if person is None or person.rater is None or not is_theirs:
             return Response(status_code=401)
         return act(engine, person, payload)
     except MedjuryError:
