@@ -42,9 +42,7 @@ class Outgoing:
             elif (kept := without_place(sent)) is not None:
                 await send({**message, "bytes": kept})
 
-        await self.app(
-            scope, receive, send_without_place if scope["type"] == "websocket" else send
-        )
+        await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
 
     def _rates(self, headers: Headers) -> bool:
         """Return whether the session is a clinician's, and nobody else's if that cannot be asked."""
@@ -82,4 +80,4 @@ def without_place(sent: bytes) -> bytes | None:
     if kind != NEW_SESSION:
         return sent
     message.new_session.main_script_path = ""
-    return message.SerializeToString()
+    return bytes(message.SerializeToString())

@@ -11,6 +11,8 @@ from calibration.gwet import chance_rows
 from calibration.influence import influence_rows
 from calibration.juror_value import value_rows
 from calibration.length_bias import length_rows
+from calibration.mark_rows import mark_rows
+from calibration.marks import NOTHING, Marks
 from calibration.missing import missing_rows
 from calibration.reliability import reliability_rows
 from calibration.scope import Asked, Scope
@@ -28,7 +30,7 @@ Details = dict[str, list[Noted]]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What statistics on jurors need beside the scores.
+    """What statistics need beside the scores.
 
     Attributes
     ----------
@@ -36,12 +38,14 @@ class Known:
     authors : response_id -> family of its author, where known
     families : juror -> family
     tried : scope -> comparisons ever tried on it beside those made here
+    marks : what clinicians marked
     """
 
     words: Mapping[str, int] = field(default_factory=dict)
     authors: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
+    marks: Marks = NOTHING
 
 
 def details(
@@ -82,3 +86,4 @@ def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, 
     yield "effective_jurors", effective_rows(scope)
     yield "juror_value", value_rows(scope)
     yield "test_retest", test_retest_rows(scope, scores)
+    yield "evidence", mark_rows(scope, scores, known.marks)

@@ -35,9 +35,9 @@ from data.person import OPERATOR, Person
 from data.queries import person_by_code
 from data.schema import Assignment, Response, Role, State
 from data.store import add_people, end_access, import_responses, invite
+from data.store.assignments import Slot, assign
 from data.store.record import lock, reopen
 from data.store.settings import set_setting
-from data.store.assignments import Slot, assign
 
 RATERS = [f"dr-{n}" for n in range(6)]
 RESPONSES, READERS = 12, 3

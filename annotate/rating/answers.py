@@ -9,10 +9,17 @@ from sqlalchemy import Engine
 
 from annotate.rating.form_messages import NOT_SAID, Message
 from data import queries, store
-from data.card import Reply
-from data.errors import BadInput, MedjuryError, NoStudy, NotAllowed, OffScale, Stale, Unknown
+from data.errors import (
+    BadInput,
+    MedjuryError,
+    NoStudy,
+    NotAllowed,
+    OffScale,
+    Stale,
+    Unexplained,
+    Unknown,
+)
 from data.queries import House, Person, Task
-from data.rubric import Rubric, low_points
 from data.store.training import answer_drill, save_drill_draft
 
 GARBLED = "The page sent something that cannot be read. Nothing was saved; reload the page."
@@ -20,6 +27,7 @@ OFF = "A score is not a point of this scale. Nothing was saved; reload the page.
 FOREIGN = "This response is not assigned to you. Nothing was saved; reload the page."
 BUSY = "The study cannot be reached just now. Your entries are kept here and are sent again."
 CLOSED = "The study is locked. Nothing was saved; ask the coordinator."
+WHY = "write one line why, or mark where in the response."
 CHANGED = "This response was changed in another window. What is stored now is shown here."
 
 
@@ -56,14 +64,18 @@ class Answer:
     after: bool = False
 
 
-def take_in(engine: Engine, person: Person, payload: object) -> Answer:
+def take_in(engine: Engine, person: Person, payload: object, house: House | None = None) -> Answer:
     """Save a draft or submit a rating; taking in the same message again changes nothing."""
-    return _taken_in(payload, partial(_take_in, engine, person.rater or 0))
+    held = house or queries.house(engine)
+    return _taken_in(payload, partial(_take_in, engine, person.rater or 0, held))
 
 
-def take_in_training(engine: Engine, rater: int, payload: object) -> Answer:
+def take_in_training(
+    engine: Engine, rater: int, payload: object, house: House | None = None
+) -> Answer:
     """Save a draft or an answer of the training round: the same messages, other tables."""
-    return _taken_in(payload, partial(_take_in_training, engine, rater))
+    held = house or queries.house(engine)
+    return _taken_in(payload, partial(_take_in_training, engine, rater, held))
 
 
 def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answer:
@@ -71,9 +83,7 @@ def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answ
     try:
         message = Message.model_validate(payload)
     except ValidationError:
-        fields = payload if isinstance(payload, Mapping) else {}
-        code, seq, attempt = (fields.get(name) for name in ("code", "seq", "attempt"))
-        return Answer(code, seq, attempt, error=GARBLED)  # type: ignore[arg-type] # echoes what was sent
+        return refused(payload, GARBLED)
     answer = Answer(message.code, message.seq, message.attempt)
     try:
         return act(message, answer)
@@ -82,10 +92,19 @@ def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answ
         return replace(answer, error=told, busy=told == BUSY, stale=stale)
 
 
+def refused(payload: object, why: str) -> Answer:
+    """Return the answer to a message that is not taken in; it echoes what was sent."""
+    fields = payload if isinstance(payload, Mapping) else {}
+    code, seq, attempt = (fields.get(name) for name in ("code", "seq", "attempt"))
+    return Answer(code, seq, attempt, error=why)  # type: ignore[arg-type]
+
+
 def plainly(error: MedjuryError) -> str:
     """Return an error in words that betray neither rubric, benchmark nor database."""
     if isinstance(error, NotAllowed) and "locked" in str(error):
         return CLOSED
+    if isinstance(error, Unexplained):
+        return f"{label(str(error))} is low: {WHY}"
     known = (
         *((OffScale, OFF), (Unknown, OFF), (NotAllowed, FOREIGN)),
         *((NoStudy, BUSY), (Stale, CHANGED)),
@@ -96,28 +115,18 @@ def plainly(error: MedjuryError) -> str:
     return str(error) if isinstance(error, BadInput) else BUSY
 
 
-def why_asked(rubric: Rubric, house: House, reply: Reply) -> str:
-    """Return what to say if a low score stands without a reason, or nothing."""
-    first = rubric.criteria[0]
-    given = reply.comment.strip() or reply.comments.get(first, "").strip() or reply.spans
-    low = reply.scores.get(first) in low_points(rubric)
-    if not house.settings.ask_why or given or not low:
-        return ""
-    return f"{label(first)} is low: write one line why, or mark where in the response."
-
-
 def label(criterion: str) -> str:
     """Return a criterion's name as the page writes it."""
     return criterion.replace("_", " ").capitalize()
 
 
-def _take_in(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
+def _take_in(engine: Engine, rater: int, house: House, message: Message, answer: Answer) -> Answer:
     """Store a message, and find out where the clinician goes from there."""
     if message.go == "recuse":
         store.recuse(engine, rater, message.code, message.reason)
         return replace(answer, moved=True)
     if message.submit:
-        return _submit(engine, rater, message, answer)
+        return _submit(engine, rater, house, message, answer)
     version = store.save_draft(engine, rater, message.code, message.state())
     kept = replace(answer, version=version, moved=bool(message.go))
     if message.go == "previous":
@@ -125,31 +134,32 @@ def _take_in(engine: Engine, rater: int, message: Message, answer: Answer) -> An
     return kept
 
 
-def _take_in_training(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
-    """Store a message of the training round."""
+def _take_in_training(
+    engine: Engine, rater: int, house: House, message: Message, answer: Answer
+) -> Answer:
+    """Store a message of the training round; it asks for a reason as the real work does."""
     if message.submit:
         said = message.model_dump(mode="json", exclude=NOT_SAID)
-        answer_drill(engine, rater, message.code, message.reply(), said)
+        why = house.settings.ask_why
+        answer_drill(engine, rater, message.code, message.reply(), said, ask_why=why)
         return replace(answer, moved=True)
     return replace(answer, version=save_drill_draft(engine, rater, message.code, message.state()))
 
 
-def _submit(engine: Engine, rater: int, message: Message, answer: Answer) -> Answer:
+def _submit(engine: Engine, rater: int, house: House, message: Message, answer: Answer) -> Answer:
     """Submit a rating; say whether its reference is shown now."""
-    house = queries.house(engine)
-    reply = message.reply()
-    task = queries.task(engine, rater, message.code)
-    if task is not None and (asked := why_asked(task.rubric, house, reply)):
-        return replace(answer, error=asked)
-    store.submit(engine, rater, message.code, reply, message.seconds, message.state())
-    after = task is not None and _shows_reference(task, house)
+    why = house.settings.ask_why
+    state, reply = message.state(), message.reply()
+    store.submit(engine, rater, message.code, reply, message.seconds, state, ask_why=why)
+    after = house.settings.reference == "after_rating" and _has_reference(
+        queries.task(engine, rater, message.code)
+    )
     return replace(answer, moved=True, at=message.code if after else "", after=after)
 
 
-def _shows_reference(task: Task, house: House) -> bool:
-    """Tell whether a response is shown once more, with its reference, when it has been rated."""
-    asked = house.settings.reference == "after_rating"
-    return asked and task.card.reference is not None and not task.reference_opened
+def _has_reference(task: Task | None) -> bool:
+    """Tell whether a response has a reference that the clinician has not seen."""
+    return task is not None and task.card.reference is not None and not task.reference_opened
 
 
 def _before(engine: Engine, rater: int, code: str) -> str:

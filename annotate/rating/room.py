@@ -12,14 +12,16 @@ from sqlalchemy import Engine
 from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
-from data.card import ERRORS, Card
-from data.queries import House, Person, Progress, Task
-from data.queries.rating_room import Exercise, Feedback, Stage, stage
+from data.card import Card
+from data.description import Description
+from data.queries import House, Person, Progress, Situation, Task
+from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
 SEVERITIES = ("minor", "major", "critical")
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
+NO_TEXT = "The study is being described anew. Reload the page in a moment."
 NOTHING = "No response has been assigned to you so far."
 
 
@@ -45,22 +47,40 @@ class View:
 def arrival(engine: Engine, person: Person) -> Shown:
     """Return what a clinician is shown as they arrive, and what holds while they are here.
 
-    `tag` tells the browser which of its notes are this person's.
+    `tag` tells the browser which of its notes are this person's; `guide` is what they are told
+    of the study, as HTML.
     """
-    held = {"who": person.name, "tag": str(person.id), "title": "", "dark": False, "guide": ""}
-    return {"room": held, "shown": shown(engine, person)}
+    now = queries.situation(engine, person.rater or 0)
+    told = queries.description(engine)
+    held = {
+        "who": person.name,
+        "tag": str(person.id),
+        "title": told.title if told else "",
+        "guide": _guide(told) if told else "",
+        "dark": now.house.settings.dark,
+    }
+    return {"room": held, "shown": shown(engine, person, situation=now)}
 
 
-def shown(engine: Engine, person: Person, answer: Answer | None = None) -> Shown:
-    """Return what a clinician is shown after a message was answered, or as they arrive."""
+def shown(
+    engine: Engine,
+    person: Person,
+    answer: Answer | None = None,
+    situation: Situation | None = None,
+) -> Shown:
+    """Return what a clinician is shown after a message was answered, or as they arrive.
+
+    `situation` is what was read for that message already, if the message has not changed it.
+    """
     rater = person.rater or 0
-    house = queries.house(engine)
-    if house.locked:
+    now = situation or queries.situation(engine, rater)
+    if now.house.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
-    now = stage(engine, rater)
-    if now is not None:
-        return _training(now, house)
-    return _rating(engine, rater, house, answer)
+    if not now.consents:
+        return _consent(engine)
+    if now.stage is not None:
+        return _training(now.stage, now.house)
+    return _rating(engine, rater, now.house, answer)
 
 
 def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None:
@@ -72,7 +92,7 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
             store.opened(engine, rater, code, reference=True)
             return _asked_for(task.card, name)
         return _asked_for(task.card, name) if name == "checklist" else None
-    now = stage(engine, rater)
+    now = queries.situation(engine, rater).stage
     card = now.task.card if isinstance(now, Exercise) else getattr(now, "card", None)
     return _asked_for(card, name) if card is not None and card.code == code else None
 
@@ -95,27 +115,50 @@ def entry(task: Task) -> Shown:
     }
 
 
+def _guide(told: Description) -> str:
+    """Return what clinicians are told of the study; its Markdown is read only where there is any."""
+    from annotate.description import as_page
+
+    return as_page(told)
+
+
+def _consent(engine: Engine) -> Shown:
+    """Return what a clinician is to agree to before they go on."""
+    told = queries.description(engine)
+    if told is None:
+        return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
+    return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
+
+
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
-    task = _task(engine, rater, answer)
-    progress = queries.progress(engine, rater)
-    counted = {"progress": {"done": progress.done, "total": progress.total}}
+    place = queries.place(engine, rater)
+    if place.task is None and place.progress.total and store.claim(engine, rater):
+        place = queries.place(engine, rater)
+    task = (queries.task(engine, rater, answer.at) if answer and answer.at else None) or place.task
+    done, total = place.progress.done, place.progress.total
+    counted = {"progress": {"done": done, "total": total}}
     if task is None:
-        return counted | _end(engine, rater, progress)
+        return counted | _end(engine, rater, place.progress)
     if not task.opened:
         store.opened(engine, rater, task.card.code)
     after = answer is not None and answer.after and answer.at == task.card.code
     is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
-    return counted | card_shown(View(task, house, progress.done > 0 and not is_first, after))
+    view = View(task, house, done > 0 and not is_first, after)
+    return counted | card_shown(view) | _of_others(engine, rater, task)
 
 
-def _task(engine: Engine, rater: int, answer: Answer | None) -> Task | None:
-    """Return the response the clinician is at: the one they went to, or the next."""
-    there = queries.task(engine, rater, answer.at) if answer and answer.at else None
-    task = there or queries.next_task(engine, rater)
-    if task is None and queries.progress(engine, rater).total and store.claim(engine, rater):
-        task = queries.next_task(engine, rater)
-    return task
+def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
+    """Return what the others said, for whoever settles a difference between them by consensus."""
+    if task.reading != "consensus":
+        return {}
+    from annotate.adjudicate import others_shown
+
+    found = others_shown(engine, rater, task.card.code)
+    said = [
+        {"scores": one.scores, "comments": one.comments, "comment": one.comment} for one in found
+    ]
+    return {"others": said}
 
 
 def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
@@ -144,7 +187,7 @@ def card_shown(view: View) -> Shown:
         "points": list(task.rubric.scale.points),
         "criteria": _criteria(task.rubric),
         "why": {"criterion": task.rubric.criteria[0], "points": low},
-        "errors": list(ERRORS),
+        "errors": list(settings.error_types),
         "severities": list(SEVERITIES),
         "pause": settings.pause_minutes,
         "previous": view.previous,

@@ -11,7 +11,14 @@ from sqlalchemy import Engine
 
 from annotate import tables, worker
 from annotate.figures.shown import AgreementQuestion
-from annotate.screens import frame, study_design, study_import, study_progress, study_protocol
+from annotate.screens import (
+    frame,
+    study_description,
+    study_design,
+    study_import,
+    study_progress,
+    study_protocol,
+)
 from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
@@ -25,7 +32,7 @@ from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = ("Progress", "Material", "Protocol", "Import", "Design", "Record")
+PARTS = ("Progress", "Material", "Description", "Protocol", "Import", "Design", "Record")
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -43,6 +50,14 @@ TOLD = (
     "responses in which the author's name is hidden from raters. Responses of the training round are "
     "left out.</p>"
 )
+DECIDED = {
+    "reference": "Reference shown",
+    "pause_minutes": "Minutes to an offered pause",
+    "ask_why": "A low score asks why",
+    "training_gap": "Points from the experts that pass training",
+    "error_types": "What a mark can be called",
+    "dark": "Dark page where the clinician's system is dark",
+}
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"
 KEEP = (
@@ -74,6 +89,7 @@ def show(engine: Engine, person: Person) -> None:
     draw = {
         "Progress": study_progress.show,
         "Material": show_material,
+        "Description": study_description.show,
         "Protocol": study_protocol.show,
         "Import": study_import.show,
         "Design": study_design.show,
@@ -206,6 +222,9 @@ def show_record(engine: Engine, person: Person) -> None:
         st.html(table("Locks and unblindings", ("When (UTC)", "Act", "By", "Reason"), rows, 4))
     else:
         st.html(said("It was never locked, reopened or unblinded."))
+    kept = queries.study_settings(person, engine).as_text()
+    decided = [[words, kept[name].replace("_", " ")] for name, words in DECIDED.items()]
+    st.html(heading("Settings") + table("Settings", ("For all clinicians", "Is"), decided, 2))
     _check(engine, person)
     if person.role == Role.COORDINATOR:
         _reopen(engine, person) if standing.locked else _lock(engine, person, standing)

@@ -13,7 +13,7 @@ from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
 from annotate.screens.markup import Cell, heading, notice, said, table
 from data import queries
-from data.card import Marked as Stretch
+from data.card import ERRORS, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
@@ -30,8 +30,18 @@ WORDS = {
     "not_enough_context": "not enough context",
     "names_author": "names its author",
 }
-Marked = tuple[str, Stretch]  # who, what
+WHOLE = "on the whole"
 MAX_TOKENS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A marked stretch under its number, who marked it, and the number of what it goes with."""
+
+    number: int
+    who: str
+    stretch: Marked
+    linked: int | None
 
 
 def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> None:
@@ -42,8 +52,8 @@ def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> N
         return
     _texts(opened)
     st.html(heading("Scores") + _scores(opened) + _apart(rows[at]))
-    if comments := _comments(opened):
-        st.html(comments)
+    if words := comments(opened):
+        st.html(words)
     _calls(opened)
 
 
@@ -66,28 +76,31 @@ def _ways(rows: Sequence[Compared], at: int) -> None:
 
 
 def _texts(opened: Opened) -> None:
-    """Show what raters were given, and the response with all that clinicians marked in it."""
-    card = opened.card
+    """Show what raters were given, and the response with all that clinicians marked in both."""
+    card, marks = opened.card, numbered(opened.opinions)
     source, response = st.columns(2)
     with source:
         if card.prompt:
             st.html(text_html.heading("Task") + text_html.pane(card.prompt, "Task", "task"))
         if card.context:
-            st.html(
-                text_html.heading("Source")
-                + text_html.pane(card.context, "Source", "context", folds=True)
-            )
+            st.html(text_html.heading("Source") + _source(card.context, marks))
         if card.reference:
             st.html(
                 text_html.heading("Reference")
                 + text_html.pane(card.reference, "Reference", "reference")
             )
-    stretches = [(one.who, mark) for one in opened.opinions for mark in one.stretches]
     response.html(
         text_html.heading("Response, as raters see it")
-        + marked_pane(card.response, stretches)
-        + marks_legend(stretches)
+        + marked_pane(card.response, marks, "response")
+        + marks_legend(marks)
     )
+
+
+def _source(text: str, marks: Sequence[Mark]) -> str:
+    """Return the source, laid out; as it is in characters where something in it is marked."""
+    if any(one.stretch.side == "source" for one in marks):
+        return marked_pane(text, marks, "source")
+    return text_html.pane(text, "Source", "context", folds=True)
 
 
 def _scores(opened: Opened) -> str:
@@ -110,10 +123,14 @@ def _scores(opened: Opened) -> str:
     return table("Scores of this response", heads, rows, words=3)
 
 
+READINGS = {"third": "third reading", "consensus": "consensus reading"}
+
+
 def _name(one: Opinion) -> str:
     """Return a rater with what kind of reading it was."""
     parts = [one.who]
-    parts += ["hidden repeat"] if one.repeat else []
+    parts += [READINGS[one.reading]] if one.reading in READINGS else []
+    parts += ["hidden repeat"] if one.repeat and one.reading == "independent" else []
     parts += [f"verdict {one.replicate + 1}"] if one.replicate else []
     return ", ".join(parts + (["simulated"] if one.simulated else []))
 
@@ -132,21 +149,13 @@ def _apart(one: Compared) -> str:
     )
 
 
-def _comments(opened: Opened) -> str:
+def comments(opened: Opened) -> str:
     """Return what raters wrote, word for word; a comment on the whole stands once."""
     found = []
     for one in opened.opinions:
-        lines = [
-            (names, words)
-            for words in dict.fromkeys(words for words in one.comments.values() if words)
-            for names in [", ".join(name for name, own in one.comments.items() if own == words)]
-        ]
-        told = {words for _, words in lines}
-        lines += [(WORDS.get(kind, kind), words) for kind, words in one.flags if words not in told]
         items = "".join(
             f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>"
-            for name, words in lines
-            if words
+            for name, words in _lines(one)
         )
         if items:
             kind = "juror's explanations" if one.kind == Kind.JUROR else "clinician's comments"
@@ -157,6 +166,28 @@ def _comments(opened: Opened) -> str:
     if not found:
         return ""
     return heading("Comments and explanations") + f'<div class="mj-all">{"".join(found)}</div>'
+
+
+def _lines(one: Opinion) -> Iterator[tuple[str, str]]:
+    """Yield what a rater wrote, each text once, with what it is about.
+
+    A text that stands at every criterion is one on the whole: imports and older studies copy it.
+    A flag carries the comment that was submitted with it.
+    """
+    by_words: dict[str, list[str]] = {}
+    for name, words in one.comments.items():
+        by_words.setdefault(words, []).append(name)
+    copied = [words for words, names in by_words.items() if names == [*one.scores] and words]
+    is_copied = len(one.scores) > 1 and one.kind == Kind.CLINICIAN and not one.comment
+    whole = one.comment or (copied[0] if copied and is_copied else "")
+    if whole:
+        yield WHOLE, whole
+    for words, names in by_words.items():
+        if words and not (is_copied and words == whole):
+            yield ", ".join(names), words
+    for kind, words in one.flags:
+        if words and words != whole and words not in by_words:
+            yield WORDS.get(kind, kind), words
 
 
 def _calls(opened: Opened) -> None:
@@ -222,46 +253,68 @@ def _call_line(call: CallView) -> str:
     return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {told}</p>'
 
 
-def marked_pane(text: str, stretches: Sequence[Marked]) -> str:
-    """Return the response's box; a stretch is underlined by its kind and carries its numbers."""
+def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
+    """Return all that was marked, numbered through, with the number of what each goes with."""
+    found: list[Mark] = []
+    for one in opinions:
+        first = len(found) + 1
+        for place, stretch in enumerate(one.stretches):
+            linked = stretch.linked
+            is_there = linked is not None and 0 <= linked < len(one.stretches)
+            to = first + (linked or 0) if is_there else None
+            found.append(Mark(first + place, _name(one), stretch, to))
+    return found
+
+
+def marked_pane(text: str, marks: Sequence[Mark], side: Side) -> str:
+    """Return a text's box; a stretch is underlined by its kind and carries its numbers."""
+    own = [one for one in marks if one.stretch.side == side]
     edges = {0, len(text)}
-    for _, one in stretches:
-        edges |= {max(0, min(one.start, len(text))), max(0, min(one.end, len(text)))}
-    places = sorted(edges)
-    parts = [_part(text, a, b, stretches) for a, b in pairwise(places)]
+    for one in own:
+        edges |= {min(max(0, place), len(text)) for place in (one.stretch.start, one.stretch.end)}
+    parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
+    name, label = ("answer", "Response") if side == "response" else ("context", "Source")
     return (
-        '<div class="mj-pane mj-answer" tabindex="0" role="region" aria-label="Response">'
+        f'<div class="mj-pane mj-{name}" tabindex="0" role="region" aria-label="{label}">'
         f'<div class="mj-text">{"".join(parts)}</div></div>'
     )
 
 
-def marks_legend(stretches: Sequence[Marked]) -> str:
+def marks_legend(marks: Sequence[Mark]) -> str:
     """Return who marked what, by number."""
-    if not stretches:
+    if not marks:
         return ""
-    items = "".join(
-        f"<li><b>{html.escape(one.error)}</b>, {html.escape(one.criterion)} "
-        f"<small>{html.escape(who)}</small>{_note(one.note)}</li>"
-        for who, one in stretches
-    )
+    items = "".join(f"<li>{_told(one)}</li>" for one in marks)
     return f'<ol class="mj-marks" aria-label="Marked stretches">{items}</ol>'
 
 
-def _part(text: str, start: int, end: int, stretches: Sequence[Marked]) -> str:
+def _told(mark: Mark) -> str:
+    """Return one mark in words: its kind, where it is, who made it and why."""
+    one = mark.stretch
+    parts = [
+        f"<b>{html.escape(one.error)}</b>",
+        html.escape(one.severity),
+        html.escape(one.criterion),
+    ]
+    parts += ["in the source"] if one.side == "source" else []
+    parts += [f"goes with {mark.linked}"] if mark.linked else []
+    told = ", ".join(filter(None, parts))
+    return f"{told} <small>{html.escape(mark.who)}</small>{_note(one.note)}"
+
+
+def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> str:
     """Return a piece of the text that the same stretches cover."""
     words = text[start:end].replace("\r\n", "\n").replace("\r", "\n").translate(PICTURES)
     shown = html.escape(words)
-    over = [
-        (number, one)
-        for number, (_, one) in enumerate(stretches, 1)
-        if one.start <= start and one.end >= end
-    ]
+    over = [one for one in marks if one.stretch.start <= start and one.stretch.end >= end]
     if not over:
         return shown
-    ending = [str(number) for number, one in over if one.end == end]
+    ending = [str(one.number) for one in over if one.stretch.end == end]
     numbers = f"<sup>{','.join(ending)}</sup>" if ending else ""
-    kind = html.escape(over[0][1].error)
-    return f'<mark class="mj-marked mj-{kind}">{shown}{numbers}</mark>'
+    kinds = {f"mj-{one.stretch.severity}" for one in over if one.stretch.severity == "critical"}
+    if over[0].stretch.error in ERRORS:
+        kinds.add(f"mj-{over[0].stretch.error}")
+    return f'<mark class="{" ".join(["mj-marked", *sorted(kinds)])}">{shown}{numbers}</mark>'
 
 
 def _note(note: str) -> str:

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import get_args
 
 from data.formula import unguarded
 from data.importers.rows import Origin, RatingRow, filled
 from data.importers.table import Cells, TableFile
+from data.reading import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
 from data.schema import Kind
 
 REQUIRED = ("response_id", "rater", "kind")
 LONG = ("criterion", "score")
 LONGEST_COUNT = 9  # digits
-OPTIONAL = ("comment", "rated_at", "pass", "replicate")
+OPTIONAL = ("comment", "rated_at", "pass", "replicate", "reading")
 KNOWN = {*REQUIRED, *OPTIONAL}
 
 
@@ -21,7 +23,7 @@ class RatingFile:
 
     An empty score stays missing: no row is made of it, and `missing` counts it. In a wide
     file every column that is none of response_id, rater, kind, comment, rated_at, pass,
-    replicate is a criterion; of JSON Lines the first row has them all.
+    replicate, reading is a criterion; of JSON Lines the first row has them all.
 
     Raises
     ------
@@ -62,16 +64,17 @@ class RatingFile:
 
 def _row(origin: Origin, cells: Cells, criterion: str, score: str) -> RatingRow:
     """Return one score with who gave it, to what and when."""
+    kind = _kind(origin, cells)
     return RatingRow(
         origin=origin,
         response_id=unguarded(filled(origin, cells, "response_id")),
         rater=unguarded(filled(origin, cells, "rater")),
-        kind=_kind(origin, cells),
+        kind=kind,
         criterion=criterion,
         score=score,
         comment=unguarded(cells.get("comment", "")),
         rated_at=time_of(origin, cells.get("rated_at", "").strip()),
-        pass_=_count(origin, cells, "pass", 1),
+        pass_=_pass(origin, cells, kind),
         replicate=_count(origin, cells, "replicate", 10_000),
     )
 
@@ -95,6 +98,24 @@ def time_of(origin: Origin, value: str) -> datetime | None:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
     except OverflowError as error:
         raise origin.wrong("rated_at", value, "is before the first year, or after 9999") from error
+
+
+def _pass(origin: Origin, cells: Cells, kind: Kind) -> int:
+    """Return which reading a row is of; `reading` alone says it too, where it is no repeat."""
+    named = cells.get("reading", "").strip()
+    if named not in ("", *get_args(Reading)):
+        raise origin.wrong("reading", named, "must be independent, third or consensus")
+    if cells.get("pass", "").strip():
+        number = _count(origin, cells, "pass", CONSENSUS)
+        if 1 < number < THIRD:
+            raise origin.wrong("pass", str(number), f"must be 0, 1, {THIRD} or {CONSENSUS}")
+    else:
+        number = PASS_OF.get(named, FIRST)  # type: ignore[call-overload] # of any text
+    if named and reading_of_pass(number) != named:
+        raise origin.wrong("reading", named, f"pass {number} is {reading_of_pass(number)}")
+    if number >= THIRD and kind != Kind.CLINICIAN:
+        raise origin.wrong("pass", str(number), "only clinicians settle differences")
+    return number
 
 
 def _count(origin: Origin, cells: Cells, column: str, highest: int) -> int:

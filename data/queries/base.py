@@ -10,8 +10,9 @@ from sqlmodel import col, select
 from sqlmodel.sql.expression import Select
 
 from data.card import Card
+from data.reading import THIRD
 from data.rubric import Rubric
-from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response
+from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Remark, Response
 
 Columns = Select[*tuple[Any, ...]]
 # What holds for a response that is not for training; a query that asks it selects from Response.
@@ -20,6 +21,10 @@ RATED_THING = (
     *(col(Rating.response), col(Rating.rater), col(Rating.criterion)),
     *(col(Rating.rubric_sha256), col(Rating.pass_), col(Rating.replicate)),
 )
+# What no clinician gave to settle a difference between clinicians; see data/reading.py.
+INDEPENDENT = col(Rating.pass_) < THIRD
+# What clinicians say of a response: no answer to it.
+BY_CLINICIAN = col(Remark.about).is_(None)
 NEWEST_RATINGS = select(func.max(Rating.id)).group_by(*RATED_THING)
 
 
@@ -35,10 +40,16 @@ def rated(*wanted: Any) -> Columns:
 
 
 def counting_ratings(*wanted: Any) -> Columns:
-    """Select from the ratings that count, in the order of storing: `rated`, and the newest of each.
+    """Select from the independent ratings that count, in the order of storing.
 
-    Clinicians' and jurors' count only where they were made on the benchmark's present rubric.
+    They are `rated`, and the newest of each. Clinicians' and jurors' count only where they were
+    made on the benchmark's present rubric.
     """
+    return every_reading(*wanted).where(INDEPENDENT)
+
+
+def every_reading(*wanted: Any) -> Columns:
+    """Select as `counting_ratings` does, with the readings that settle a difference among them."""
     present = col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256)
     counts = (col(Rater.kind) == Kind.METRIC) | present
     return rated(*wanted).where(counts, col(Rating.id).in_(NEWEST_RATINGS)).order_by(col(Rating.id))

@@ -13,8 +13,17 @@ from sqlmodel import Session, col, select
 from data.card import Card
 from data.database import reading
 from data.importers.redcap import Reading
-from data.queries.base import Columns, card, columns_of, counting_ratings, shown
+from data.queries.base import (
+    BY_CLINICIAN,
+    INDEPENDENT,
+    Columns,
+    card,
+    columns_of,
+    every_reading,
+    shown,
+)
 from data.queries.study import benchmarks
+from data.reading import CONSENSUS, SETTLING, THIRD, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -31,26 +40,35 @@ from data.schema import (
     Setting,
     Span,
     State,
+    Submission,
 )
 
 PAGE = 2000
 RATINGS = (
     *("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at"),
-    *("pass", "replicate"),
+    *("pass", "replicate", "reading"),
 )
 READINGS = (
     *("response_id", "rater", "pass", "position", "state", "opened_at", "done_at"),
     *("seconds_active", "reference_opened_at", "revision", "previous", "flags", "remark"),
+    "reading",
 )
 SPANS = (
     *("response_id", "rater", "pass", "criterion", "start", "end", "text", "error", "note"),
-    *("revision", "counts", "at"),
+    *("revision", "counts", "at", "side", "severity", "linked"),
+)
+SUBMISSIONS = (
+    *("response_id", "rater", "pass", "revision", "comment", "seconds", "study_text"),
+    *("appearance", "counts", "at"),
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
-# What clinicians have read.
+# What clinicians have read by themselves.
 _READ = (
-    select(Rating.response, Rating.rater).join(Rater).where(Rater.kind == Kind.CLINICIAN).distinct()
+    select(Rating.response, Rating.rater)
+    .join(Rater)
+    .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
+    .distinct()
 )
 
 
@@ -64,13 +82,14 @@ class ToRate:
 
 
 def rating_rows(engine: Engine) -> Iterator[Cells]:
-    """Yield the ratings that count, as `calibrate` reads them; columns `RATINGS`."""
+    """Yield the ratings that count, those that settle a difference too; columns `RATINGS`."""
     given = (Rating.criterion, Rating.score, Rating.comment, Rating.at)
-    query = counting_ratings(
+    query = every_reading(
         *(Response.response_id, Rater.handle, Rater.kind),
-        *(*given, Rating.pass_, Rating.replicate),
+        *(*given, Rating.replicate, Rating.pass_),
     )
-    yield from _rows(engine, query)
+    for *cells, replicate, pass_ in _rows(engine, query):
+        yield (*cells, pass_, replicate, reading_of_pass(pass_))
 
 
 def reading_rows(engine: Engine) -> Iterator[Cells]:
@@ -79,11 +98,12 @@ def reading_rows(engine: Engine) -> Iterator[Cells]:
     place = (Assignment.pass_, Assignment.position, Assignment.state)
     times = (Assignment.opened_at, Assignment.done_at, Assignment.seconds_active)
     opened = (Assignment.reference_opened_at, Assignment.revision, Assignment.previous)
-    query = _assigned(Assignment.id, Response.response_id, Rater.handle, *place, *times, *opened)
+    who = (Assignment.id, Response.response_id, Rater.handle)
+    query = _assigned(*who, *place, *times, *opened, Assignment.pass_)
     order = (col(Assignment.rater), col(Assignment.position), col(Assignment.id))
-    for key, *cells in _rows(engine, query.order_by(*order)):
+    for key, *cells, pass_ in _rows(engine, query.order_by(*order)):
         flags, remark = said.get(key, ("", ""))
-        yield (*cells, flags, remark)
+        yield (*cells, flags, remark, reading_of_pass(pass_))
 
 
 def span_rows(engine: Engine) -> Iterator[Cells]:
@@ -91,8 +111,18 @@ def span_rows(engine: Engine) -> Iterator[Cells]:
     newest = col(Span.revision) == col(Assignment.revision) - 1
     place = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
     marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
-    query = _assigned(*place, *marked, newest, Span.at).join(Span).order_by(col(Span.id))
+    kind = (Span.side, Span.severity, Span.linked)
+    query = _assigned(*place, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
     yield from _rows(engine, query)
+
+
+def submission_rows(engine: Engine) -> Iterator[Cells]:
+    """Yield every submission with its comment on the whole; columns `SUBMISSIONS`."""
+    newest = col(Submission.revision) == col(Assignment.revision) - 1
+    place = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
+    made = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
+    query = _assigned(*place, *made, newest, Submission.at).join(Submission)
+    yield from _rows(engine, query.order_by(col(Submission.id)))
 
 
 def event_rows(engine: Engine) -> Iterator[Cells]:
@@ -102,13 +132,16 @@ def event_rows(engine: Engine) -> Iterator[Cells]:
 
 
 def to_rate(engine: Engine) -> Iterator[ToRate]:
-    """Yield every open assignment, each clinician's in their order; hidden repeats too."""
+    """Yield every open assignment, each clinician's in their order; hidden repeats too.
+
+    Consensus readings are left out: they need the others' scores and comments beside them.
+    """
     rubrics = {one.name: one.rubric for one in benchmarks(engine)}
     query = (
         shown(Assignment.code, Rater.handle, Instance.benchmark)
         .join(Assignment)
         .join(Rater)
-        .where(Assignment.state == State.OPEN)
+        .where(Assignment.state == State.OPEN, Assignment.pass_ != CONSENSUS)
         .order_by(col(Rater.handle), col(Assignment.position), col(Assignment.id))
     )
     with reading(engine) as session:
@@ -133,7 +166,7 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
     query = (
         columns_of(Remark.assignment, Remark.kind, Remark.text)
         .join(Assignment)
-        .where(col(Remark.revision) >= col(Assignment.revision) - 1)
+        .where(col(Remark.revision) >= col(Assignment.revision) - 1, BY_CLINICIAN)
         .order_by(col(Remark.id))
     )
     found: dict[int, list[tuple[str, str]]] = {}
@@ -172,6 +205,8 @@ class Facts:
         Number of authors of responses; who they are is not read.
     states
         State of an assignment -> number of first readings; `repeats` are hidden second ones done.
+    adjudicated
+        "third", "consensus" -> responses that such a reading settled; none of it in the others.
     per_response
         Clinicians wanted for each response, "" where nothing was assigned here.
     elsewhere
@@ -184,6 +219,7 @@ class Facts:
     models: int
     states: Mapping[str, int]
     repeats: int
+    adjudicated: Mapping[str, int]
     per_response: str
     elsewhere: int
     median_seconds: float | None
@@ -201,7 +237,7 @@ def facts(engine: Engine) -> Facts:
         first, last = session.exec(
             select(func.min(Rating.at), func.max(Rating.at))
             .join(Rater)
-            .where(Rater.kind == Kind.CLINICIAN)
+            .where(Rater.kind == Kind.CLINICIAN, INDEPENDENT)
         ).one()
         wanted = session.get(Setting, "per_response")
         return Facts(
@@ -209,6 +245,7 @@ def facts(engine: Engine) -> Facts:
             models=_count(session, func.count(func.distinct(col(Authorship.model)))),
             states=_states(session),
             repeats=len(session.exec(_READ.where(col(Rating.pass_) > 0)).all()),
+            adjudicated=_adjudicated(session),
             per_response=wanted.value if wanted else "",
             elsewhere=_elsewhere(session),
             median_seconds=_seconds(session),
@@ -228,7 +265,7 @@ def _count(session: Session, what: Any) -> int:
 def _raters(session: Session, kind: Kind) -> Raters:
     query = (
         select(Rater.handle, Rater.simulated, Rater.specialty)
-        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater)))
+        .where(Rater.kind == kind, col(Rater.id).in_(select(Rating.rater).where(INDEPENDENT)))
         .order_by(Rater.handle)
     )
     found = session.exec(query).all()
@@ -257,9 +294,20 @@ def _elsewhere(session: Session) -> int:
 
 
 def _seconds(session: Session) -> float | None:
-    query = select(Assignment.seconds_active).where(Assignment.state == State.DONE)
+    done = (Assignment.state == State.DONE, Assignment.pass_ < THIRD)
+    query = select(Assignment.seconds_active).where(*done)
     found = list(session.exec(query))
     return median(found) if found else None
+
+
+def _adjudicated(session: Session) -> dict[str, int]:
+    query = (
+        select(Rating.pass_, func.count(func.distinct(Rating.response)))
+        .where(~INDEPENDENT)
+        .group_by(col(Rating.pass_))
+    )
+    found = {reading_of_pass(pass_): number for pass_, number in session.exec(query)}
+    return {name: found.get(name, 0) for name in SETTLING}
 
 
 def _seeds(session: Session) -> tuple[int, ...]:

@@ -8,8 +8,27 @@ from sqlalchemy import Engine, func
 from sqlmodel import col
 
 from data.database import reading
-from data.queries.base import FOR_STUDY, Columns, columns_of, counting_ratings, rated
-from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, Subgroup
+from data.queries.base import (
+    FOR_STUDY,
+    INDEPENDENT,
+    Columns,
+    columns_of,
+    counting_ratings,
+    every_reading,
+    rated,
+)
+from data.schema import (
+    Assignment,
+    Benchmark,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Response,
+    Span,
+    State,
+    Subgroup,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +47,7 @@ class ClinicianDates:
 
 
 def ratings_frame(engine: Engine) -> "pd.DataFrame":
-    """Return the ratings that count, a row a score.
+    """Return the independent ratings that count, a row a score.
 
     Returns
     -------
@@ -39,6 +58,16 @@ def ratings_frame(engine: Engine) -> "pd.DataFrame":
     """
     scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
     return _frame(engine, counting_ratings(*RESPONSE, RATER, *scores).where(FOR_STUDY))
+
+
+def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
+    """Return the ratings by which clinicians settled differences, as `ratings_frame` has its own.
+
+    `pass_` is `data.reading.THIRD` or `CONSENSUS`.
+    """
+    scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
+    query = every_reading(*RESPONSE, RATER, *scores)
+    return _frame(engine, query.where(FOR_STUDY, ~INDEPENDENT, Rater.kind == Kind.CLINICIAN))
 
 
 def responses_frame(engine: Engine) -> "pd.DataFrame":
@@ -74,6 +103,35 @@ def specialties(engine: Engine) -> dict[str, str]:
         return dict(map(tuple, session.exec(query)))
 
 
+def marks_frame(engine: Engine) -> "pd.DataFrame":
+    """Return what clinicians marked in the newest submissions of first readings, a row a mark.
+
+    Returns
+    -------
+    Columns response_id, rater, side, start, end, criterion, error, severity; training left out.
+    """
+    kind = (Span.side, Span.start, Span.end, Span.criterion, Span.error, Span.severity)
+    query = _first_readings(Response.response_id, RATER, *kind).join(Span)
+    newest = col(Span.revision) == col(Assignment.revision) - 1
+    return _frame(engine, query.where(newest).order_by(col(Span.id)))
+
+
+def readers(engine: Engine) -> dict[str, frozenset[str]]:
+    """Return response_id -> the clinicians who submitted a first reading where marks can be made."""
+    found: dict[str, set[str]] = {}
+    with reading(engine) as session:
+        for response, rater in session.exec(_first_readings(Response.response_id, RATER)):
+            found.setdefault(response, set()).add(rater)
+    return {response: frozenset(raters) for response, raters in found.items()}
+
+
+def _first_readings(*wanted: Any) -> Columns:
+    """Select from the assignments, hidden repeats left out, that were submitted and stand."""
+    query = columns_of(*wanted).select_from(Assignment).join(Response).join(Rater)
+    ended = col(Assignment.state).in_((State.DONE, State.UNRATED))
+    return query.where(FOR_STUDY, Assignment.pass_ == 0, ended, Assignment.revision > 0)
+
+
 def juror_ratings(engine: Engine) -> "pd.DataFrame":
     """Return the jurors' ratings that count, with their dates.
 
@@ -98,7 +156,7 @@ def clinician_dates(engine: Engine) -> dict[str, ClinicianDates]:
     """
     each: Any = (
         rated(Response.response_id, func.min(Rating.id).label("first"))
-        .where(FOR_STUDY, Rater.kind == Kind.CLINICIAN)
+        .where(FOR_STUDY, INDEPENDENT, Rater.kind == Kind.CLINICIAN)
         .where(col(Rating.rubric_sha256) == col(Benchmark.rubric_sha256))
         .group_by(col(Response.response_id), col(Rating.rater))
         .subquery()

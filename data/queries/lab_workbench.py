@@ -14,6 +14,7 @@ from sqlmodel import col, select
 from data.database import reading
 from data.person import Person, only
 from data.queries.study import benchmarks, version
+from data.reading import THIRD
 from data.schema import Instance, Kind, Rater, Rating, Response, Role
 
 COMPOSITES = text("""
@@ -26,7 +27,7 @@ WITH newest AS (
     JOIN newest n ON n.id = g.id
     JOIN response r ON r.id = g.response
     JOIN instance i ON i.id = r.instance
-    WHERE i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
+    WHERE g.pass_ < :third AND i.benchmark = :benchmark AND (:criterion = '' OR g.criterion = :criterion)
       AND r.id NOT IN (SELECT response FROM expert)
     GROUP BY g.response, g.rater, g.pass_, g.replicate
     HAVING COUNT(*) = :needed
@@ -35,10 +36,10 @@ SELECT response, rater, AVG(mean) FROM showing GROUP BY response, rater
 """)
 REMARKED = text("""
 SELECT a.response, m.kind FROM remark m JOIN assignment a ON a.id = m.assignment
-WHERE m.revision >= a.revision - 1
+WHERE m.revision >= a.revision - 1 AND m.about IS NULL
 """)
 MARKED = text("""
-SELECT DISTINCT a.response FROM span s JOIN assignment a ON a.id = s.assignment
+SELECT DISTINCT a.response, s.severity FROM span s JOIN assignment a ON a.id = s.assignment
 WHERE s.revision = a.revision - 1
 """)
 FAILED = text("""
@@ -47,6 +48,7 @@ WHERE t.id IN (SELECT MAX(id) FROM attempt GROUP BY rater, response, replicate)
   AND t.status != 'ok'
 """)
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
+CRITICAL = "critical"
 Measure = Literal["points", "z"]
 Means = Mapping[int, Mapping[int, float]]  # rater -> response -> composite
 
@@ -90,7 +92,8 @@ class Compared:
         Jury less clinicians; None unless both have a mean. A jury has one only if all its jurors
         scored the response.
     flags
-        What clinicians said of it apart from scores, "marked", and "failed" for a juror's call.
+        What clinicians said of it apart from scores, "marked" and "critical" where they marked
+        something, and "failed" for a juror's call.
     """
 
     response: int
@@ -190,6 +193,7 @@ def _means(engine: Engine, chosen: Chosen) -> dict[int, dict[int, float]]:
                 continue
             asked = {
                 "sha": one.rubric.sha256,
+                "third": THIRD,
                 "benchmark": one.name,
                 "criterion": chosen.criterion,
                 "needed": 1 if chosen.criterion else len(one.rubric.criteria),
@@ -230,7 +234,8 @@ def _flags(engine: Engine) -> dict[int, frozenset[str]]:
         connection = session.connection()
         for response, kind in connection.execute(REMARKED):
             found[response].add(kind)
-        for query, flag in ((MARKED, "marked"), (FAILED, "failed")):
-            for (response,) in connection.execute(query):
-                found[response].add(flag)
+        for response, severity in connection.execute(MARKED):
+            found[response] |= {"marked", *([severity] if severity == CRITICAL else [])}
+        for (response,) in connection.execute(FAILED):
+            found[response].add("failed")
     return {key: frozenset(flags) for key, flags in found.items()}

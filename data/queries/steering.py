@@ -11,9 +11,10 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
+from data.queries.descriptions import consents, described
 from data.queries.models import known_places
 from data.queries.record import acts, locked_since, verify
-from data.queries.study import BenchmarkView, benchmarks, stored_rubric
+from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
 from data.schema import (
     Account,
     Authorship,
@@ -154,6 +155,15 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
     with reading(engine) as session:
         return sorted(set(session.exec(select(RubricText.name))))
 
+
+# Return what the study decides for all its clinicians.
+study_settings = asking(settings, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return every version of what clinicians are told, the oldest first.
+study_descriptions = asking(described, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return who is asked for consent or gave it, by name.
+study_consents = asking(consents, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return the rubric last stored under a name, or None.
 rubric_of_name = asking(stored_rubric, Role.RESEARCHER, Role.COORDINATOR)

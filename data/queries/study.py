@@ -8,6 +8,7 @@ from sqlmodel import col, desc, select
 
 from data.database import reading
 from data.queries.base import FOR_STUDY, columns_of
+from data.reading import THIRD
 from data.rubric import Rubric
 from data.schema import (
     Assignment,
@@ -25,10 +26,11 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
+from data.store.description import CONSENTED
 from data.store.ledger import EVALUATED
 
 COUNTED = (Response, Rating, Attempt)
-LOOKING = (EVALUATED, "signed in", SIGNED_OUT)
+LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +123,11 @@ class AssignedView:
 
 
 def assigned(engine: Engine) -> list[AssignedView]:
-    """Return every assignment of the study but those given back."""
+    """Return every independent assignment of the study but those given back."""
     query = (
         select(Rater.handle, Assignment)
         .join(Rater)
-        .where(Assignment.state != State.RECUSED)
+        .where(Assignment.state != State.RECUSED, col(Assignment.pass_) < THIRD)
         .order_by(col(Assignment.id))
     )
     with reading(engine) as session:

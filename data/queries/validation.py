@@ -13,7 +13,7 @@ from data.card import ExportRow
 from data.database import reading
 from data.errors import BadInput
 from data.person import Person, asking, only
-from data.queries.base import FOR_STUDY, Columns, columns_of
+from data.queries.base import FOR_STUDY, INDEPENDENT, Columns, columns_of
 from data.queries.ledger import reports, tried
 from data.queries.record import acts
 from data.queries.study import simulated_raters
@@ -78,7 +78,7 @@ def behind(engine: Engine, rubric: Rubric) -> Behind:
         benchmarks = tuple(session.exec(named.order_by(Benchmark.name)))
         own = col(Instance.benchmark).in_(benchmarks)
         rated = select(Rating.rater).join(Response).join(Instance)
-        rated = rated.where(own, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY)
+        rated = rated.where(own, Rating.rubric_sha256 == rubric.sha256, FOR_STUDY, INDEPENDENT)
         raters = session.exec(
             select(Rater.handle, Rater.kind, Rater.simulated, Rater.profile)
             .where(col(Rater.id).in_(rated), Rater.kind != Kind.METRIC)
@@ -313,10 +313,10 @@ def _rated(engine: Engine) -> dict[tuple[str, Kind], RatedOn]:
 
 
 def _not_for_training(query: Columns) -> Columns:
-    """Select from ratings on any rubric, training responses left out."""
+    """Select from independent ratings on any rubric, training responses left out."""
     training = col(Rating.response).in_(select(Expert.response))
     query = query.select_from(Rating).join(Rater)
-    return query.where(col(Rating.rubric_sha256).is_not(None), ~training)
+    return query.where(col(Rating.rubric_sha256).is_not(None), INDEPENDENT, ~training)
 
 
 def _sum(rows: Sequence[Any], responses: int) -> RatedOn:

@@ -178,6 +178,7 @@ class Rating(Table, table=True):
 
     Append-only: a changed mind is a new row, and of rows that agree in response,
     rater, criterion, rubric, pass and replicate the one with the highest id counts.
+    `pass_` says which reading it is of, as `data.reading` has it.
     `batch` names the act that wrote it, whose event holds its digest.
     """
 
@@ -198,7 +199,8 @@ class Rating(Table, table=True):
 class Assignment(Table, table=True):
     """A response a clinician is to rate, its place in their order, and the draft so far.
 
-    `code` is random: it is the only name of the response that reaches a browser.
+    `code` is random: it is the only name of the response that reaches a browser. `pass_` is as in
+    a rating: a first reading, a hidden repeat, or one that settles a difference.
     `revision` counts submissions, `submitted_seq` is the draft's number at the last; `previous` is the composite that the clinician gave to
     the response before this one, when this one was first submitted.
     """
@@ -223,12 +225,15 @@ class Assignment(Table, table=True):
     revision: int = 0
     submitted_seq: int = 0
     previous: float | None = None
+    assigned_at: datetime | None = Field(default_factory=now)
 
 
 class Remark(Table, table=True):
-    """What a clinician says of a showing apart from scores: a flag, a recusal and its reason.
+    """What is said of a showing apart from scores: a flag, a recusal and its reason, an answer.
 
-    Append-only. `revision` counts the submissions of the assignment before this one.
+    Append-only. `revision` counts the submissions of the assignment before this one. `about` is
+    the remark that a coordinator answers, of kind `ANSWER`, or of which the clinician has seen
+    the answer, of kind `SEEN`; None of what the clinician says of the response.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -238,6 +243,10 @@ class Remark(Table, table=True):
     revision: int = 0
     at: datetime = Field(default_factory=now)
     batch: str | None = Field(default=None, index=True)
+    about: int | None = None
+
+
+ANSWER, SEEN = "answer", "seen"  # kinds of remarks about remarks
 
 
 class Submission(Table, table=True):

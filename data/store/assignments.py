@@ -4,17 +4,29 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, bindparam, func
+from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict, NotAllowed
+from data.reading import THIRD
 from data.schema import Assignment, Rater, Remark, Setting, State, now
 from data.store.audit import log, refuse_locked, write_rows
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
 _OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
+# Made once: each response that is shown asks it.
+_OPEN = (
+    update(Assignment)
+    .where(
+        col(Assignment.code) == bindparam("code_is"),
+        col(Assignment.rater) == bindparam("rater_is"),
+        col(Assignment.opened_at).is_(None),
+    )
+    .values(opened_at=bindparam("now"))
+    .execution_options(synchronize_session=False)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,9 @@ def assign(
     per_response: int | None = None,
 ) -> int:
     """Store a design and return how many of its slots are new; those there already stay.
+
+    Who was given a response to settle a difference does not rate it by themselves afterwards:
+    such a slot is left out, and its place is free for another clinician.
 
     Parameters
     ----------
@@ -57,10 +72,12 @@ def assign(
         }
         for rater, response, pass_ in dropped:
             _take_back(session, existing.pop((raters[rater], response, pass_)))
+        settling = {(rater, response) for rater, response, pass_ in existing if pass_ >= THIRD}
         new = [
             _assignment(slot, raters[slot.rater])
             for slot in slots
             if (raters[slot.rater], slot.response, slot.pass_) not in existing
+            and (raters[slot.rater], slot.response) not in settling
         ]
         session.add_all(new)
         if per_response is not None:
@@ -122,7 +139,7 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
         one.state, one.done_at = State.RECUSED, now()
         session.add(one)
         said = {"assignment": one.id, "kind": "recused", "text": reason.strip(), "at": now()}
-        written = write_rows(session, Remark, [said | {"revision": one.revision}])
+        written = write_rows(session, Remark, [said | {"revision": one.revision, "about": None}])
         detail = {"assignment": one.id, "written": written}
         log(session, f"rater {rater}", "recused", detail)
     return True
@@ -131,6 +148,10 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
 def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> None:
     """Record when a clinician first saw a response, or its reference; later times are ignored."""
     with transaction(engine) as session:
+        if not reference:
+            first = {"code_is": code, "rater_is": rater, "now": now()}
+            if session.execute(_OPEN, first).rowcount:  # type: ignore[attr-defined] # of an update
+                return
         one = own(session, rater, code)
         if reference and one.reference_opened_at is None:
             one.reference_opened_at = now()

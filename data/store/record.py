@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.errors import BadInput, Conflict
+from data.reading import THIRD
 from data.schema import (
     Authorship,
     Event,
@@ -81,16 +82,20 @@ def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
     sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     with transaction(engine) as session:
         refuse_locked(session)
-        counted = {"ratings": _ratings_in(session), "sha256": sha256}
+        counted = {"ratings": ratings_in(session), "sha256": sha256}
         log(session, who, PROTOCOL_SET, dict(fixed) | counted)
 
 
-def _ratings_in(session: Session) -> int:
-    """Return how often a clinician has rated a response, training left out; repeats count."""
+def ratings_in(session: Session) -> int:
+    """Return how often a clinician has rated a response by themselves; repeats count.
+
+    Training is left out.
+    """
     readings = (
         select(Rating.response, Rating.rater, Rating.pass_)
         .join(Rater, col(Rater.id) == col(Rating.rater))
-        .where(Rater.kind == Kind.CLINICIAN, col(Rating.response).not_in(select(Expert.response)))
+        .where(Rater.kind == Kind.CLINICIAN, col(Rating.pass_) < THIRD)
+        .where(col(Rating.response).not_in(select(Expert.response)))
         .distinct()
         .subquery()
     )

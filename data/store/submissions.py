@@ -1,17 +1,17 @@
 """What clinicians enter: drafts, and ratings with all that was said."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Float, bindparam, case, exists, update
+from sqlalchemy import Engine, Float, and_, bindparam, case, exists, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
-from data.card import NOT_ENOUGH_CONTEXT, Marked, Reply
+from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, Marked, Reply
 from data.database import transaction
-from data.errors import BadInput, NotAllowed, Stale
-from data.rubric import Rubric
+from data.errors import BadInput, NotAllowed, Stale, Unexplained
+from data.rubric import Rubric, low_points
 from data.schema import (
     Assignment,
     Instance,
@@ -24,6 +24,7 @@ from data.schema import (
     Submission,
     now,
 )
+from data.settings import ERROR_TYPES, read_error_types
 from data.store.assignments import own
 from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
@@ -33,12 +34,12 @@ STUDY_TEXT = "study_text"
 CHANGED = "this response was changed in another window"
 GIVEN_BACK = "you gave this response back; another clinician rates it"
 MARKED = ("criterion", "start", "end", "error", "note", "side", "severity", "linked")
-_STUDY_TEXT = select(Setting.value).where(Setting.key == STUDY_TEXT)
+_DECIDED = select(Setting.key, Setting.value).where(col(Setting.key).in_((STUDY_TEXT, ERROR_TYPES)))
 _EARLIER = aliased(Rating)
 # A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
 # back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
 _LAST_SHOWING = (
-    select(Rating.response, Rating.rater, Rating.pass_)
+    select(Rating.response, Rating.pass_)
     .where(
         col(Rating.rater) == bindparam("rater"),
         exists().where(
@@ -56,6 +57,19 @@ _LAST_SHOWING = (
     )
     .order_by(desc(Rating.id))
     .limit(1)
+    .subquery()
+)
+_LAST_SCORES = (
+    select(Rating.criterion, Rating.score)
+    .join(
+        _LAST_SHOWING,
+        and_(
+            col(Rating.response) == _LAST_SHOWING.c.response,
+            col(Rating.pass_) == _LAST_SHOWING.c.pass_,
+        ),
+    )
+    .where(col(Rating.rater) == bindparam("rater"))
+    .order_by(col(Rating.id))
 )
 ENDED = (State.DONE, State.UNRATED)
 _SECONDS = bindparam("seconds", type_=Float)
@@ -122,11 +136,8 @@ class FormState:
 
 def previous(session: Session, one: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    before = session.execute(_LAST_SHOWING, {"rater": one.rater}).first()
-    if before is None:
-        return None
-    scores = [score for score, _ in _latest(session, *before).values()]
-    return sum(scores) / len(scores) if scores else None
+    scores = dict(session.execute(_LAST_SCORES, {"rater": one.rater}).tuples().all())
+    return sum(scores.values()) / len(scores) if scores else None
 
 
 def _latest(
@@ -151,7 +162,9 @@ def said(session: Session, one: Assignment) -> Said:
     """Return all that the newest submission of an assignment said."""
     newest = one.revision - 1
     flags = session.exec(
-        select(Remark.kind).where(Remark.assignment == one.id, Remark.revision == newest)
+        select(Remark.kind).where(
+            Remark.assignment == one.id, Remark.revision == newest, col(Remark.about).is_(None)
+        )
     )
     spans = session.exec(select(Span).where(Span.assignment == one.id, Span.revision == newest))
     marked = {tuple(getattr(span, name) for name in MARKED) for span in spans}
@@ -209,6 +222,8 @@ def submit(
     reply: Reply,
     seconds: float = 0.0,
     entered: FormState | None = None,
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Turn a reply into ratings, remarks, marked stretches and a submission.
 
@@ -219,15 +234,20 @@ def submit(
     ----------
     entered
         The state of the page that submits, kept for whoever returns to it.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     Stale
         If another page has changed what is stored since this page knew it.
     NotAllowed
         If the assignment is not this rater's, was given back, or the study is locked.
     BadInput
-        If a criterion is missing, unknown, or off the scale, or a stretch is not of its text.
+        If a criterion is missing, unknown, or off the scale, or a stretch is not of its text, has
+        no error type of the study, or no severity that there is.
     """
     with transaction(engine) as session:
         one = own(session, rater, code)
@@ -237,6 +257,7 @@ def submit(
             return False
         if entered is not None and not entered.follows(one):
             raise Stale(CHANGED)
+        refuse_unexplained(rubric, reply, ask_why)
         refuse_locked(session)
         if one.state in ENDED and said(session, one) == says(reply, scores):
             _keep_submitted(one, entered, seconds)
@@ -245,7 +266,8 @@ def submit(
             raise NotAllowed(GIVEN_BACK)
         if one.revision == 0:
             one.done_at, one.previous = now(), previous(session, one)
-        written = _write(session, one, rubric, scores, reply, entered)
+        made = entered or FormState({}, seconds, one.draft_seq)
+        written = _write(session, one, rubric, scores, reply, made)
         one.state = State.DONE if scores else State.UNRATED
         one.revision += 1
         _keep_submitted(one, entered, seconds)
@@ -253,6 +275,14 @@ def submit(
         detail = {"assignment": one.id, "revision": one.revision, "scores": scores}
         log(session, f"rater {rater}", "rated", detail | {"written": written})
     return True
+
+
+def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
+    """Raise Unexplained if a low score on the first criterion has neither a line nor a mark."""
+    first = rubric.criteria[0]
+    given = reply.comment.strip() or reply.comments.get(first, "").strip() or reply.spans
+    if asked and not given and reply.scores.get(first) in low_points(rubric):
+        raise Unexplained(first)
 
 
 def _keep_state(one: Assignment, entered: FormState) -> None:
@@ -278,22 +308,23 @@ def _write(
     rubric: Rubric,
     scores: dict[str, float],
     reply: Reply,
-    entered: FormState | None,
+    made: FormState,
 ) -> list[dict[str, Any]]:
     """Add all that a submission says; return what its event says of the rows."""
-    described = session.exec(_STUDY_TEXT).first()
+    decided = dict(session.exec(_DECIDED).all())
+    errors = read_error_types(decided[ERROR_TYPES]) if ERROR_TYPES in decided else ERRORS
     said_of_all = {
         "assignment": one.id,
         "revision": one.revision,
         "comment": reply.comment,
-        "seconds": entered.seconds if entered else 0.0,
-        "study_text": described,
-        "appearance": entered.appearance if entered else "light",
+        "seconds": float(made.seconds),  # as it is read back, or its digest would differ
+        "study_text": decided.get(STUDY_TEXT),
+        "appearance": made.appearance,
         "at": now(),
     }
     return [
         *_rate(session, one, rubric, scores, reply),
-        *_remark(session, one, reply),
+        *_remark(session, one, reply, errors),
         *write_rows(session, Submission, [said_of_all]),
     ]
 
@@ -306,22 +337,29 @@ def _rate(
     return write_rows(session, Rating, rating_rows(place, rubric, scores, reply))
 
 
-def _remark(session: Session, one: Assignment, reply: Reply) -> list[dict[str, Any]]:
+def _remark(
+    session: Session, one: Assignment, reply: Reply, errors: Sequence[str]
+) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
     same = {"assignment": one.id, "revision": one.revision, "at": now()}
-    flags = [same | {"kind": kind, "text": reply.comment} for kind in reply.flags]
+    flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
     spans = []
     if reply.spans:
         texts = _shown_texts(session, one.response)
         for span in reply.spans:
-            _refuse_odd(reply, span)
+            _refuse_odd(reply, span, errors)
             stretch = _stretch(texts[span.side], span.start, span.end)
             spans.append(same | asdict(span) | {"text": stretch})
     return [*write_rows(session, Remark, flags), *write_rows(session, Span, spans)]
 
 
-def _refuse_odd(reply: Reply, span: Marked) -> None:
-    """Refuse a stretch that is linked to none, or to one of its own side."""
+def _refuse_odd(reply: Reply, span: Marked, errors: Sequence[str]) -> None:
+    """Refuse a stretch of an unknown kind, or one that is linked to none on the other side."""
+    if span.error not in errors or span.severity not in SEVERITIES or span.side not in SIDES:
+        raise BadInput(
+            f"this study's marks are {', '.join(errors)}, each minor, major or critical, in the response "
+            "or the source; mark it again"
+        )
     if span.linked is None:
         return
     if not 0 <= span.linked < len(reply.spans) or reply.spans[span.linked].side == span.side:

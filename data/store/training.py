@@ -33,7 +33,7 @@ from data.schema import (
 from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
 from data.store.rubrics import rubric_of, whole_scores
-from data.store.submissions import CHANGED, FormState
+from data.store.submissions import CHANGED, FormState, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -257,7 +257,13 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
 
 
 def answer_drill(
-    engine: Engine, rater: int, code: str, reply: Reply, said: Mapping[str, Any]
+    engine: Engine,
+    rater: int,
+    code: str,
+    reply: Reply,
+    said: Mapping[str, Any],
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Store a clinician's answer, and how the round went if it was the last one.
 
@@ -267,9 +273,13 @@ def answer_drill(
     ----------
     said
         What was sent besides scores; kept, not counted.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     NotAllowed
         If it is none of this clinician's training responses, or training is over or halted.
     BadInput
@@ -284,6 +294,7 @@ def answer_drill(
             raise NotAllowed(FOREIGN)
         rubric = rubric_of(session, place.response)
         scores = whole_scores(rubric, reply, "in training every criterion is rated; not yet: ")
+        refuse_unexplained(rubric, reply, ask_why)
         drill = Drill(rater=rater, response=place.response, round=place.round_, scores=scores)
         session.add(drill)
         session.flush()

@@ -44,6 +44,7 @@ COMMANDS = {
         "reading:assign",
         "Give every response to its clinicians, and each new clinician a code to sign in with.",
     ),
+    "study": Entry("describe:study", "The study as a whole: describe it to its clinicians."),
     "serve": Entry(
         "reading:serve",
         "Serve the pages on which clinicians rate and those who steer a study work.",

@@ -188,9 +188,10 @@ def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Sc
 def _minutes(engine: Engine) -> tuple[float | None, int]:
     """Return the median minutes of a finished reading, and of how many; None of none."""
     state, seconds = READINGS.index("state"), READINGS.index("seconds_active")
+    reading = READINGS.index("reading")
     spent = [
         float(row[seconds])
         for row in reading_rows(engine)
-        if row[state] == State.DONE and row[seconds] > 0
+        if row[state] == State.DONE and row[seconds] > 0 and row[reading] == "independent"
     ]
     return (median(spent) / 60 if spent else None), len(spent)

@@ -1,0 +1,335 @@
+"""Where clinicians differ, who can settle it, and what whoever settles it by consensus is shown.
+
+The author's table is not read here.
+"""
+
+import hashlib
+import hmac
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Engine, bindparam, func
+from sqlmodel import Session, col, select
+
+from data.database import reading
+from data.person import asking
+from data.queries.base import (
+    FOR_STUDY,
+    INDEPENDENT,
+    columns_of,
+    counting_ratings,
+    every_reading,
+)
+from data.reading import CONSENSUS, FIRST, SETTLING, THIRD, Settling
+from data.schema import (
+    Account,
+    Assignment,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Response,
+    Role,
+    Setting,
+    State,
+    Submission,
+)
+from data.store.access import PSEUDONYM_KEY
+
+SHORTEST_NAME = 3  # a clinician's name of fewer signs may be any word
+NAMED = "[a clinician]"
+_MINE = select(Assignment.response).where(
+    col(Assignment.rater) == bindparam("rater"),
+    col(Assignment.code) == bindparam("code"),
+    Assignment.pass_ == CONSENSUS,
+    Assignment.state != State.RECUSED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A response (primary key) on which clinicians who rated by themselves differ.
+
+    Attributes
+    ----------
+    points, criterion
+        The largest difference between two of them on any criterion, and on which.
+    clinicians
+        How many rated it.
+    waits_for
+        Independent readings of it that are still to come: it is not settled before.
+    reading, is_done
+        Which reading settles it, None where none is given out; whether that was made.
+    """
+
+    response: int
+    response_id: str
+    benchmark: str
+    points: float
+    criterion: str
+    clinicians: int
+    waits_for: int = 0
+    reading: Settling | None = None
+    is_done: bool = False
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a reading that settles it can be given out now."""
+        return self.reading is None and not self.waits_for
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Who can settle which difference.
+
+    Attributes
+    ----------
+    clinicians
+        Handles of those who can be given work, by name.
+    touched
+        Response -> handles that rated it, or were ever given it.
+    barred
+        Response -> handles that gave it back, or were given a reading that settles it before.
+    settling, open_
+        Handle -> readings that settle a difference they were given, and all open work of theirs.
+    """
+
+    clinicians: tuple[str, ...]
+    touched: Mapping[int, frozenset[str]]
+    barred: Mapping[int, frozenset[str]]
+    settling: Mapping[str, int]
+    open_: Mapping[str, int]
+
+    def able(self, response: int, reading: Settling) -> list[str]:
+        """Return who may settle a response by such a reading.
+
+        By a third one: nobody who rated it, or was ever given it. By consensus: those who
+        rated it too, but nobody who gave it back.
+        """
+        out = self.touched if reading == "third" else self.barred
+        return [one for one in self.clinicians if one not in out.get(response, frozenset())]
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """What another clinician made of a response by themselves; never who.
+
+    Attributes
+    ----------
+    scores, comments
+        By criterion; `comments` has those that were made.
+    comment
+        On the response as a whole, "" where there is none.
+    """
+
+    scores: Mapping[str, float]
+    comments: Mapping[str, str]
+    comment: str = ""
+
+
+def differences(engine: Engine, points: float) -> list[Difference]:
+    """Return the responses on which clinicians differ by so many points or more, largest first.
+
+    Hidden repeats do not count, nor what was rated on an earlier rubric. None where `points` is 0.
+    """
+    if points <= 0:
+        return []
+    widest = _widest(engine, points)
+    with reading(engine) as session:
+        names = _names(session, widest)
+        waiting = _waiting(session)
+        settled = _settled(session)
+    found = [
+        Difference(key, *names[key], *apart, waiting.get(key, 0), *settled.get(key, (None, False)))
+        for key, apart in widest.items()
+    ]
+    return sorted(found, key=lambda one: (-one.points, one.response_id))
+
+
+# Return where clinicians differ, for those who steer the study.
+differences_of = asking(differences, Role.RESEARCHER, Role.COORDINATOR)
+
+
+def _widest(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:
+    """Return response -> largest difference, its criterion, and how many clinicians rated it."""
+    score, criterion = col(Rating.score), col(Rating.criterion)
+    apart = func.max(score) - func.min(score)
+    query: Any = (
+        counting_ratings(Rating.response, criterion, apart, func.count(func.distinct(Rating.rater)))
+        .where(FOR_STUDY, Rater.kind == Kind.CLINICIAN, Rating.pass_ == FIRST)
+        .group_by(col(Rating.response), criterion)
+        .having(apart >= points)
+        .order_by(None)
+        .order_by(col(Rating.response), criterion)
+    )
+    found: dict[int, tuple[float, str, int]] = {}
+    with reading(engine) as session:
+        for response, name, difference, clinicians in session.exec(query):
+            if response not in found or difference > found[response][0]:
+                found[response] = float(difference), name, clinicians
+    return found
+
+
+def _names(session: Session, wanted: Iterable[int]) -> dict[int, tuple[str, str]]:
+    query = select(Response.id, Response.response_id, Instance.benchmark).join(Instance)
+    known = set(wanted)
+    return {key or 0: (name, own) for key, name, own in session.exec(query) if key in known}
+
+
+def _waiting(session: Session) -> dict[int, int]:
+    """Return response -> independent readings that are still open."""
+    query = (
+        select(Assignment.response, func.count())
+        .where(Assignment.state == State.OPEN, Assignment.pass_ < THIRD)
+        .group_by(col(Assignment.response))
+    )
+    return dict(session.exec(query).all())
+
+
+def _settled(session: Session) -> dict[int, tuple[Settling, bool]]:
+    """Return response -> which reading settles it, and whether that was made."""
+    given = select(Assignment.response, Assignment.pass_).where(
+        Assignment.pass_ >= THIRD, Assignment.state == State.OPEN
+    )
+    made = select(Rating.response, Rating.pass_).where(~INDEPENDENT).distinct()
+    found: dict[int, tuple[Settling, bool]] = {}
+    for query, is_done in ((given, False), (made, True)):
+        for response, pass_ in session.exec(query.order_by(col(query.selected_columns[1]))):
+            found[response] = (SETTLING[pass_ != THIRD], is_done)
+    return found
+
+
+def pool(engine: Engine) -> Pool:
+    """Return who can settle differences, and what each has done and has open."""
+    able = (
+        select(Rater.handle)
+        .join(Account)
+        .where(Account.role == Role.CLINICIAN, col(Account.ended).is_(None))
+        .where(col(Rater.simulated).is_(False))
+        .order_by(Rater.handle)
+    )
+    given = select(Rater.handle, Assignment.response, Assignment.pass_, Assignment.state).join(
+        Assignment
+    )
+    rated = select(Rater.handle, Rating.response).join(Rating).where(Rater.kind == Kind.CLINICIAN)
+    touched, barred = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
+    settling, open_ = defaultdict[str, int](int), defaultdict[str, int](int)
+    with reading(engine) as session:
+        for handle, response, pass_, state in session.exec(given):
+            touched[response].add(handle)
+            open_[handle] += state == State.OPEN
+            settling[handle] += pass_ >= THIRD and state != State.RECUSED
+            if pass_ >= THIRD or state == State.RECUSED:
+                barred[response].add(handle)
+        for handle, response in session.exec(rated.distinct()):
+            touched[response].add(handle)
+        clinicians = tuple(session.exec(able))
+    return Pool(clinicians, _frozen(touched), _frozen(barred), settling, open_)
+
+
+def _frozen(sets: Mapping[int, set[str]]) -> dict[int, frozenset[str]]:
+    return {key: frozenset(one) for key, one in sets.items()}
+
+
+@dataclass
+class _Heard:
+    """What is gathered of one reading."""
+
+    scores: dict[str, float] = field(default_factory=dict)
+    comments: dict[str, str] = field(default_factory=dict)
+
+
+def others_said(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
+    """Return what the others said, for whoever settles a difference by consensus.
+
+    Empty unless `code` is a consensus assignment of this clinician's own. The order is the same
+    each time and follows from a key of the study: it tells nothing of who they are. Names of
+    clinicians in comments are masked; those of models are `annotate.adjudicate.others_shown`'s.
+    """
+    with reading(engine) as session:
+        response = session.exec(_MINE, params={"rater": rater, "code": code}).first()
+        if response is None:
+            return ()
+        key = session.get(Setting, PSEUDONYM_KEY)
+        names = _handles(session)
+        wholes = _wholes(session, response)
+        heard = _heard(session, response, rater)
+    secret = (key.value if key else "").encode()
+    found = [
+        (
+            hmac.new(secret, f"{response} {who} {pass_}".encode(), hashlib.sha256).digest(),
+            Other(
+                own.scores,
+                {name: _masked(text, names) for name, text in own.comments.items()},
+                _masked(wholes.get((who, pass_), ""), names),
+            ),
+        )
+        for (who, pass_), own in heard.items()
+    ]
+    return tuple(other for _, other in sorted(found, key=lambda one: one[0]))
+
+
+def _heard(session: Session, response: int, but: int) -> dict[tuple[int, int], _Heard]:
+    """Return (rater, pass) -> what counts of the other clinicians' first and third readings."""
+    query = every_reading(
+        *(Rating.rater, Rating.pass_, Rating.criterion, Rating.score, Rating.comment)
+    ).where(
+        Rating.response == response,
+        Rating.rater != but,
+        Rater.kind == Kind.CLINICIAN,
+        col(Rating.pass_).in_((FIRST, THIRD)),
+    )
+    found: dict[tuple[int, int], _Heard] = defaultdict(_Heard)
+    for who, pass_, criterion, score, comment in session.exec(query):
+        own = found[who, pass_]
+        own.scores[criterion] = score
+        if comment:
+            own.comments[criterion] = comment
+    return found
+
+
+def _wholes(session: Session, response: int) -> dict[tuple[int, int], str]:
+    """Return (rater, pass) -> the comment on the whole of each newest submission."""
+    query = (
+        columns_of(Assignment.rater, Assignment.pass_, Submission.comment)
+        .join(Submission)
+        .where(Assignment.response == response, Assignment.state == State.DONE)
+        .where(Submission.revision == Assignment.revision - 1)
+    )
+    return {(who, pass_): comment for who, pass_, comment in session.exec(query)}
+
+
+def _handles(session: Session) -> list[str]:
+    query = select(Rater.handle).where(Rater.kind == Kind.CLINICIAN)
+    return sorted((one for one in session.exec(query) if len(one) >= SHORTEST_NAME), key=len)[::-1]
+
+
+def _masked(text: str, names: Iterable[str]) -> str:
+    """Return a comment without the clinicians' names in it."""
+    for name in names if text else ():
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", NAMED, text, flags=re.IGNORECASE)
+    return text
+
+
+def comments_on(engine: Engine, responses: Iterable[int]) -> dict[int, list[str]]:
+    """Return response -> all that clinicians wrote on it: what a consensus reading would show."""
+    wanted = list(responses)
+    of_criteria = (
+        select(Rating.response, Rating.comment)
+        .join(Rater)
+        .where(Rater.kind == Kind.CLINICIAN, Rating.comment != "")
+    )
+    of_whole = (
+        select(Assignment.response, Submission.comment)
+        .join(Submission)
+        .where(Submission.comment != "")
+    )
+    found: dict[int, list[str]] = defaultdict(list)
+    with reading(engine) as session:
+        for query, column in ((of_criteria, Rating.response), (of_whole, Assignment.response)):
+            for response, text in session.exec(query.where(col(column).in_(wanted))):
+                found[response].append(text)
+    return dict(found)
