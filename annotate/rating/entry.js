@@ -115,6 +115,12 @@ function setSpans(entry, spans) {
   return true;
 }
 
+// A stretch more, or one in another's place; a link between two of one text holds no longer.
+function withSpan(spans, span, place) {
+  if (place === null) return [...spans, span];
+  return spans.map((one, n) => (n === place ? span : one.linked === place && one.side === span.side ? { ...one, linked: null } : one));
+}
+
 // A stretch less; links to those after it go on naming the same ones.
 function withoutSpan(spans, place) {
   const moved = ({ linked, ...rest }) => {

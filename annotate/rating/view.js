@@ -181,8 +181,9 @@ function statusText(entry, late) {
 }
 
 // The text above does not move as one criterion closes and the next opens.
-function keepHeight(criteria) {
-  const { width, height } = criteria.getBoundingClientRect();
+function keepHeight(criteria, marking) {
+  const { width, height: now } = criteria.getBoundingClientRect();
+  const height = Math.max(now, marking.getBoundingClientRect().height);
   const before = criteria.dataset.width === `${width}` ? Number.parseFloat(criteria.style.minHeight || "0") : 0;
   criteria.dataset.width = `${width}`;
   criteria.style.minHeight = `${Math.max(before, Math.ceil(height))}px`;
