@@ -194,6 +194,7 @@ class NoteCode(StrEnum):
     MARKED_NONE_SCORED = "marked_none_scored"
     MARKED_ALL = "marked_all"
     MARKED_OUTSIDE = "marked_outside"
+    SAME_F1 = "same_f1"
 
     # A second opinion
     OPINION_LIMIT = "opinion_limit"

@@ -1,8 +1,6 @@
 """The rating page without a browser: what it shows, takes in, and refuses."""
 
-import html
 import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -11,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from annotate.replies import take_in
 from rating_server import build, codes_of, message, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 from study_place import fill
 
-from annotate import panes, sessions
-from annotate.replies import take_in
+from annotate import sessions
 from annotate.server import settings
 from annotate.study import study
 from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
