@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 Side = Literal["response", "source"]
 Severity = Literal["", "minor", "major", "critical"]
+SIDES: tuple[Side, ...] = get_args(Side)
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # first not said, then the mildest
 ERRORS = ("wrong", "unsupported", "missing", "unsafe", "unclear")
 MISSING = "missing"
 Flag = Literal["flag", "not_enough_context", "names_author"]

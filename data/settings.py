@@ -1,13 +1,20 @@
 """What a study decides once for all its clinicians."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Literal, get_args
 
+from data.card import ERRORS
 from data.errors import BadInput
 from data.reading import SETTLING, Settling
 
 Reference = Literal["hidden", "on_request", "after_rating"]
+WHOLE = ("pause_minutes", "remind_days")
+SWITCHES = ("ask_why", "dark")
+ERROR_TYPES = "error_types"
+MOST_ERROR_TYPES = 12
+ERROR_TYPE = re.compile(r"[^\W\d_][\w -]{0,29}")  # words of any language, as clinicians read them
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,24 +32,35 @@ class Settings:
         Whether a low score on the first criterion asks for a line or a marked stretch.
     training_gap
         Mean distance from the experts, in points, up to which the training round is passed.
+    error_types
+        What a marked stretch can be called, in the order offered. The one named "missing" says that
+        the response leaves something out, and is what marks the source.
+    dark
+        Whether clinicians whose system is dark have the page dark; each submission says which.
     adjudicate_from
         Where two clinicians are so many points apart on any criterion, or more, a response waits
         for a reading that settles it; 0: none does.
     adjudicate_by
         Which reading settles it: a third one that is shown nothing of the others, or one that is
         shown the others' scores and comments, without names.
+    remind_days
+        A clinician with open work who has ended none of it for so many days is due a reminder.
     """
 
     reference: Reference = "on_request"
     pause_minutes: int = 25
     ask_why: bool = True
     training_gap: float = 1.0
+    error_types: tuple[str, ...] = ERRORS
+    dark: bool = False
     adjudicate_from: float = 0.0
     adjudicate_by: Settling = "third"
+    remind_days: int = 3
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
-        return {name: str(value).lower() for name, value in asdict(self).items()}
+        texts = {name: str(value).lower() for name, value in asdict(self).items()}
+        return texts | {ERROR_TYPES: ",".join(self.error_types)}
 
     @property
     def adjudicates(self) -> bool:
@@ -63,21 +81,44 @@ def read_settings(stored: Mapping[str, str]) -> Settings:
     return Settings(**values)  # type: ignore[arg-type] # each checked by _value
 
 
-def _value(name: str, text: str) -> str | int | float | bool:
+def read_error_types(text: str) -> tuple[str, ...]:
+    """Return error types from the text that a study stores, in its order.
+
+    Raises
+    ------
+    BadInput
+        If there is none, one is no plain name or is named twice, or there are more than 12.
+    """
+    names = tuple(one.strip() for one in text.split(","))
+    if odd := [one for one in names if not ERROR_TYPE.fullmatch(one)]:
+        raise BadInput(
+            f"{ERROR_TYPES}: {odd[0][:40]!r} is no name of an error type; each begins with a letter and "
+            "has up to 30 letters, digits, blanks, - or _, with commas between"
+        )
+    if len({one.casefold() for one in names}) < len(names):
+        raise BadInput(f"{ERROR_TYPES} {text!r}: one is named twice")
+    if len(names) > MOST_ERROR_TYPES:
+        raise BadInput(f"{ERROR_TYPES}: {len(names)}, and a study has at most {MOST_ERROR_TYPES}")
+    return names
+
+
+def _value(name: str, text: str) -> str | int | float | bool | tuple[str, ...]:
     """Return one setting from its text."""
     if name == "reference":
         return _one_of(name, text, get_args(Reference))
     if name == "adjudicate_by":
         return _one_of(name, text, SETTLING)
-    if name == "ask_why":
+    if name in SWITCHES:
         return _one_of(name, text, ("true", "false")) == "true"
+    if name == ERROR_TYPES:
+        return read_error_types(text)
     try:
         number = float(text)
     except ValueError:
         number = -1
     if not 0 <= number <= 1000:
         raise BadInput(f"{name} {text!r}: must be a number from 0 to 1000")
-    return int(number) if name == "pause_minutes" else number
+    return int(number) if name in WHOLE else number
 
 
 def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:

@@ -85,7 +85,8 @@ def test_a_reading_is_exported_with_its_place_time_and_flags(
 
 def test_free_text_is_never_a_formula(run: Run, worked: Engine, tmp_path: Path) -> None:
     run("export", str(tmp_path / "out"))
-    assert table(tmp_path / "out" / "ratings.csv")[0]["comment"] == "'=1+1"
+    said = [one["comment"] for one in table(tmp_path / "out" / "submissions.csv")]
+    assert said[:2] == ["'=HYPERLINK(1)", "'=1+1"]
     remarks = [one["remark"] for one in table(tmp_path / "out" / "readings.csv")]
     assert remarks == ["", "'-no source", "'@known to me", ""]
 

@@ -27,7 +27,14 @@ def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run: Run, rated: E
     body = json.loads(out)
     assert code == 0
     assert list(body) == ["events", "head", "rows", "findings"]
-    assert body["rows"] == {"rating": 24, "response": 4, "remark": 0, "span": 0, "subgroup": 0}
+    assert body["rows"] == {
+        "rating": 24,
+        "response": 4,
+        "remark": 0,
+        "span": 0,
+        "submission": 0,
+        "subgroup": 0,
+    }
     said = run("verify")[1]
     assert "keep this hash elsewhere" in said
     assert f"head {body['head']}" in said

@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import Engine
 
+from data.card import ERRORS
 from data.errors import BadInput, Unknown
 from data.queries.record import acts
 from data.queries.study import settings
@@ -11,19 +12,31 @@ from data.store.settings import set_setting
 
 
 def test_what_was_never_set_is_the_default(engine: Engine) -> None:
-    assert settings(engine) == Settings("on_request", 25, True, 1.0)
+    assert settings(engine) == Settings("on_request", 25, True, 1.0, ERRORS, False)
 
 
 def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
-    for name, value in Settings("hidden", 0, False, 0.5).as_text().items():
+    named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
+    chosen = Settings("hidden", 0, False, 0.5, named, True, 2.0, "consensus", 5)
+    for name, value in chosen.as_text().items():
         set_setting(engine, name, value)
-    assert settings(engine) == Settings("hidden", 0, False, 0.5)
-    assert len(acts(engine, "setting changed")) == 4
+    assert settings(engine) == chosen
+    assert len(acts(engine, "setting changed")) == 9
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("reference", "always"), ("ask_why", "1"), ("pause_minutes", "-1"), ("training_gap", "nan")],
+    [
+        *(
+            ("reference", "always"),
+            ("ask_why", "1"),
+            ("pause_minutes", "-1"),
+            ("training_gap", "nan"),
+        ),
+        *(("dark", "auto"), ("error_types", ""), ("error_types", "wrong,,unsafe")),
+        *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
+        ("error_types", ",".join(f"kind {number}" for number in range(13))),
+    ],
 )
 def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value: str) -> None:
     with pytest.raises(BadInput, match=name):
@@ -34,3 +47,8 @@ def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value
 def test_an_unknown_setting_is_answered_with_the_known_ones(engine: Engine) -> None:
     with pytest.raises(Unknown, match="pause_minutes"):
         set_setting(engine, "signing_key", "mine")
+
+
+def test_error_types_are_read_in_their_order_without_the_blanks_around_them(engine: Engine) -> None:
+    set_setting(engine, "error_types", " missing , dose-wrong,unsafe ")
+    assert settings(engine).error_types == ("missing", "dose-wrong", "unsafe")

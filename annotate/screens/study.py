@@ -43,6 +43,14 @@ TOLD = (
     "responses in which the author's name is hidden from raters. Responses of the training round are "
     "left out.</p>"
 )
+DECIDED = {
+    "reference": "Reference shown",
+    "pause_minutes": "Minutes to an offered pause",
+    "ask_why": "A low score asks why",
+    "training_gap": "Points from the experts that pass training",
+    "error_types": "What a mark can be called",
+    "dark": "Dark page where the clinician's system is dark",
+}
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"
 KEEP = (
@@ -206,6 +214,9 @@ def show_record(engine: Engine, person: Person) -> None:
         st.html(table("Locks and unblindings", ("When (UTC)", "Act", "By", "Reason"), rows, 4))
     else:
         st.html(said("It was never locked, reopened or unblinded."))
+    kept = queries.study_settings(person, engine).as_text()
+    decided = [[words, kept[name].replace("_", " ")] for name, words in DECIDED.items()]
+    st.html(heading("Settings") + table("Settings", ("For all clinicians", "Is"), decided, 2))
     _check(engine, person)
     if person.role == Role.COORDINATOR:
         _reopen(engine, person) if standing.locked else _lock(engine, person, standing)

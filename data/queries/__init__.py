@@ -43,6 +43,7 @@ from data.queries.steering import (
     rubric_names,
     rubric_of_name,
     standing,
+    study_settings,
     who_can_rate,
 )
 from data.queries.study import (

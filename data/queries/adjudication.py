@@ -143,8 +143,9 @@ def differences(engine: Engine, points: float) -> list[Difference]:
         waiting = _waiting(session)
         settled = _settled(session)
     found = [
-        Difference(key, *names[key], *apart, waiting.get(key, 0), *settled.get(key, (None, False)))
-        for key, apart in widest.items()
+        Difference(key, *names[key], points_apart, criterion, clinicians, waiting.get(key, 0), *how)
+        for key, (points_apart, criterion, clinicians) in widest.items()
+        for how in [settled.get(key, (None, False))]
     ]
     return sorted(found, key=lambda one: (-one.points, one.response_id))
 

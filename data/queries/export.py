@@ -40,6 +40,7 @@ from data.schema import (
     Setting,
     Span,
     State,
+    Submission,
 )
 
 PAGE = 2000
@@ -54,7 +55,11 @@ READINGS = (
 )
 SPANS = (
     *("response_id", "rater", "pass", "criterion", "start", "end", "text", "error", "note"),
-    *("revision", "counts", "at"),
+    *("revision", "counts", "at", "side", "severity", "linked"),
+)
+SUBMISSIONS = (
+    *("response_id", "rater", "pass", "revision", "comment", "seconds", "study_text"),
+    *("appearance", "counts", "at"),
 )
 EVENTS = ("id", "at", "actor", "action", "detail", "previous", "sha256")
 Cells = tuple[Any, ...]
@@ -106,8 +111,18 @@ def span_rows(engine: Engine) -> Iterator[Cells]:
     newest = col(Span.revision) == col(Assignment.revision) - 1
     place = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
     marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
-    query = _assigned(*place, *marked, newest, Span.at).join(Span).order_by(col(Span.id))
+    kind = (Span.side, Span.severity, Span.linked)
+    query = _assigned(*place, *marked, newest, Span.at, *kind).join(Span).order_by(col(Span.id))
     yield from _rows(engine, query)
+
+
+def submission_rows(engine: Engine) -> Iterator[Cells]:
+    """Yield every submission with its comment on the whole; columns `SUBMISSIONS`."""
+    newest = col(Submission.revision) == col(Assignment.revision) - 1
+    place = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
+    made = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
+    query = _assigned(*place, *made, newest, Submission.at).join(Submission)
+    yield from _rows(engine, query.order_by(col(Submission.id)))
 
 
 def event_rows(engine: Engine) -> Iterator[Cells]:

@@ -13,7 +13,7 @@ from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
 from data.queries.models import known_places
 from data.queries.record import acts, locked_since, verify
-from data.queries.study import BenchmarkView, benchmarks, stored_rubric
+from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
 from data.schema import (
     Account,
     Authorship,
@@ -153,6 +153,10 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
     """Return the names of the rubrics that stand in the study."""
     with reading(engine) as session:
         return sorted(set(session.exec(select(RubricText.name))))
+
+
+# Return what the study decides for all its clinicians.
+study_settings = asking(settings, Role.RESEARCHER, Role.COORDINATOR)
 
 
 # Return the rubric last stored under a name, or None.

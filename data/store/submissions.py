@@ -1,6 +1,6 @@
 """What clinicians enter: drafts, and ratings with all that was said."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from sqlalchemy import Engine, Float, bindparam, case, exists, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
-from data.card import NOT_ENOUGH_CONTEXT, Marked, Reply
+from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, Marked, Reply
 from data.database import transaction
 from data.errors import BadInput, NotAllowed, Stale
 from data.rubric import Rubric
@@ -24,6 +24,7 @@ from data.schema import (
     Submission,
     now,
 )
+from data.settings import ERROR_TYPES, read_error_types
 from data.store.assignments import own
 from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
@@ -31,7 +32,7 @@ from data.store.rubrics import rubric_of, whole_scores
 
 STUDY_TEXT = "study_text"
 MARKED = ("criterion", "start", "end", "error", "note", "side", "severity", "linked")
-_STUDY_TEXT = select(Setting.value).where(Setting.key == STUDY_TEXT)
+_DECIDED = select(Setting.key, Setting.value).where(col(Setting.key).in_((STUDY_TEXT, ERROR_TYPES)))
 _EARLIER = aliased(Rating)
 # A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
 # back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
@@ -219,7 +220,8 @@ def submit(
     NotAllowed
         If the assignment is not this rater's, was given back, or the study is locked.
     BadInput
-        If a criterion is missing, unknown, or off the scale, or a stretch is not of its text.
+        If a criterion is missing, unknown, or off the scale, or a stretch is not of its text, has
+        no error type of the study, or no severity that there is.
     """
     with transaction(engine) as session:
         one = own(session, rater, code)
@@ -237,7 +239,8 @@ def submit(
             raise NotAllowed("you gave this response back; another clinician rates it")
         if one.revision == 0:
             one.done_at, one.previous = now(), previous(session, one)
-        written = _write(session, one, rubric, scores, reply, entered)
+        made = entered or FormState({}, seconds, one.draft_seq)
+        written = _write(session, one, rubric, scores, reply, made)
         one.state = State.DONE if scores else State.UNRATED
         one.revision += 1
         _keep_submitted(one, entered, seconds)
@@ -270,22 +273,23 @@ def _write(
     rubric: Rubric,
     scores: dict[str, float],
     reply: Reply,
-    entered: FormState | None,
+    made: FormState,
 ) -> list[dict[str, Any]]:
     """Add all that a submission says; return what its event says of the rows."""
-    described = session.exec(_STUDY_TEXT).first()
+    decided = dict(session.exec(_DECIDED).all())
+    errors = read_error_types(decided[ERROR_TYPES]) if ERROR_TYPES in decided else ERRORS
     said_of_all = {
         "assignment": one.id,
         "revision": one.revision,
         "comment": reply.comment,
-        "seconds": entered.seconds if entered else 0.0,
-        "study_text": described,
-        "appearance": entered.appearance if entered else "light",
+        "seconds": float(made.seconds),  # as it is read back, or its digest would differ
+        "study_text": decided.get(STUDY_TEXT),
+        "appearance": made.appearance,
         "at": now(),
     }
     return [
         *_rate(session, one, rubric, scores, reply),
-        *_remark(session, one, reply),
+        *_remark(session, one, reply, errors),
         *write_rows(session, Submission, [said_of_all]),
     ]
 
@@ -298,7 +302,9 @@ def _rate(
     return write_rows(session, Rating, rating_rows(place, rubric, scores, reply))
 
 
-def _remark(session: Session, one: Assignment, reply: Reply) -> list[dict[str, Any]]:
+def _remark(
+    session: Session, one: Assignment, reply: Reply, errors: Sequence[str]
+) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
     same = {"assignment": one.id, "revision": one.revision, "at": now()}
     flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
@@ -306,14 +312,19 @@ def _remark(session: Session, one: Assignment, reply: Reply) -> list[dict[str, A
     if reply.spans:
         texts = _shown_texts(session, one.response)
         for span in reply.spans:
-            _refuse_odd(reply, span)
+            _refuse_odd(reply, span, errors)
             stretch = _stretch(texts[span.side], span.start, span.end)
             spans.append(same | asdict(span) | {"text": stretch})
     return [*write_rows(session, Remark, flags), *write_rows(session, Span, spans)]
 
 
-def _refuse_odd(reply: Reply, span: Marked) -> None:
-    """Refuse a stretch that is linked to none, or to one of its own side."""
+def _refuse_odd(reply: Reply, span: Marked, errors: Sequence[str]) -> None:
+    """Refuse a stretch of an unknown kind, or one that is linked to none on the other side."""
+    if span.error not in errors or span.severity not in SEVERITIES or span.side not in SIDES:
+        raise BadInput(
+            f"this study's marks are {', '.join(errors)}, each minor, major or critical, in the response "
+            "or the source; mark it again"
+        )
     if span.linked is None:
         return
     if not 0 <= span.linked < len(reply.spans) or reply.spans[span.linked].side == span.side:

@@ -155,6 +155,7 @@ def _for_analysis(engine: Engine) -> list[File]:
         "ratings.csv": (rows_of.RATINGS, rows_of.rating_rows(engine)),
         "readings.csv": (rows_of.READINGS, rows_of.reading_rows(engine)),
         "spans.csv": (rows_of.SPANS, rows_of.span_rows(engine)),
+        "submissions.csv": (rows_of.SUBMISSIONS, rows_of.submission_rows(engine)),
         "events.csv": (rows_of.EVENTS, rows_of.event_rows(engine)),
     }
     return [File(name, names, cells(names, rows)) for name, (names, rows) in given.items()]
