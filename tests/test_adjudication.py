@@ -1,6 +1,7 @@
 """Differences between clinicians: found, given out, settled; and in no figure unless asked."""
 
 import csv
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -303,3 +304,43 @@ def test_a_code_of_somebody_else_is_no_task_and_says_nothing(apart: Engine) -> N
     shown = next_task(apart, rater(apart, "dr_other"))
     assert shown is not None
     assert task(apart, rater(apart, "dr_fourth"), shown.card.code) is None
+
+
+def test_the_command_lists_differences_looks_first_and_gives_out(
+    apart: Engine, run: Run, tmp_path: Path
+) -> None:
+    to = tmp_path / "found.json"
+    assert run("adjudicate", "--json", str(to))[0] == 0
+    body = json.loads(to.read_text("utf-8"))
+    assert [one["response_id"] for one in body["differences"]] == ["r11"]
+    assert "response" not in body["differences"][0]
+    assert (body["plan"], body["assigned"]) == (None, 0)
+    code, said, _ = run("adjudicate", "--assign", "third", "--plan", "--json", str(to))
+    assert code == 0
+    assert "model-" not in said
+    planned = json.loads(to.read_text("utf-8"))
+    assert planned["assigned"] == 0
+    assert list(planned["plan"]["places"]) == ["r11"]
+    assert run("adjudicate", "--assign", "third", "--json", str(to))[0] == 0
+    given = json.loads(to.read_text("utf-8"))
+    assert (given["plan"], given["assigned"]) == (planned["plan"], 1)
+    [found] = differences(apart, 2)
+    assert (found.reading, found.is_done) == ("third", False)
+
+
+def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "new.txt"
+    path.write_text("dr_new\n", "utf-8")
+    code, said, _ = run("adjudicate", "--assign", "third", "--raters", str(path))
+    assert code == 0
+    assert "dr_new" in said
+    shown = next_task(apart, rater(apart, "dr_new"))
+    assert shown is not None
+    assert shown.reading == "third"
+
+
+@pytest.mark.parametrize("options", [("--assign", "fourth"), ("--plan",), ("--raters", "2")])
+def test_options_without_their_meaning_are_refused(
+    apart: Engine, run: Run, options: tuple[str, ...]
+) -> None:
+    assert run("adjudicate", *options)[0] == 2

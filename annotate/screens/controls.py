@@ -41,7 +41,9 @@ class Jury:
 def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
     """Ask for benchmark, jury, criterion, method, references, and the reading where there are two."""
     settled = queries.is_settling(person, engine)
-    places = st.container(key="controls").columns((3, 3, 3, 2, 2, 2) if settled else (3, 3, 3, 2, 2))
+    places = st.container(key="controls").columns(
+        (3, 3, 3, 2, 2, 2) if settled else (3, 3, 3, 2, 2)
+    )
     benchmark, criterion = benchmark_and_criterion(engine, person, places)
     method = method_of(places[3])
     kept = chosen(places[4], "References", KEPT, "references")

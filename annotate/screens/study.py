@@ -11,7 +11,14 @@ from sqlalchemy import Engine
 
 from annotate import tables, worker
 from annotate.figures.shown import AgreementQuestion
-from annotate.screens import frame, study_design, study_import, study_progress, study_protocol
+from annotate.screens import (
+    frame,
+    study_design,
+    study_differences,
+    study_import,
+    study_progress,
+    study_protocol,
+)
 from annotate.screens.markup import Cell, good, heading, notice, refused, said, table
 from calibration.decision import Decision
 from calibration.values import AnalysisOptions
@@ -25,7 +32,7 @@ from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = ("Progress", "Material", "Protocol", "Import", "Design", "Record")
+PARTS = ("Progress", "Differences", "Material", "Protocol", "Import", "Design", "Record")
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -76,11 +83,12 @@ def show(engine: Engine, person: Person) -> None:
         st.html(notice(f"Locked since {standing.locked}: {told}"))
     answer = st.container()
     chosen = _chosen(person)
-    if not materials and chosen in ("Progress", "Material", "Design"):
+    if not materials and chosen in ("Progress", "Differences", "Material", "Design"):
         frame.empty(NONE_YET, FIRST[person.role])
         return
     draw = {
         "Progress": study_progress.show,
+        "Differences": study_differences.show,
         "Material": show_material,
         "Protocol": study_protocol.show,
         "Import": study_import.show,

@@ -44,6 +44,14 @@ COMMANDS = {
         "reading:assign",
         "Give every response to its clinicians, and each new clinician a code to sign in with.",
     ),
+    "adjudicate": Entry(
+        "adjudication:adjudicate",
+        "List where clinicians differ by what the study says is much; have the differences settled.",
+    ),
+    "flags": Entry(
+        "adjudication:flags",
+        "List what clinicians flagged, and answer a flag; its clinician sees the answer.",
+    ),
     "serve": Entry(
         "reading:serve",
         "Serve the pages on which clinicians rate and those who steer a study work.",
