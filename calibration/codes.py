@@ -19,6 +19,7 @@ class NoteCode(StrEnum):
     UNDEFINED_RESAMPLES = "undefined_resamples"
     FEW_RESAMPLES = "few_resamples"
     ONLY_CLINICIAN = "only_clinician"
+    INDEPENDENT_READINGS = "independent_readings"
 
     # Why an ICC is undefined
     TOO_FEW_RESPONSES = "too_few_responses"

@@ -130,6 +130,8 @@ class CutLine:
 def _reset(end: socket.socket) -> None:
     with suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET_AT_ONCE)
-        end.shutdown(socket.SHUT_RD)  # wakes who waits for its bytes; says nothing to the other side
+        end.shutdown(
+            socket.SHUT_RD
+        )  # wakes who waits for its bytes; says nothing to the other side
     with suppress(OSError):
         end.close()
