@@ -1,8 +1,6 @@
 """The rating page without a browser: what it shows, takes in, and refuses."""
 
-import html
 import json
-import re
 import subprocess
 import sys
 import tomllib
@@ -11,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from annotate.replies import take_in
 from rating_server import build, codes_of, message, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 from study_place import fill
 
-from annotate import panes, sessions
-from annotate.replies import take_in
+from annotate import sessions
 from annotate.server import settings
 from annotate.study import study
 from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
@@ -158,19 +156,6 @@ def test_a_locked_study_shows_only_that_it_is_locked(screen: AppTest, engine: En
     assert not screen.get("bidi_component")
 
 
-def test_sections_fold_without_losing_a_character_and_values_are_no_headings() -> None:
-    text = (
-        "Seen today.\r\nHISTORY OF PRESENT ILLNESS\nPain: mild\nBP 120/80\n\n**Plan:**\n- Rest:\n"
-    )
-    drawn = panes.pane(text, "Source", "source", folds=True)
-    assert re.findall("<summary>(.*?)\n</summary>", drawn) == [
-        "HISTORY OF PRESENT ILLNESS",
-        "**Plan:**",
-    ]
-    assert html.unescape(re.sub("<[^>]+>", "", drawn)) == text.replace("\r", "")
-    assert panes.unseen(text) == [11]
-
-
 def test_a_clinician_without_assignments_is_told_so(
     url: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,14 +212,6 @@ def test_guessing_is_slowed_by_address_and_overall() -> None:
     for number in range(OVERALL.burst):
         throttle.failed(f"c{number}")
     assert not throttle.allows("d")
-
-
-def test_a_dialogue_is_laid_out_without_losing_a_character() -> None:
-    text = "[doctor] hi , andrew .\n[patient]  hey\n\nDr. Smith: any <pain>?\n[patient] $5"
-    drawn = panes.pane(text, "Source", "source", folds=True)
-    assert "mj-turn" in drawn
-    assert "any &lt;pain&gt;?" in drawn
-    assert "mj-turn" not in panes.pane("Note: stable.\nPlan follows\nhere and\nthere", "", "x")
 
 
 def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:

@@ -3,7 +3,7 @@
 Nothing else reaches their browser: no author, no benchmark, no other rater.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,13 @@ from sqlalchemy import Engine
 from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
-from data.card import Card
+from data.card import SEVERITIES, Card
 from data.description import Description
 from data.queries import House, Person, Progress, Situation, Task
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
-SEVERITIES = ("minor", "major", "critical")
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
 NO_TEXT = "The study is being described anew. Reload the page in a moment."
 NOTHING = "No response has been assigned to you so far."
@@ -97,16 +96,29 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
     return _asked_for(card, name) if card is not None and card.code == code else None
 
 
+def stored(engine: Engine, person: Person, code: str) -> Shown | None:
+    """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
+    rater = person.rater or 0
+    now = queries.situation(engine, rater).stage
+    if isinstance(now, Exercise) and now.task.card.code == code:
+        return entry(now.task)
+    task = queries.task(engine, rater, code)
+    return None if task is None else entry(task)
+
+
 def entry(task: Task) -> Shown:
-    """Return what is stored of a rater's entry for a response; what is off its scale is left out."""
-    draft = task.draft
+    """Return what is stored of a rater's entry for a response.
+
+    What is not of its rubric is left out: a draft from before the rubric was changed.
+    """
+    draft, criteria = task.draft, task.rubric.criteria
     points = task.rubric.scale.points
-    scores = draft.get("scores", {})
+    scores, comments = draft.get("scores", {}), draft.get("comments", {})
     return {
-        "scores": {c: scores[c] for c in task.rubric.criteria if scores.get(c) in points},
+        "scores": {c: scores[c] for c in criteria if scores.get(c) in points},
         "comment": draft.get("comment", ""),
-        "comments": draft.get("comments", {}),
-        "spans": draft.get("spans", []),
+        "comments": {c: comments[c] for c in criteria if c in comments},
+        "spans": _known_marks(draft.get("spans", []), criteria),
         "flags": draft.get("flags", []),
         "seq": draft.get("seq", 0),
         "by": draft.get("by", ""),
@@ -128,6 +140,13 @@ def _consent(engine: Engine) -> Shown:
     if told is None:
         return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
     return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
+
+
+def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
+    """Return the marks whose criterion is known; links are by the new places."""
+    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
+    moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
+    return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
@@ -188,7 +207,7 @@ def card_shown(view: View) -> Shown:
         "criteria": _criteria(task.rubric),
         "why": {"criterion": task.rubric.criteria[0], "points": low},
         "errors": list(settings.error_types),
-        "severities": list(SEVERITIES),
+        "severities": list(filter(None, SEVERITIES)),
         "pause": settings.pause_minutes,
         "previous": view.previous,
         "rated": task.done_at.isoformat() if task.ended and task.done_at else "",

@@ -5,6 +5,8 @@ import json
 from collections.abc import Iterator
 
 import pytest
+from annotate.drafts import LONGEST_BODY, PATH, routes
+from annotate.replies import form_data
 from rating_server import build, codes_of, message, row, rubric, scores_of
 from sqlalchemy import Engine
 from starlette.applications import Starlette
@@ -12,8 +14,6 @@ from starlette.testclient import TestClient
 from study_place import fill
 
 from annotate import sessions
-from annotate.drafts import LONGEST_BODY, PATH, routes
-from annotate.replies import form_data
 from data import queries, store
 from data.card import Reply
 from data.errors import NoStudy
