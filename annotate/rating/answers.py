@@ -84,15 +84,20 @@ def _taken_in(payload: object, act: Callable[[Message, Answer], Answer]) -> Answ
     try:
         message = Message.model_validate(payload)
     except ValidationError:
-        fields = payload if isinstance(payload, Mapping) else {}
-        code, seq, attempt = (fields.get(name) for name in ("code", "seq", "attempt"))
-        return Answer(code, seq, attempt, error=GARBLED)  # type: ignore[arg-type] # echoes what was sent
+        return refused(payload, GARBLED)
     answer = Answer(message.code, message.seq, message.attempt)
     try:
         return act(message, answer)
     except MedjuryError as error:
         told, stale = plainly(error), isinstance(error, Stale)
         return replace(answer, error=told, busy=told == BUSY, stale=stale)
+
+
+def refused(payload: object, why: str) -> Answer:
+    """Return the answer to a message that is not taken in; it echoes what was sent."""
+    fields = payload if isinstance(payload, Mapping) else {}
+    code, seq, attempt = (fields.get(name) for name in ("code", "seq", "attempt"))
+    return Answer(code, seq, attempt, error=why)  # type: ignore[arg-type]
 
 
 def plainly(error: MedjuryError) -> str:

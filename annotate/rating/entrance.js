@@ -96,6 +96,7 @@ function enter({ room, shown }) {
   document.body.append(HOUSE.life.root);
   settle(true);
   HOUSE.life.show(shown);
+  if (room.guide && shown.stage === "rate" && shown.progress?.done === 0 && shown.entry.version === 0) HOUSE.life.guide();
   deliver(kept.others(HOUSE.life.entry?.code));
 }
 

@@ -37,7 +37,7 @@ class Life {
     if (shown.stage === "rate") this.rate(shown);
     else if (shown.stage === "feedback") this.frame.feedback(shown, this.readButton(shown));
     else if (shown.stage === "outcome") this.frame.note(fromHtml(shown.html), this.readButton(shown));
-    else if (shown.stage === "consent") this.frame.note(fromHtml(shown.html), this.consentButton(shown));
+    else if (shown.stage === "consent") this.frame.consent(shown, this.consentButton(shown));
     else this.note(shown);
     this.quiet.begin(this.root);
   }

@@ -50,7 +50,7 @@ class Frame {
     const texts = shown.texts.filter((one) => one.name !== "response").map((one) => this.text(shown, one));
     const response = shown.texts.find((one) => one.name === "response");
     this.reader.clear();
-    this.left.replaceChildren(this.reader.bar, ...texts);
+    this.left.replaceChildren(this.reader.bar, ...this.others(shown), ...texts);
     this.right.replaceChildren(this.text(shown, response), this.formPlace);
     this.page("rate");
   }
@@ -83,6 +83,23 @@ class Frame {
     this.right.replaceChildren(place);
     this.page("note");
     place.focus();
+  }
+
+  // What the clinician is told of the study, and is to agree to before they go on.
+  consent(shown, agree) {
+    this.note(node("div", {}, node("h1", {}, "Before you begin"), fromHtml(shown.html)), agree);
+    this.right.firstChild.classList.add("mj-wide");
+  }
+
+  // What the others said, without a name, for whoever settles a difference between them.
+  others(shown) {
+    if (!shown.others) return [];
+    const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, `Reading ${place + 1}`),
+      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${other.scores[name] ?? "not rated"}`).join(", ")),
+      ...shown.criteria.filter(({ name }) => other.comments[name]).map(({ name, label }) => node("p", {}, node("b", {}, `${label}: `), other.comments[name])),
+      ...(other.comment ? [node("p", {}, node("b", {}, "On the whole: "), other.comment)] : []));
+    return [node("section", { class: "mj-others", tabindex: 0, "aria-label": "What others said" },
+      node("h2", { class: "mj-heading" }, "Others read this differently; your reading settles it"), ...shown.others.map(one))];
   }
 
   // What an expert gave, beside what the clinician gave.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from sqlalchemy import Engine
@@ -13,14 +14,19 @@ from starlette.routing import Route
 from annotate import sessions
 from annotate.headers import from_elsewhere, session_token
 from annotate.rating import room
-from annotate.rating.answers import Answer, take_in, take_in_training
+from annotate.rating.answers import Answer, refused, take_in, take_in_training
 from data import queries
-from data.errors import MedjuryError
+from data.errors import Conflict, MedjuryError
 from data.queries import Person
+from data.store import give_consent
 from data.store.training import leave_feedback, leave_outcome
 
 PATH = "/room"
 LONGEST_BODY = 2_000_000  # 200 marks with notes and comments of 20,000 characters, in UTF-8
+CONSENT_FIRST = (
+    "What you are asked to agree to has changed. Nothing was saved yet, and nothing is lost: reload "
+    "the page to read it."
+)
 FRESH = {"Cache-Control": "no-store"}
 Payload = Mapping[str, Any]
 
@@ -30,11 +36,12 @@ def routes(engine: Engine) -> list[Route]:
 
     GET /room answers with what the clinician is shown; POST /room takes a message of the form,
     POST /room/show a wish to see a text, POST /room/read that feedback was read, POST /room/back
-    the way back from the end. 401 without a
+    the way back from the end, POST /room/consent that the clinician agrees. 401 without a
     clinician's session, 403 from another site, 400 for what is none of these, 503 where the study
     cannot be reached.
     """
     acts = {PATH: _message, f"{PATH}/show": _show, f"{PATH}/read": _read, f"{PATH}/back": _back}
+    acts[f"{PATH}/consent"] = _consent
 
     def posted(act: Callable[[Engine, Person, Payload], Response]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -81,7 +88,9 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     """Take in a message of the form; return what became of it, and what is shown next."""
     rater = person.rater or 0
     now = queries.situation(engine, rater)
-    if now.stage is None:
+    if not now.consents:
+        answer = refused(payload, CONSENT_FIRST)
+    elif now.stage is None:
         answer = take_in(engine, person, payload, now.house)
     else:
         answer = take_in_training(engine, rater, payload, now.house)
@@ -114,6 +123,13 @@ def _back(engine: Engine, person: Person, payload: Payload) -> Response:
     """Return to a response that was rated."""
     there = Answer("", 0, 0, at=str(payload.get("code", "")))
     return JSONResponse({"shown": room.shown(engine, person, there)}, headers=FRESH)
+
+
+def _consent(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Keep that a clinician agrees; return what is shown next, which is the text if it changed."""
+    with suppress(Conflict):
+        give_consent(engine, person.rater or 0, str(payload.get("sha256", "")))
+    return JSONResponse({"shown": room.shown(engine, person)}, headers=FRESH)
 
 
 def about(answer: Answer) -> dict[str, Any]:

@@ -12,13 +12,19 @@ from sqlalchemy import Engine
 from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
+<<<<<<< HEAD
 from data.card import SEVERITIES, Card
+=======
+from data.card import Card
+from data.description import Description
+>>>>>>> room
 from data.queries import House, Person, Progress, Situation, Task
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
+NO_TEXT = "The study is being described anew. Reload the page in a moment."
 NOTHING = "No response has been assigned to you so far."
 
 
@@ -44,10 +50,19 @@ class View:
 def arrival(engine: Engine, person: Person) -> Shown:
     """Return what a clinician is shown as they arrive, and what holds while they are here.
 
-    `tag` tells the browser which of its notes are this person's.
+    `tag` tells the browser which of its notes are this person's; `guide` is what they are told
+    of the study, as HTML.
     """
-    held = {"who": person.name, "tag": str(person.id), "title": "", "dark": False, "guide": ""}
-    return {"room": held, "shown": shown(engine, person)}
+    now = queries.situation(engine, person.rater or 0)
+    told = queries.description(engine)
+    held = {
+        "who": person.name,
+        "tag": str(person.id),
+        "title": told.title if told else "",
+        "guide": _guide(told) if told else "",
+        "dark": now.house.settings.dark,
+    }
+    return {"room": held, "shown": shown(engine, person, situation=now)}
 
 
 def shown(
@@ -64,6 +79,8 @@ def shown(
     now = situation or queries.situation(engine, rater)
     if now.house.locked:
         return {"stage": "note", "title": "Thank you", "text": LOCKED}
+    if not now.consents:
+        return _consent(engine)
     if now.stage is not None:
         return _training(now.stage, now.house)
     return _rating(engine, rater, now.house, answer)
@@ -114,11 +131,27 @@ def entry(task: Task) -> Shown:
     }
 
 
+<<<<<<< HEAD
 def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
     """Return the marks whose criterion is known; links are by the new places."""
     places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
     moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
+=======
+def _guide(told: Description) -> str:
+    """Return what clinicians are told of the study; its Markdown is read only where there is any."""
+    from annotate.description import as_page
+
+    return as_page(told)
+
+
+def _consent(engine: Engine) -> Shown:
+    """Return what a clinician is to agree to before they go on."""
+    told = queries.description(engine)
+    if told is None:
+        return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
+    return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
+>>>>>>> room
 
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
@@ -135,7 +168,21 @@ def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> 
     if after or not task.opened:
         store.opened(engine, rater, task.card.code, reference=after)
     is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
-    return counted | card_shown(View(task, house, done > 0 and not is_first, after))
+    view = View(task, house, done > 0 and not is_first, after)
+    return counted | card_shown(view) | _of_others(engine, rater, task)
+
+
+def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
+    """Return what the others said, for whoever settles a difference between them by consensus."""
+    if task.reading != "consensus":
+        return {}
+    from annotate.adjudicate import others_shown
+
+    found = others_shown(engine, rater, task.card.code)
+    said = [
+        {"scores": one.scores, "comments": one.comments, "comment": one.comment} for one in found
+    ]
+    return {"others": said}
 
 
 def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
@@ -165,7 +212,11 @@ def card_shown(view: View) -> Shown:
         "criteria": _criteria(task.rubric),
         "why": {"criterion": task.rubric.criteria[0], "points": low},
         "errors": list(settings.error_types),
+<<<<<<< HEAD
         "severities": list(filter(None, SEVERITIES)),
+=======
+        "severities": list(SEVERITIES),
+>>>>>>> room
         "pause": settings.pause_minutes,
         "previous": view.previous,
         "rated": task.done_at.isoformat() if task.ended and task.done_at else "",

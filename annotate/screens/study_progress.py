@@ -13,8 +13,10 @@ from sqlalchemy import Engine
 from annotate.screens import frame
 from annotate.screens.markup import Cell, heading, said, table
 from data import queries
+from data.pace import Pace, PaceSource, Work, measured
 from data.person import Person
 from data.queries import Workload
+from data.queries.pace import words_left_of
 from data.schema import Role, now
 
 WINDOW_DAYS = 14
@@ -28,7 +30,6 @@ OF_CLINICIANS = (
     *("Given back", "Rated elsewhere", "Median time", "Last rated", "Done by"),
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
-MINUTES = 2.0  # a reading, where somebody has rated none: as `medjury assign` assumes
 NONE_DUE = (
     f"No reminder is due: a text to copy stands here after {SILENT_DAYS} days in which a clinician "
     "with open work has ended none of it."
@@ -83,7 +84,7 @@ def show(engine: Engine, person: Person) -> None:
     )
     _show_responses(engine, person)
     if person.role == Role.COORDINATOR:
-        _show_reminder([one for one in found if silent(one, present)])
+        _show_reminder(engine, person, [one for one in found if silent(one, present)])
 
 
 def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime) -> list[str]:
@@ -177,7 +178,7 @@ def _times(number: int, most: int) -> str:
     return f"{number} or more" if number == most == MOST_TIMES else f"{number}"
 
 
-def _show_reminder(quiet: Sequence[Workload]) -> None:
+def _show_reminder(engine: Engine, person: Person, quiet: Sequence[Workload]) -> None:
     """Show a text to copy for somebody who is behind; nothing is sent."""
     st.html(heading("Reminders"))
     if not quiet:
@@ -192,18 +193,20 @@ def _show_reminder(quiet: Sequence[Workload]) -> None:
     chosen = st.selectbox("Clinician", [one.handle for one in quiet], key="remind")
     one = next(one for one in quiet if one.handle == chosen)
     with st.container(key="reminder"):
-        st.code(_reminder(one), language=None, wrap_lines=True)
+        work, timed = words_left_of(person, engine, one.handle)
+        st.code(_reminder(one, work, measured(timed)), language=None, wrap_lines=True)
 
 
-def _reminder(one: Workload) -> str:
+def _reminder(one: Workload, work: Work, pace: Pace) -> str:
     """Return a reminder: what is left, how long it takes, and where."""
     base = urlsplit(st.context.url or "")
-    minutes = max(1, round(one.open * (one.seconds / 60 if one.seconds else MINUTES)))
-    pace = "at your pace so far" if one.seconds else f"at {MINUTES:g} minutes each"
+    minutes = max(1, round(pace.minutes(work)))
+    own = pace.source == PaceSource.MEASURED
+    pace_told = "at your pace so far" if own else "estimated from their words"
     return (
         f"Dear {one.handle},\n\n"
         f"in our rating study {one.open} of your {one.total} responses are still open, about "
-        f"{minutes} minutes {pace}. You can stop and go on at any time; what you enter is kept.\n\n"
+        f"{minutes} minutes {pace_told}. You can stop and go on at any time; what you enter is kept.\n\n"
         f"{base.scheme}://{base.netloc}\n\n"
         "Your sign-in code still works. If you cannot find it, or cannot go on, tell me.\n"
     )

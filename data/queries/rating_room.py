@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 from data import training
 from data.card import Card
 from data.database import reading
+from data.description import CONSENT_TEXT, consent_key
 from data.queries.base import Columns, card, shown
 from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
@@ -90,8 +91,8 @@ _FIRST_OPEN = (
 _NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
 # What holds in the room, and where one clinician stands in training: not what others' standings say.
 _HELD = select(Setting.key, Setting.value).where(
-    col(Setting.key).in_((SECRET, LOCKED, *(one.name for one in fields(Settings))))
-    | (col(Setting.key) == bindparam("standing"))
+    col(Setting.key).in_((SECRET, LOCKED, CONSENT_TEXT, *(one.name for one in fields(Settings))))
+    | col(Setting.key).in_((bindparam("standing"), bindparam("consent")))
 )
 
 
@@ -288,21 +289,34 @@ Stage = Exercise | Feedback | Result
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What holds for a clinician now; `stage` is None once training is over, or the study locked."""
+    """What holds for a clinician now.
+
+    Attributes
+    ----------
+    stage
+        What is next in training; None once it is over, or the study locked.
+    consents
+        Whether the clinician has agreed to what they are asked to, if to anything.
+    """
 
     house: House
     stage: Stage | None
+    consents: bool = True
 
 
 def situation(engine: Engine, rater: int) -> Situation:
     """Return what holds for a clinician and what they are to see next in training, in one reading."""
     with reading(engine) as session:
-        held = dict(session.execute(_HELD, {"standing": standing_key(rater)}).all())
+        own = {"standing": standing_key(rater), "consent": consent_key(rater)}
+        held = dict(session.execute(_HELD, own).all())
+        asked = held.get(CONSENT_TEXT, "")
+        consents = not asked or held.get(consent_key(rater)) == asked
         house_ = House(read_settings(held), LOCKED in held)
         standing = _read(held.get(standing_key(rater)))
         if SECRET not in held or house_.locked or standing.over or not rater:
-            return Situation(house_, None)
-        return Situation(house_, _Round(session, rater, held[SECRET], standing).stage())
+            return Situation(house_, None, consents)
+        stage_ = _Round(session, rater, held[SECRET], standing).stage()
+        return Situation(house_, stage_, consents)
 
 
 def stage(engine: Engine, rater: int) -> Stage | None:
