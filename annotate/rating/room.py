@@ -12,12 +12,8 @@ from sqlalchemy import Engine
 from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
-<<<<<<< HEAD
 from data.card import SEVERITIES, Card
-=======
-from data.card import Card
 from data.description import Description
->>>>>>> room
 from data.queries import House, Person, Progress, Situation, Task
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
@@ -131,13 +127,13 @@ def entry(task: Task) -> Shown:
     }
 
 
-<<<<<<< HEAD
 def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
     """Return the marks whose criterion is known; links are by the new places."""
     places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
     moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
     return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
-=======
+
+
 def _guide(told: Description) -> str:
     """Return what clinicians are told of the study; its Markdown is read only where there is any."""
     from annotate.description import as_page
@@ -151,7 +147,6 @@ def _consent(engine: Engine) -> Shown:
     if told is None:
         return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
     return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
->>>>>>> room
 
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
@@ -212,11 +207,7 @@ def card_shown(view: View) -> Shown:
         "criteria": _criteria(task.rubric),
         "why": {"criterion": task.rubric.criteria[0], "points": low},
         "errors": list(settings.error_types),
-<<<<<<< HEAD
         "severities": list(filter(None, SEVERITIES)),
-=======
-        "severities": list(SEVERITIES),
->>>>>>> room
         "pause": settings.pause_minutes,
         "previous": view.previous,
         "rated": task.done_at.isoformat() if task.ended and task.done_at else "",
