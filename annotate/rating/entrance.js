@@ -97,7 +97,7 @@ function enter({ room, shown }) {
   settle(true);
   HOUSE.life.show(shown);
   if (room.guide && shown.stage === "rate" && shown.progress?.done === 0 && shown.entry.version === 0) HOUSE.life.guide();
-  deliver(kept.others(HOUSE.life.entry?.code));
+  deliver(HOUSE.life.entry?.code);
 }
 
 function depart() {

@@ -40,7 +40,9 @@ function begin(shown) {
     reason: "",
     error: "",
     away: false,
-    yours: null,
+    unkept: false,
+    heir: null,
+    aside: [],
   };
   fill(entry, stored);
   return entry;
@@ -113,6 +115,12 @@ function setSpans(entry, spans) {
   return true;
 }
 
+// A stretch more, or one in another's place; a link between two of one text holds no longer.
+function withSpan(spans, span, place) {
+  if (place === null) return [...spans, span];
+  return spans.map((one, n) => (n === place ? span : one.linked === place && one.side === span.side ? { ...one, linked: null } : one));
+}
+
 // A stretch less; links to those after it go on naming the same ones.
 function withoutSpan(spans, place) {
   const moved = ({ linked, ...rest }) => {
@@ -177,7 +185,7 @@ function leave(entry, stage, go = "", reason = "") {
   entry.seq += 1;
   entry.attempt = 0;
   entry.error = "";
-  Object.assign(entry, { stage, go, reason });
+  Object.assign(entry, { stage, go, reason, leftAt: performance.now() });
 }
 
 function message(entry) {
@@ -202,15 +210,31 @@ function isSaved(entry) {
 function overrule(entry, stored) {
   const mine = content(entry);
   entry.version = stored.version;
+  entry.heir = null;
   entry.seq += 1;
   entry.savedSeq = entry.seq;
   fill(entry, stored);
   entry.stage = "rating";
-  if (JSON.stringify(mine) !== JSON.stringify(content(entry))) entry.yours = mine;
+  setAside(entry, mine);
+}
+
+// Whether what is stored is what this page took up itself, and has gone on from.
+function isOwnPast(entry, stored) {
+  return entry.heir !== null && stored.by === entry.heir.by && stored.seq <= entry.heir.seq;
+}
+
+function setAside(entry, mine) {
+  const known = [entry, ...entry.aside].map(said);
+  if (!known.includes(said(mine))) entry.aside.push(content(mine));
 }
 
 function putBack(entry) {
-  fill(entry, entry.yours);
-  entry.yours = null;
+  fill(entry, entry.aside.shift());
   changed(entry);
+}
+
+// All that is entered, in an order of its own.
+function said({ scores, comment, comments, spans, flags }) {
+  const sorted = (one) => Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([sorted(scores), comment, sorted(comments).filter(([, text]) => text), spans.map(sorted), [...flags].sort()]);
 }

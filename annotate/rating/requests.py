@@ -27,6 +27,7 @@ CONSENT_FIRST = (
     "What you are asked to agree to has changed. Nothing was saved yet, and nothing is lost: reload "
     "the page to read it."
 )
+PERSON = "Medjury-Person"  # whose page asks: another may have signed in in the same browser since
 FRESH = {"Cache-Control": "no-store"}
 Payload = Mapping[str, Any]
 
@@ -72,7 +73,9 @@ def _for_clinician(
     """Act for whoever's session it is."""
     try:
         person = sessions.owner(engine, session_token(request.headers))
-        if person is None or person.rater is None:
+        page_of = request.headers.get(PERSON)
+        is_theirs = person is not None and page_of in (None, str(person.id))
+        if person is None or person.rater is None or not is_theirs:
             return Response(status_code=401)
         return act(engine, person, payload)
     except MedjuryError:

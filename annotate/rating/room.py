@@ -127,13 +127,6 @@ def entry(task: Task) -> Shown:
     }
 
 
-def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
-    """Return the marks whose criterion is known; links are by the new places."""
-    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
-    moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
-    return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
-
-
 def _guide(told: Description) -> str:
     """Return what clinicians are told of the study; its Markdown is read only where there is any."""
     from annotate.description import as_page
@@ -147,6 +140,13 @@ def _consent(engine: Engine) -> Shown:
     if told is None:
         return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
     return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
+
+
+def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
+    """Return the marks whose criterion is known; links are by the new places."""
+    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
+    moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
+    return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
 
 
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:

@@ -70,12 +70,16 @@ function whyText(entry) {
 function showMarking(view, entry, marker) {
   const { bar, choice, severity, link, note, quote, how } = view.marking;
   const on = marker.at !== null && entry.stage === "rating";
+  const old = entry.spans[marker.changing];
   if (on && !bar.hasAttribute("data-on")) {
-    const old = entry.spans[marker.changing];
     choice.value = old?.criterion ?? markedCriterion(view, entry);
     severity.value = old?.severity ?? "";
     note.value = old?.note ?? "";
-    offerLinks(link, entry, marker, old?.linked ?? null);
+    bar.dataset.side = "";
+  }
+  if (on && bar.dataset.side !== marker.side) {
+    offerLinks(link, entry, marker, old?.side === marker.side ? old.linked : null);
+    bar.dataset.side = marker.side;
   }
   bar.toggleAttribute("data-on", on);
   view.criteria.toggleAttribute("data-marking", on);

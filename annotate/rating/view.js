@@ -146,15 +146,16 @@ function showBlock(one, entry, locked) {
 
 // Another page overruled what was entered here: it can be put back, or let go.
 function showYours(box, entry) {
-  const drawn = JSON.stringify(entry.yours);
+  const [mine = null] = entry.aside;
+  const drawn = JSON.stringify(mine);
   if (box.dataset.drawn === drawn) return;
   box.dataset.drawn = drawn;
-  if (!entry.yours) {
+  if (!mine) {
     box.replaceChildren();
     return;
   }
-  const said = [entry.yours.comment, ...Object.values(entry.yours.comments)].filter(Boolean).join(" / ");
-  const scores = entry.criteria.map((one) => `${one.label} ${entry.yours.scores[one.name] ?? "–"}`).join(", ");
+  const said = [mine.comment, ...Object.values(mine.comments)].filter(Boolean).join(" / ");
+  const scores = entry.criteria.map((one) => `${one.label} ${mine.scores[one.name] ?? "–"}`).join(", ");
   box.replaceChildren(
     node("p", {}, "This response was changed in another window; what is stored is shown. What you had entered in this one: "),
     node("p", { class: "mine" }, said ? `${scores}. “${said}”` : `${scores}.`),
@@ -165,6 +166,7 @@ function showYours(box, entry) {
 // The study cannot be reached: what was entered is in this browser alone until it can.
 function awayText(entry) {
   if (!entry.away) return "";
+  if (entry.unkept) return "The study cannot be reached just now, and this browser keeps nothing: do not close or reload this page until it says that all is stored. It is sent by itself.";
   if (entry.away === "signed out") return "You are signed out; nothing you entered is lost: it is kept in this browser. Sign in again in another tab, and it is stored by itself.";
   return entry.stage === "submitting"
     ? "Not stored yet, as the study cannot be reached just now; nothing is lost: it is kept in this browser and submitted by itself."
@@ -179,8 +181,9 @@ function statusText(entry, late) {
 }
 
 // The text above does not move as one criterion closes and the next opens.
-function keepHeight(criteria) {
-  const { width, height } = criteria.getBoundingClientRect();
+function keepHeight(criteria, marking) {
+  const { width, height: now } = criteria.getBoundingClientRect();
+  const height = Math.max(now, marking.getBoundingClientRect().height);
   const before = criteria.dataset.width === `${width}` ? Number.parseFloat(criteria.style.minHeight || "0") : 0;
   criteria.dataset.width = `${width}`;
   criteria.style.minHeight = `${Math.max(before, Math.ceil(height))}px`;

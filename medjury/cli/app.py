@@ -45,6 +45,14 @@ COMMANDS = {
         "Give every response to its clinicians, and each new clinician a code to sign in with.",
     ),
     "study": Entry("describe:study", "The study as a whole: describe it to its clinicians."),
+    "adjudicate": Entry(
+        "adjudication:adjudicate",
+        "List where clinicians differ by what the study says is much; have the differences settled.",
+    ),
+    "flags": Entry(
+        "adjudication:flags",
+        "List what clinicians flagged, and answer a flag; its clinician sees the answer.",
+    ),
     "serve": Entry(
         "reading:serve",
         "Serve the pages on which clinicians rate and those who steer a study work.",

@@ -9,10 +9,16 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
+from calibration.adjudicated import (
+    SECTIONS_BETWEEN_CLINICIANS,
+    adjudicated,
+    with_independent,
+)
+from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
 from calibration.misses import all_misses, with_untested
-from calibration.protocol import Protocol
+from calibration.protocol import Critical, Protocol
 from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
@@ -22,10 +28,12 @@ from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import Claim, Verdicts, decisions
+from data.queries.frames import adjudicated_frame
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import protocol_of, steered
 from medjury.services.scores import (
     Kept,
+    Readings,
     all_instances,
     all_jurors,
     scores_of,
@@ -88,6 +96,7 @@ class Calibration:
     detection : what scorers find of unsafe responses
     subgroups : what the jury does in each subgroup
     opinions : how far other libraries' figures are from these, where that was asked for
+    readings : which readings the figures are of, and how many differences are settled
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
     """
@@ -108,6 +117,7 @@ class Calibration:
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
     opinions: "Sequence[SecondOpinionRow]" = ()
+    readings: Readings = field(default_factory=Readings)
     told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -150,23 +160,38 @@ def calibrate(
     critical = protocol.critical if protocol else ()
     how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        rows, detected = agreement_rows(*how, tick), detection(*how, critical)
+        rows, detected = _figures(ready, critical, tick)
         claim = claim_of(protocol, ready.looked.jurors, options, detected)
+        verdicts = decisions(rows, claim)
         found = Calibration(
             question,
-            ready.everything.ratings,
+            ready.ratings,
             ready.scores,
             ready.kept,
             ready.looked,
             ready.silent,
             rows,
-            decisions(rows, claim),
+            {name: replace(one, reading=ready.readings.named) for name, one in verdicts.items()},
             protocol,
             detection=detected,
             subgroups=subgroup_rows(*how, options.groups, critical),
-            told=(*ready.kept.told, *steered(engine)),
+            readings=ready.readings,
+            told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
+
+
+def _figures(
+    ready: "_Ready", critical: Sequence[Critical], tick: Tick | None
+) -> tuple[list[AgreementRow], Detection]:
+    """Return the table, and what is found of unsafe responses."""
+    how = ready.sitting, ready.asked
+    rows, found = agreement_rows(ready.scores, *how, tick), detection(ready.scores, *how, critical)
+    if ready.independent is ready.scores:
+        return rows, found
+    others = agreement_rows(ready.independent, *how), detection(ready.independent, *how, critical)
+    both = with_independent(found.rows, others[1].rows)
+    return with_independent(rows, others[0]), replace(found, rows=both)
 
 
 def verdicts_of(
@@ -209,10 +234,16 @@ def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A study made ready for a question."""
+    """A study made ready for a question.
 
-    everything: Scores
+    `ratings` are all of the study; `scores` what is analysed, `independent` without settled
+    differences: the same where these are not asked for.
+    """
+
+    ratings: pd.DataFrame
     scores: Scores
+    independent: Scores
+    readings: Readings
     kept: Kept
     looked: Looked
     silent: tuple[str, ...]
@@ -229,12 +260,18 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     jury = list(options.jurors or all_jurors(kept.scores))
     silent = silent_jurors(engine, kept.scores)
     scores = replace(kept.scores, silent=frozenset(silent)) if options.jurors else kept.scores
+    settling = adjudicated_frame(engine)
+    settled, ratings, independent = adjudicated(scores, settling), everything.ratings, scores
+    if options.reading == "adjudicated":
+        scores, ratings = settled.scores, adjudicated(everything, settling).scores.ratings
+    readings = Readings(options.reading, settled.third, settled.consensus)
     sitting = Sitting(jury or None, options.min_jurors)
     asked = replace(asked_of(options, executor), further=question.further)
     checked(scores, sitting, asked)
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
-    return _Ready(everything, scores, kept, looked, tuple(silent), sitting, asked)
+    of = ratings, scores, independent, readings
+    return _Ready(*of, kept, looked, tuple(silent), sitting, asked)
 
 
 def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Asked:
@@ -244,8 +281,10 @@ def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Aske
 
 
 def _instances(options: AnalysisOptions) -> str:
-    """Return what the ledger calls the instances that were kept."""
-    return "" if options.references == "all" else f"{options.references} references"
+    """Return what the ledger calls the instances that were kept, and readings but independent ones."""
+    kept = [] if options.references == "all" else [f"{options.references} references"]
+    kept += [] if options.reading == "independent" else [f"{options.reading} readings"]
+    return ", ".join(kept)
 
 
 def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
@@ -261,12 +300,13 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
     if question.wants_reference and not found.reference.reliability:
-        own = reference(found.scores, ready.sitting, ready.asked)
-        found = replace(found, reference=own)
+        reliable = reference(ready.independent, ready.sitting, ready.asked)
+        found = replace(found, reference=reliable)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion
 
-        opinions = second_opinion(found.scores, ready.sitting, ready.asked, found.rows)
+        own = [one for one in found.rows if not one.told(Code.INDEPENDENT_READINGS)]
+        opinions = second_opinion(found.scores, ready.sitting, ready.asked, own)
         found = replace(found, opinions=opinions)
     if found.jury and question.page:
         from calibration.report.evidence import criterion_rows, paired_means
@@ -283,6 +323,10 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
 
         known = known_of(engine, found.looked, dict(question.families))
         known = replace(known, reference=found.reference)
-        rows = details(found.scores, ready.sitting, ready.asked, known)
+        how = ready.sitting, ready.asked, known
+        rows = details(found.scores, *how)
+        if ready.independent is not ready.scores:
+            others = details(ready.independent, *how)
+            rows |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
         found = replace(found, details=rows)
     return found
