@@ -1,6 +1,8 @@
 """The rating room's own line: who is answered, what is kept, and what the page is shown next."""
 
+import asyncio
 import http.client
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -210,6 +212,33 @@ def test_what_was_not_read_is_not_noted(
 ) -> None:
     answer = client.post(f"{PATH}/read", json=read, headers=signed)
     assert answer.status_code == http.client.BAD_REQUEST
+
+
+def test_a_line_that_is_cut_in_a_message_leaves_no_trace(
+    engine: Engine, signed: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    mine = codes_of(engine, "dr-a")[0]
+    half = json.dumps(message(mine, submit=True)).encode()[:-9]
+    heard = iter([{"type": "http.request", "body": half, "more_body": True}])
+
+    async def receive() -> dict[str, object]:
+        return next(heard, {"type": "http.disconnect"})
+
+    async def send(_: object) -> None:
+        pass
+
+    headers = [(name.lower().encode(), value.encode()) for name, value in signed.items()]
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": PATH,
+        "headers": headers,
+        "query_string": b"",
+    }
+    asyncio.run(Starlette(routes=routes(engine))(scope, receive, send))  # type: ignore[arg-type]
+    assert kept(engine, 1, mine) == (0, {})
+    assert scores_of(engine, "dr-a") == []
+    assert caplog.text == ""
 
 
 def test_another_site_cannot_keep_a_draft(
