@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -148,12 +148,15 @@ def about(answer: Answer) -> dict[str, Any]:
 
 
 async def _payload(request: Request) -> Payload | None:
-    """Return the object a request carries; None if it is too long or none."""
+    """Return the object a request carries; None if it is too long, cut off or none."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            return None
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LONGEST_BODY:
+                return None
+    except ClientDisconnect:
+        return None
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

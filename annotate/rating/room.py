@@ -171,9 +171,9 @@ def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> 
     counted = {"progress": {"done": done, "total": total}}
     if task is None:
         return counted | _end(engine, rater, place.progress)
-    if not task.opened:
-        store.opened(engine, rater, task.card.code)
     after = answer is not None and answer.after and answer.at == task.card.code
+    if after or not task.opened:
+        store.opened(engine, rater, task.card.code, reference=after)
     is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
     view = View(task, house, done > 0 and not is_first, after)
     return counted | card_shown(view) | _of_others(engine, rater, task)
