@@ -25,7 +25,9 @@ MARKS = [
     ("accuracy", "wrong", "response", "Take insulin as before.", "major", NOTE, None),
     ("accuracy", "missing", "source", "Mild pain in the knee.", "", "", None),
 ]
-DIALOGS = "[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true], [data-testid=stDialog]"
+DIALOGS = (
+    "[role=dialog], [role=alertdialog], dialog[open], [aria-modal=true], [data-testid=stDialog]"
+)
 # Whose the focus is, and whether anybody's dialog is to be seen.
 DISTURBED = f"""() => {{
   const at = document.activeElement;
