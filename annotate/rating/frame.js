@@ -126,7 +126,7 @@ class Frame {
     this.aside?.remove();
     this.aside = null;
     if (!open) {
-      this.guide.focus();
+      (this.right.querySelector(".mj-response") ?? this.guide).focus({ preventScroll: true });
       return;
     }
     const close = button("Close", { class: "mj-close" });
