@@ -1,7 +1,5 @@
 """Where clinicians differ, and having a difference settled; what they flag, and answering it."""
 
-import html
-
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -97,7 +95,7 @@ def _assign(engine: Engine, person: Person, by: Settling) -> None:
 
 def _planned(plan: Settlement) -> list[str]:
     """Return in words what would be given to whom, and what cannot be."""
-    each = ", ".join(f"{html.escape(name)} {load}" for name, load in plan.load.items() if load)
+    each = ", ".join(f"{name} {load}" for name, load in plan.load.items() if load)
     told = [said(f"By {NAMES[plan.reading]}, as the study says: {each}.")] if each else []
     for responses, why in (
         (plan.waiting, "still to be rated by somebody, so not settled yet"),
