@@ -20,6 +20,7 @@ class Line(Enum):
     PASSES = "passes"
     HANGS = "hangs"
     LOSES_ANSWERS = "loses answers"
+    SAYS = "somebody in between answers"
 
 
 @dataclass
@@ -34,6 +35,8 @@ class CutLine:
         How much of such an answer reaches the browser before its line is reset.
     lost
         How many answers were lost so.
+    said
+        What somebody in between answers to such requests.
     """
 
     target: int
@@ -41,6 +44,7 @@ class CutLine:
     asked: bytes = b"POST /room"
     answer_bytes: int = HALF_ANSWER
     lost: int = 0
+    said: bytes = b""
     line: Line = Line.PASSES
     listening: socket.socket | None = None
     ends: set[socket.socket] = field(default_factory=set)
@@ -76,6 +80,12 @@ class CutLine:
         """Let requests through and cut their answers, until `start` is called."""
         self.answer_bytes = answer_bytes
         self.line = Line.LOSES_ANSWERS
+
+    def say(self, status: str, body: bytes = b"", headers: str = "") -> None:
+        """Answer such requests as somebody in between does, until `start` is called."""
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}Connection: close\r\n\r\n"
+        self.said = head.encode() + body
+        self.line = Line.SAYS
 
     def recover(self) -> None:
         """Reset what hangs, and pass on from now on."""
@@ -116,6 +126,10 @@ class CutLine:
                     continue
                 if is_request and data.startswith(b"POST "):
                     (asked.set if data.startswith(self.asked) else asked.clear)()
+                if is_request and self.line is Line.SAYS and asked.is_set():
+                    source.sendall(self.said)
+                    source.shutdown(socket.SHUT_WR)
+                    continue
                 if not is_request and self.line is Line.LOSES_ANSWERS and asked.is_set():
                     self.lost += 1
                     sink.sendall(data[: self.answer_bytes])

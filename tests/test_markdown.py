@@ -134,11 +134,13 @@ def test_headings_lists_tables_and_code_are_shown_as_such() -> None:
     "piece",
     ["[", "![", "*", "_a", "> ", "- ", "<", "&", "|a", "`a", "[](<", "[a](<b>", "a|b\n-|-\n"],
 )
-def test_the_longest_text_made_to_be_slow_takes_less_than_five_seconds(piece: str) -> None:
+def test_the_longest_text_made_to_be_slow_takes_less_than_five_seconds_of_a_processor(
+    piece: str,
+) -> None:
     text = (piece * LONGEST_TEXT)[:LONGEST_TEXT]
-    begun = time.perf_counter()
+    begun = time.process_time()
     as_html(text)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_a_page_of_a_description_leaves_out_what_says_nothing_and_escapes_titles() -> None:

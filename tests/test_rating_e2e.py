@@ -23,7 +23,7 @@ from sqlalchemy import Engine
 pytestmark = pytest.mark.e2e
 
 RATERS = ["dr-alpha", "dr-keys", "dr-fast", "dr-draft", "dr-two", "dr-mouse", "dr-power"]
-RATERS += ["dr-stale"]
+RATERS += ["dr-stale", "dr-writes"]
 CRITERIA = ("accuracy", "completeness", "clarity")
 SEVEN = [f"criterion_{letter}" for letter in "abcdefg"]
 STEPPED = [(-2, 2), (0, 10)]
@@ -151,16 +151,40 @@ def test_a_second_tab_that_is_stale_replaces_no_submitted_score_without_a_word(
     page.keyboard.type("543")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 1, 6)
-    other.keyboard.type("111c")
-    other.keyboard.type("stale")
-    other.keyboard.press("Control+Enter")
+    other.keyboard.type("111")
     told = other.get_by_role("alert").filter(has_text="was changed in another window")
     expect(told).to_contain_text("Accuracy 1, Completeness 1, Clarity 1")
+    other.keyboard.type("2nu")
+    other.keyboard.press("Control+Enter")
+    expect(other.get_by_role("alert").filter(has_text="Choose first")).to_be_visible()
     assert chosen(other) == {"accuracy": 5, "completeness": 4, "clarity": 3}
     other.get_by_role("button", name="Keep what is stored").click()
     expect(told).to_have_count(0)
     expected = [(1, c, s) for c, s in zip(CRITERIA, (5, 4, 3), strict=True)]
     assert scores_of(study, "dr-stale") == expected
+
+
+def test_a_comment_that_is_overruled_while_it_is_written_goes_on_and_can_be_kept(
+    page: Page, context: BrowserContext, server: Server, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-writes"])
+    other = context.new_page()
+    other.goto(server.address)
+    wait_open(other)
+    page.keyboard.type("54")
+    wait_saved(page)
+    other.keyboard.type("cthe dose of insulin")
+    told = other.get_by_role("alert").filter(has_text="was changed in another window")
+    expect(told).to_contain_text("the dose of insulin")
+    other.keyboard.type(" is 5 mg")
+    expect(other.get_by_label("Comment (")).to_have_value("the dose of insulin is 5 mg")
+    assert chosen(other) == {"accuracy": 5, "completeness": 4}
+    other.reload()
+    expect(told).to_contain_text("the dose of insulin is 5 mg")
+    other.get_by_role("button", name="Use what I had entered here").click()
+    expect(other.get_by_label("Comment (")).to_have_value("the dose of insulin is 5 mg")
+    assert chosen(other) == {}
+    wait_saved(other)
 
 
 def test_with_the_mouse_and_something_missing_nothing_is_sent(

@@ -43,6 +43,7 @@ function begin(shown) {
     unkept: false,
     heir: null,
     aside: [],
+    writing: false,
   };
   fill(entry, stored);
   return entry;
@@ -86,6 +87,16 @@ function needsWhy(entry) {
   return points.includes(entry.scores[criterion]) && !said && entry.spans.length === 0;
 }
 
+// What was entered here and another page overruled, while the clinician has not chosen; or null.
+function overruledIn(entry) {
+  return entry.aside[0] ?? null;
+}
+
+// Whether something can be entered: not before it is settled what another page overruled.
+function isOpen(entry) {
+  return entry.stage === "rating" && !overruledIn(entry);
+}
+
 function changed(entry) {
   entry.seq += 1;
   entry.attempt = 0;
@@ -93,7 +104,7 @@ function changed(entry) {
 }
 
 function score(entry, name, point) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   if (entry.scores[name] !== point) {
     entry.past.push([name, entry.scores[name]]);
     entry.scores[name] = point;
@@ -108,7 +119,7 @@ function advance(entry, name) {
 }
 
 function setSpans(entry, spans) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   entry.past.push([SPANS, entry.spans]);
   entry.spans = spans;
   changed(entry);
@@ -131,7 +142,7 @@ function withoutSpan(spans, place) {
 }
 
 function toggleFlag(entry, flag) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   entry.past.push([FLAGS, entry.flags]);
   const on = entry.flags.includes(flag);
   entry.flags = on ? entry.flags.filter((one) => one !== flag) : [...entry.flags, flag];
@@ -140,7 +151,7 @@ function toggleFlag(entry, flag) {
 }
 
 function undo(entry) {
-  if (entry.stage !== "rating" || entry.past.length === 0) return false;
+  if (!isOpen(entry) || entry.past.length === 0) return false;
   const [part, before] = entry.past.pop();
   if (part === SPANS) entry.spans = before;
   else if (part === FLAGS) entry.flags = before;
@@ -168,16 +179,23 @@ function typed(entry, name, sign) {
   return entry.points.includes(Number(text)) && score(entry, name, Number(text));
 }
 
-// What the comment field shows: what is said of the whole, or of one criterion.
+// What the comment field shows: what is said of the whole, or of one criterion. A comment that is
+// being written as another page overrules this one goes on in what was entered here.
 function remarkOn(entry) {
-  return entry.about === WHOLE ? entry.comment : entry.comments[entry.about] ?? "";
+  const { comment, comments } = written(entry);
+  return entry.about === WHOLE ? comment : comments[entry.about] ?? "";
 }
 
 function remark(entry, text) {
   if (entry.stage !== "rating") return;
-  if (entry.about === WHOLE) entry.comment = text;
-  else entry.comments[entry.about] = text;
-  changed(entry);
+  const to = written(entry);
+  if (entry.about === WHOLE) to.comment = text;
+  else to.comments[entry.about] = text;
+  if (to === entry) changed(entry);
+}
+
+function written(entry) {
+  return (entry.writing && overruledIn(entry)) || entry;
 }
 
 // Close the entry until the server has shown where to go.

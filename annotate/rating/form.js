@@ -222,7 +222,7 @@ class Life {
 
   mark() {
     if (this.marker.at) this.marker.stop();
-    else if (this.entry.stage === "rating") this.marker.begin(this.entry);
+    else if (isOpen(this.entry)) this.marker.begin(this.entry);
     if (!this.marker.at) document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
@@ -242,14 +242,14 @@ class Life {
     document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
-  changeMark(place) { if (this.entry.stage === "rating") this.marker.change(this.entry, place); }
+  changeMark(place) { if (isOpen(this.entry)) this.marker.change(this.entry, place); }
 
   unmark(place) {
     if (setSpans(this.entry, withoutSpan(this.entry.spans, place))) this.sendSoon();
   }
 
   selected() {
-    if (this.entry?.stage === "rating") this.marker.selected(this.entry);
+    if (this.entry && isOpen(this.entry)) this.marker.selected(this.entry);
   }
 
   previous() { if (this.entry.previous) this.go("previous"); }
@@ -290,13 +290,16 @@ class Life {
   putBack() {
     putBack(this.entry);
     this.sendSoon();
+    document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
   letGo() {
     this.entry.aside.shift();
+    this.entry.error = "";
     this.keep();
     if (isSaved(this.entry)) kept.settle(message(this.entry));
     this.refresh();
+    document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
   async signOut(event) {

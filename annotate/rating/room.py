@@ -14,7 +14,9 @@ from annotate.rating.answers import Answer, label
 from data import queries, store
 from data.card import SEVERITIES, Card
 from data.description import Description
+from data.pace import measured
 from data.queries import House, Person, Progress, Situation, Task
+from data.queries.pace import timed_showings, words_left
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
@@ -47,9 +49,10 @@ def arrival(engine: Engine, person: Person) -> Shown:
     """Return what a clinician is shown as they arrive, and what holds while they are here.
 
     `tag` tells the browser which of its notes are this person's; `guide` is what they are told
-    of the study, as HTML.
+    of the study, as HTML; `minutes` is how long a response takes them, as far as one can tell.
     """
-    now = queries.situation(engine, person.rater or 0)
+    rater = person.rater or 0
+    now = queries.situation(engine, rater)
     told = queries.description(engine)
     held = {
         "who": person.name,
@@ -57,8 +60,17 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "title": told.title if told else "",
         "guide": _guide(told) if told else "",
         "dark": now.house.settings.dark,
+        "minutes": _minutes_a_showing(engine, rater),
     }
     return {"room": held, "shown": shown(engine, person, situation=now)}
+
+
+def _minutes_a_showing(engine: Engine, rater: int) -> float:
+    """Return how long what is left takes, a response: at their own pace, or that of a reader."""
+    work = words_left(engine, rater)
+    if not work.showings:
+        return 0.0
+    return measured(timed_showings(engine, rater)).minutes(work) / work.showings
 
 
 def shown(

@@ -46,7 +46,7 @@ function answered(entry) {
 }
 
 function showTools(view, entry, marker, quotes) {
-  const locked = entry.stage !== "rating";
+  const locked = !isOpen(entry);
   view.back.disabled = !entry.previous || entry.stage === "submitting" || entry.stage === "leaving";
   for (const one of view.row.querySelectorAll("[data-flag]")) {
     one.setAttribute("aria-pressed", `${entry.flags.includes(one.dataset.flag)}`);
@@ -69,7 +69,7 @@ function whyText(entry) {
 
 function showMarking(view, entry, marker) {
   const { bar, choice, severity, link, note, quote, how } = view.marking;
-  const on = marker.at !== null && entry.stage === "rating";
+  const on = marker.at !== null && isOpen(entry);
   const old = entry.spans[marker.changing];
   if (on && !bar.hasAttribute("data-on")) {
     choice.value = old?.criterion ?? markedCriterion(view, entry);

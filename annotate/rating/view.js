@@ -81,13 +81,13 @@ function draw(root, entry) {
 }
 
 function show(view, entry, late) {
-  const locked = entry.stage !== "rating";
+  const locked = !isOpen(entry);
   view.form.toggleAttribute("data-locked", locked && entry.stage !== "after");
   view.form.toggleAttribute("data-after", entry.stage === "after");
   view.blocks.forEach((one) => showBlock(one, entry, locked));
   showComment(view, entry);
-  view.comment.readOnly = locked;
-  view.button.disabled = locked && entry.stage !== "after";
+  view.comment.readOnly = locked && !(overruledIn(entry) && entry.writing);
+  view.button.disabled = entry.stage !== "rating" && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
   set(view.alert, entry.error || awayText(entry));
@@ -146,7 +146,7 @@ function showBlock(one, entry, locked) {
 
 // Another page overruled what was entered here: it can be put back, or let go.
 function showYours(box, entry) {
-  const [mine = null] = entry.aside;
+  const mine = overruledIn(entry);
   const drawn = JSON.stringify(mine);
   if (box.dataset.drawn === drawn) return;
   box.dataset.drawn = drawn;

@@ -31,7 +31,10 @@ ABOUT = (
 NONE_YET = (
     "Nothing is described yet: clinicians are told neither what the study is for nor whom to ask."
 )
-HOW = "Texts are Markdown, without HTML and pictures. Each .md file is a page of the guideline."
+HOW = (
+    "Texts are Markdown, without HTML and pictures. Each .md file is a page of the guideline; one of "
+    "the same title replaces that page."
+)
 LOCKED = "A locked study keeps its description."
 HEADS = (
     *("Version", "Since (UTC)", "By", "Title", "SHA-256", "Consent text"),

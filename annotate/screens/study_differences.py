@@ -1,7 +1,5 @@
 """Where clinicians differ, and having a difference settled; what they flag, and answering it."""
 
-import html
-
 import streamlit as st
 from sqlalchemy import Engine
 
@@ -31,6 +29,7 @@ HEADS = ("Response", "Benchmark", "On", "Settled", "Points apart", "Clinicians")
 FLAG_HEADS = ("Response", "Clinician", "Flag", "Words", "Answer", "Seen")
 NAMES: dict[Settling, str] = {"third": "third reading", "consensus": "consensus"}
 MADE = "differences-made"
+MOST_SHOWN, MOST_NAMED = 100, 12
 FLAGS = {
     "flag": "something is odd",
     "not_enough_context": "not enough context",
@@ -59,9 +58,12 @@ def _show_differences(engine: Engine, person: Person) -> None:
         return
     open_ = sum(not one.is_done for one in found)
     st.html(said(f"{len(found):,} responses, {open_:,} of them not settled."))
-    st.html(table("Differences between clinicians", HEADS, [_row(one) for one in found], words=4))
-    if person.role == Role.COORDINATOR and any(one.is_ready for one in found):
+    if person.role == Role.COORDINATOR and not all(one.reading for one in found):
         _assign(engine, person, chosen.adjudicate_by)
+    rows = [_row(one) for one in found[:MOST_SHOWN]]
+    st.html(table("Differences between clinicians", HEADS, rows, words=4))
+    if len(found) > MOST_SHOWN:
+        st.html(said(f"The {MOST_SHOWN} largest are shown; medjury adjudicate lists all."))
 
 
 def _row(one: Difference) -> list[Cell]:
@@ -85,7 +87,7 @@ def _assign(engine: Engine, person: Person, by: Settling) -> None:
     """Show who would settle what is ready, in counts, and give it out when asked."""
     with frame.refusals():
         plan = planned_settlement(engine, by)
-        st.html(heading("Have them settled") + "".join(_planned(plan)))
+        st.html("".join(_planned(plan)))
         number = len(plan.places)
         label = f"Give out {number} {NAMES[by]}{'s' if number != 1 and by == 'third' else ''}"
         if st.button(label, type="primary", key="settle-now", disabled=not number):
@@ -97,7 +99,7 @@ def _assign(engine: Engine, person: Person, by: Settling) -> None:
 
 def _planned(plan: Settlement) -> list[str]:
     """Return in words what would be given to whom, and what cannot be."""
-    each = ", ".join(f"{html.escape(name)} {load}" for name, load in plan.load.items() if load)
+    each = ", ".join(f"{name} {load}" for name, load in plan.load.items() if load)
     told = [said(f"By {NAMES[plan.reading]}, as the study says: {each}.")] if each else []
     for responses, why in (
         (plan.waiting, "still to be rated by somebody, so not settled yet"),
@@ -108,7 +110,9 @@ def _planned(plan: Settlement) -> list[str]:
         (plan.naming, "with a comment that may name a model, so not for a consensus"),
     ):
         if responses:
-            told.append(notice(f"{why[:1].upper()}{why[1:]}: {', '.join(responses)}."))
+            more = f" and {len(responses) - MOST_NAMED} more" if len(responses) > MOST_NAMED else ""
+            named = ", ".join(responses[:MOST_NAMED]) + more
+            told.append(notice(f"{why[:1].upper()}{why[1:]}: {named}."))
     return told
 
 

@@ -53,6 +53,10 @@ COMMANDS = {
         "adjudication:flags",
         "List what clinicians flagged, and answer a flag; its clinician sees the answer.",
     ),
+    "remind": Entry(
+        "reminding:remind",
+        "List who has had work open for days and ended none, with a reminder to copy or to send.",
+    ),
     "serve": Entry(
         "reading:serve",
         "Serve the pages on which clinicians rate and those who steer a study work.",
