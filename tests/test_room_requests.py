@@ -15,19 +15,21 @@ from study_place import fill
 
 from annotate import sessions
 from annotate.rating.answers import CHANGED, CLOSED, OFF
-from annotate.rating.requests import LONGEST_BODY, PATH, routes
+from annotate.rating.requests import CONSENT_FIRST, LONGEST_BODY, PATH, routes
 from data import queries
+from data.description import Description
 from data.errors import NoStudy
 from data.person import OPERATOR
 from data.queries import person_by_code
+from data.queries.record import acts
 from data.schema import Role
-from data.store import add_people
+from data.store import add_people, describe
 from data.store.people import end_access
 from data.store.record import lock
 from data.store.settings import set_setting
 
 ANSWER = {"code", "seq", "version", "error", "busy", "stale"}
-POSTED = (PATH, f"{PATH}/show", f"{PATH}/read", f"{PATH}/back")
+POSTED = (PATH, *(f"{PATH}/{act}" for act in ("show", "read", "back", "consent")))
 
 
 @pytest.fixture(scope="module")
@@ -296,6 +298,27 @@ def test_a_locked_study_takes_nothing_and_says_so(
         assert (told["error"], told["busy"], told["version"]) == (CLOSED, False, None)
     shown = client.get(PATH, headers=signed).json()["shown"]
     assert (shown["stage"], "This study is locked" in shown["text"]) == ("note", True)
+
+
+def test_before_consent_nothing_is_shown_or_taken_and_after_it_all_is(
+    engine: Engine, signed: dict[str, str], client: TestClient
+) -> None:
+    told = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree to this.", "Read.")
+    describe(engine, told, "coordinator")
+    mine = codes_of(engine, "dr-a")[0]
+    arrived = client.get(PATH, headers=signed)
+    assert arrived.json()["shown"]["stage"] == "consent"
+    assert ("I agree to this." in arrived.text, "fever" in arrived.text) == (True, False)
+    for submit in (False, True):
+        answer = client.post(PATH, json=message(mine, submit=submit), headers=signed).json()
+        assert (answer["error"], answer["version"]) == (CONSENT_FIRST, None)
+    assert kept(engine, 1, mine) == (0, {})
+    other = client.post(f"{PATH}/consent", json={"sha256": "0" * 64}, headers=signed).json()
+    assert other["shown"]["stage"] == "consent"
+    own = {"sha256": told.consent_sha256}
+    agreed = client.post(f"{PATH}/consent", json=own, headers=signed).json()
+    assert (agreed["shown"]["stage"], agreed["shown"]["code"]) == ("rate", mine)
+    assert [one.detail["rater"] for one in acts(engine, "consent given")] == [1]
 
 
 def test_a_study_that_cannot_be_reached_is_said_so_that_the_page_tries_again(
