@@ -253,10 +253,8 @@ def submit(
         one = own(session, rater, code)
         rubric = rubric_of(session, one.response)
         scores = _complete(rubric, reply)
-        if entered is not None and entered.submitted(one):
+        if entered is not None and _is_stored(session, one, entered, says(reply, scores)):
             return False
-        if entered is not None and not entered.follows(one):
-            raise Stale(CHANGED)
         refuse_unexplained(rubric, reply, ask_why)
         refuse_locked(session)
         if one.state in ENDED and said(session, one) == says(reply, scores):
@@ -275,6 +273,24 @@ def submit(
         detail = {"assignment": one.id, "revision": one.revision, "scores": scores}
         log(session, f"rater {rater}", "rated", detail | {"written": written})
     return True
+
+
+def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: Said) -> bool:
+    """Tell whether this page, or another of the same clinician, has submitted this; refuse what is stale.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it, to something else.
+    """
+    if entered.submitted(one):
+        return True
+    if entered.follows(one):
+        return False
+    is_submitted = one.state in ENDED and one.submitted_seq == one.draft_seq
+    if is_submitted and said(session, one) == says_now:
+        return True
+    raise Stale(CHANGED)
 
 
 def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
