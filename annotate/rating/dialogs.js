@@ -80,7 +80,7 @@ function openPause(root, minutes, done) {
 function openLeaving(root, done) {
   const stay = button("Stay", { class: "main" });
   const leave = button("Sign out and lose it");
-  const dialog = openDialog(root, "Not everything is stored yet", node("p", {}, "The study cannot be reached just now, and signing out takes away what this browser keeps of your entries. Stay on this page until it says that they are stored."),
+  const dialog = openDialog(root, "Not everything is stored yet", node("p", {}, "Some of what you entered is in this browser alone, and signing out takes it away. Stay on this page until it says that all is stored."),
     node("div", { class: "ends" }, leave, stay));
   stay.addEventListener("click", () => dialog.close());
   leave.addEventListener("click", () => { dialog.close(); done(); });

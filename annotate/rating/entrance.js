@@ -16,10 +16,10 @@ function listen(life) {
   });
   comment.addEventListener("input", () => {
     remark(life.entry, comment.value);
-    if (life.entry.yours) life.keep();
+    if (overruledIn(life.entry)) life.keep();
     else life.sendSoon();
   });
-  comment.addEventListener("focus", () => { life.entry.writing = !life.entry.yours; });
+  comment.addEventListener("focus", () => { life.entry.writing = !overruledIn(life.entry); });
   comment.addEventListener("blur", () => {
     if (life.entry) life.entry.writing = false;
     life.refresh();
@@ -62,7 +62,7 @@ function focused(life, target) {
 
 // What stands in the way of submitting, in words.
 function refusal(entry) {
-  if (entry.yours) return "Choose first: what is stored, or what you had entered here.";
+  if (overruledIn(entry)) return "Choose first: what is stored, or what you had entered here.";
   const left = missing(entry).map((one) => one.label);
   if (left.length > 0) {
     const partly = entry.flags.includes(NO_CONTEXT) && !entry.training ? ". Without enough context rate all, or undo the scores you gave" : "";
@@ -103,9 +103,10 @@ function enter({ room, shown }) {
   HOUSE.life.root.prepend(node("style", {}, STYLE));
   document.body.append(HOUSE.life.root);
   settle(true);
+  HOUSE.life.frame.answers(room.answers);
   HOUSE.life.show(shown);
   if (room.guide && shown.stage === "rate" && shown.progress?.done === 0 && shown.entry.version === 0) HOUSE.life.guide();
-  deliver(kept.others(HOUSE.life.entry?.code));
+  deliver(HOUSE.life.entry?.code);
 }
 
 function depart() {

@@ -26,7 +26,6 @@ function begin(shown) {
     unsent: shown.unsent,
     why: shown.why,
     unseen: shown.unseen,
-    answers: shown.answers ?? [],
     scores: {}, comment: "", comments: {}, spans: [], flags: [],
     seconds: stored.seconds,
     version: stored.version,
@@ -40,7 +39,9 @@ function begin(shown) {
     reason: "",
     error: "",
     away: false,
-    yours: null,
+    unkept: false,
+    heir: null,
+    aside: [],
     writing: false,
   };
   fill(entry, stored);
@@ -85,9 +86,14 @@ function needsWhy(entry) {
   return points.includes(entry.scores[criterion]) && !said && entry.spans.length === 0;
 }
 
+// What was entered here and another page overruled, while the clinician has not chosen; or null.
+function overruledIn(entry) {
+  return entry.aside[0] ?? null;
+}
+
 // Whether something can be entered: not before it is settled what another page overruled.
 function isOpen(entry) {
-  return entry.stage === "rating" && !entry.yours;
+  return entry.stage === "rating" && !overruledIn(entry);
 }
 
 function changed(entry) {
@@ -188,7 +194,7 @@ function remark(entry, text) {
 }
 
 function written(entry) {
-  return entry.yours && entry.writing ? entry.yours : entry;
+  return (entry.writing && overruledIn(entry)) || entry;
 }
 
 // Close the entry until the server has shown where to go.
@@ -196,7 +202,7 @@ function leave(entry, stage, go = "", reason = "") {
   entry.seq += 1;
   entry.attempt = 0;
   entry.error = "";
-  Object.assign(entry, { stage, go, reason });
+  Object.assign(entry, { stage, go, reason, leftAt: performance.now() });
 }
 
 function message(entry) {
@@ -221,15 +227,31 @@ function isSaved(entry) {
 function overrule(entry, stored) {
   const mine = content(entry);
   entry.version = stored.version;
+  entry.heir = null;
   entry.seq += 1;
   entry.savedSeq = entry.seq;
   fill(entry, stored);
   entry.stage = "rating";
-  if (JSON.stringify(mine) !== JSON.stringify(content(entry))) entry.yours ??= mine;
+  setAside(entry, mine);
+}
+
+// Whether what is stored is what this page took up itself, and has gone on from.
+function isOwnPast(entry, stored) {
+  return entry.heir !== null && stored.by === entry.heir.by && stored.seq <= entry.heir.seq;
+}
+
+function setAside(entry, mine) {
+  const known = [entry, ...entry.aside].map(said);
+  if (!known.includes(said(mine))) entry.aside.push(content(mine));
 }
 
 function putBack(entry) {
-  fill(entry, entry.yours);
-  entry.yours = null;
+  fill(entry, entry.aside.shift());
   changed(entry);
+}
+
+// All that is entered, in an order of its own.
+function said({ scores, comment, comments, spans, flags }) {
+  const sorted = (one) => Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([sorted(scores), comment, sorted(comments).filter(([, text]) => text), spans.map(sorted), [...flags].sort()]);
 }

@@ -3,6 +3,8 @@
 // has answered for it. The answer to a submission is the next response.
 
 const PAUSE_MS = 300;
+const LATE_MS = 1000;
+const LEAVING_MS = 3000;
 const KEYS_OFF = "medjury-keys-off";
 
 class Life {
@@ -24,14 +26,14 @@ class Life {
       [window, "blur", () => this.quiet.forget()],
       [window, "online", () => this.line.retry()],
       [window, "pagehide", () => this.flush()],
-      [window, "beforeunload", (event) => { if (this.entry && !isSaved(this.entry)) event.preventDefault(); }],
+      [window, "beforeunload", (event) => { if (this.isLeft() || this.isNoting()) event.preventDefault(); }],
       [document, "visibilitychange", () => { if (document.hidden) this.flush(); else this.line.retry(); }],
       [document, "selectionchange", () => this.selected()],
     ];
     for (const [where, kind, does] of this.heardFrom) where.addEventListener(kind, does, true);
   }
 
-  show(shown) {
+  show(shown, late = false) {
     this.frame.progress(shown);
     this.forget();
     if (shown.stage === "rate") this.rate(shown);
@@ -39,7 +41,7 @@ class Life {
     else if (shown.stage === "outcome") this.frame.note(fromHtml(shown.html), this.readButton(shown));
     else if (shown.stage === "consent") this.frame.consent(shown, this.consentButton(shown));
     else this.note(shown);
-    this.quiet.begin(this.root);
+    this.quiet.begin(this.root, late);
   }
 
   // Let go of the response that was shown.
@@ -59,7 +61,7 @@ class Life {
     listen(this);
     this.refresh();
     document.querySelector(".mj-response")?.focus({ preventScroll: true });
-    if (!isSaved(this.entry)) this.line.send();
+    if (!isSaved(this.entry)) this.send();
     if (this.clock.isDue(shown.pause ?? 0)) this.pause(shown.pause);
   }
 
@@ -107,13 +109,19 @@ class Life {
       entry.version = answer.version;
       entry.savedSeq = Math.max(entry.savedSeq, told.seq);
     }
-    if (answer.stale && answer.stored) overrule(entry, answer.stored);
-    if (answer.stale) this.keep();
+    if (answer.stale && answer.stored) this.overruled(answer.stored);
     if (answer.error && !answer.stale) this.refused(told, answer.error);
-    if (!answer.error) kept.settle(told.code, told.seq);
-    if (answer.shown) this.show(answer.shown);
+    if (!answer.error) kept.settle(told);
+    if (answer.shown) this.show(answer.shown, performance.now() - entry.leftAt > LATE_MS);
     else if (!isSaved(entry) && this.refusedSeq !== entry.seq) this.sendSoon();
     this.refresh();
+  }
+
+  overruled(stored) {
+    const { entry } = this;
+    if (isOwnPast(entry, stored)) entry.version = stored.version;
+    else overrule(entry, stored);
+    this.keep();
   }
 
   refused(told, error) {
@@ -286,19 +294,29 @@ class Life {
   }
 
   letGo() {
-    this.entry.yours = null;
+    this.entry.aside.shift();
     this.entry.error = "";
-    kept.drop(this.entry.code);
+    this.keep();
+    if (isSaved(this.entry)) kept.settle(message(this.entry));
     this.refresh();
     document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
   async signOut(event) {
     event.preventDefault();
-    if (this.entry && !isSaved(this.entry)) await this.line.send();
-    const unsaved = this.entry && !isSaved(this.entry);
-    if (unsaved) openLeaving(this.root, () => this.signedOut());
+    if (this.isLeft()) await Promise.race([this.line.settled(), new Promise((done) => setTimeout(done, LEAVING_MS))]);
+    if (this.isLeft() || kept.all().length > 0) openLeaving(this.root, () => this.signedOut());
     else this.signedOut();
+  }
+
+  // Whether something that is entered is not stored yet.
+  isLeft() {
+    return this.entry !== null && !isSaved(this.entry);
+  }
+
+  // Whether a note on a mark is being written: nobody has it before the mark is set.
+  isNoting() {
+    return this.entry !== null && this.marker.at !== null && this.view.marking.note.value.trim() !== "";
   }
 
   signedOut() {
@@ -337,7 +355,7 @@ class Life {
   }
 
   keep() {
-    kept.put(message(this.entry), this.entry.yours);
+    this.entry.unkept = !kept.put(message(this.entry), this.entry.aside);
   }
 
   sendSoon() {

@@ -7,6 +7,13 @@ function fromHtml(html) {
   return made.content;
 }
 
+// How long so many minutes are, as roughly as they are known.
+function timeText(minutes) {
+  if (minutes < 1) return "";
+  if (minutes < 60) return `about ${Math.max(5, Math.round(minutes / 5) * 5)} min`;
+  return `about ${Math.round(minutes / 30) / 2} h`;
+}
+
 class Frame {
   constructor(life) {
     this.life = life;
@@ -30,12 +37,13 @@ class Frame {
   }
 
   progress(shown) {
-    const { done = 0, total = 0, number, round, left } = shown.progress ?? {};
+    const { done = 0, total = 0, number, round } = shown.progress ?? {};
+    const left = timeText((total - done) * this.life.room.minutes);
     const lesson = shown.training === true && number !== undefined;
     const again = round > 1 ? `, round ${round}` : "";
     const told = lesson
       ? [`Training${again}: response `, node("b", {}, `${number}`), " of ", node("b", {}, `${total}`)]
-      : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`), " rated", ...(left ? [`, about ${left} left`] : [])];
+      : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`), " rated", ...(left ? [`, ${left} left`] : [])];
     this.count.replaceChildren(...told);
     this.bar.setAttribute("aria-label", lesson ? "Training responses rated" : "Responses rated");
     this.bar.setAttribute("aria-valuemax", total);
@@ -43,6 +51,20 @@ class Frame {
     this.fill.style.width = `${total ? Math.round((100 * done) / total) : 0}%`;
     set(this.practice, lesson ? "Practice, not part of the study: an expert's scores follow" : "");
     this.count.hidden = this.bar.hidden = !shown.progress;
+  }
+
+  // What the coordinator answered to the clinician's flags; each goes once it was seen.
+  answers(told) {
+    const one = (answer) => {
+      const seen = button("Seen");
+      const line = node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), seen);
+      seen.addEventListener("click", async () => {
+        const heard = await request(`${ROOM}/seen`, { answer: answer.id });
+        if (heard?.status === 200) line.remove();
+      });
+      return line;
+    };
+    this.top.after(node("div", { class: "mj-answers", role: "status" }, ...told.map(one)));
   }
 
   // The texts of a response, and where its form goes.

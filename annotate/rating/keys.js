@@ -13,6 +13,7 @@ const MOVES = {
 const TAKEN = "ucfnaspbrgx"; // letters that mean something while nothing is marked, or end a mark
 const DIALOGS = "dialog[open], [role=dialog], [role=alertdialog], [aria-modal=true]";
 const QUIET_MS = 150;
+const STILL_MS = 500; // without a key, where a response comes so late that somebody types on into it
 
 // A letter for each error type, of its own name, that no other tool has.
 function errorKeys(errors) {
@@ -55,18 +56,33 @@ class Quiet {
     this.down = new Set();
     this.held = new Set();
     this.until = 0;
+    this.struckAt = -STILL_MS;
+    this.still = 0;
   }
 
-  begin(root) {
-    this.until = performance.now() + QUIET_MS;
+  // `late` is a response that comes long after the one before was submitted.
+  begin(root, late = false) {
+    const now = performance.now();
+    this.still = late && now - this.struckAt < STILL_MS ? STILL_MS : 0;
+    this.until = now + Math.max(QUIET_MS, this.still);
     this.held = new Set(this.down);
     root.setAttribute("data-quiet", "");
-    setTimeout(() => { if (performance.now() >= this.until) root.removeAttribute("data-quiet"); }, QUIET_MS + 1);
+    this.open(root);
+  }
+
+  open(root) {
+    const left = this.until - performance.now();
+    if (left <= 0) root.removeAttribute("data-quiet");
+    else setTimeout(() => this.open(root), left + 1);
   }
 
   swallows(event) {
+    const now = performance.now();
+    const early = now < this.until;
+    this.struckAt = now;
+    if (early && this.still > 0) this.until = now + this.still;
     this.down.add(event.code);
-    return performance.now() < this.until || this.held.has(event.code);
+    return early || this.held.has(event.code);
   }
 
   released(event) {

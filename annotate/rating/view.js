@@ -70,7 +70,7 @@ function draw(root, entry) {
   view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
-    notice(entry), ...answered(entry), view.criteria,
+    notice(entry), view.criteria,
     node("div", { class: "foot" },
       view.chips, view.ask, view.yours, view.alert,
       node("div", { class: "last" }, view.back, view.about, view.comment, view.button),
@@ -86,7 +86,7 @@ function show(view, entry, late) {
   view.form.toggleAttribute("data-after", entry.stage === "after");
   view.blocks.forEach((one) => showBlock(one, entry, locked));
   showComment(view, entry);
-  view.comment.readOnly = locked && !(entry.yours && entry.writing);
+  view.comment.readOnly = locked && !(overruledIn(entry) && entry.writing);
   view.button.disabled = entry.stage !== "rating" && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
@@ -146,15 +146,16 @@ function showBlock(one, entry, locked) {
 
 // Another page overruled what was entered here: it can be put back, or let go.
 function showYours(box, entry) {
-  const drawn = JSON.stringify(entry.yours);
+  const mine = overruledIn(entry);
+  const drawn = JSON.stringify(mine);
   if (box.dataset.drawn === drawn) return;
   box.dataset.drawn = drawn;
-  if (!entry.yours) {
+  if (!mine) {
     box.replaceChildren();
     return;
   }
-  const said = [entry.yours.comment, ...Object.values(entry.yours.comments)].filter(Boolean).join(" / ");
-  const scores = entry.criteria.map((one) => `${one.label} ${entry.yours.scores[one.name] ?? "–"}`).join(", ");
+  const said = [mine.comment, ...Object.values(mine.comments)].filter(Boolean).join(" / ");
+  const scores = entry.criteria.map((one) => `${one.label} ${mine.scores[one.name] ?? "–"}`).join(", ");
   box.replaceChildren(
     node("p", {}, "This response was changed in another window; what is stored is shown. What you had entered in this one: "),
     node("p", { class: "mine" }, said ? `${scores}. “${said}”` : `${scores}.`),
@@ -165,6 +166,7 @@ function showYours(box, entry) {
 // The study cannot be reached: what was entered is in this browser alone until it can.
 function awayText(entry) {
   if (!entry.away) return "";
+  if (entry.unkept) return "The study cannot be reached just now, and this browser keeps nothing: do not close or reload this page until it says that all is stored. It is sent by itself.";
   if (entry.away === "signed out") return "You are signed out; nothing you entered is lost: it is kept in this browser. Sign in again in another tab, and it is stored by itself.";
   return entry.stage === "submitting"
     ? "Not stored yet, as the study cannot be reached just now; nothing is lost: it is kept in this browser and submitted by itself."
