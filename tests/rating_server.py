@@ -39,7 +39,7 @@ ARGUMENTS = [
 ]
 DIALOGUE = "[doctor] Any fever?\n[patient] No fever.\n[doctor] Pain?\n[patient] Mild, in the knee."
 START_SECONDS = 90
-PATIENCE_MS = 6_000  # of every wait for something to be seen: the machines of CI are slow
+PATIENCE_MS = 30_000  # of every wait for something to be seen: the machines of CI are slow
 LAPTOP, TABLET = (1366, 768), (820, 1180)
 FULL = {"accuracy": 4, "completeness": 2, "clarity": 5}
 
