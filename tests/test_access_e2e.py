@@ -130,7 +130,11 @@ def test_a_crafted_connection_gets_no_further(
     for token in (good, good[:-3] + "abc", "", "x.y.z"):
         told = forced(server, token, "people")
         assert [one for one in HIDDEN if one.encode() in told] == []
-        assert (b"No fever." in told) == (token == good)
+        assert b"No fever." not in told  # the room alone sends it, to whom it is for
+        asked = httpx2.get(f"{server.address}/room", cookies={sessions.COOKIE: token})
+        assert (asked.status_code, "No fever." in asked.text) == (
+            (200, True) if token == good else (401, False)
+        )
     boss = sessions.issue(study, signed_in(study, coordinator))
     told = forced(server, boss, "rate")
     assert b"dr-other" in told
@@ -221,7 +225,12 @@ def test_shutting_out_ends_an_open_page(page: Page, server: Server, study: Engin
     wait_for_count(page, 0, 2)
     renew_access(OPERATOR, study, "dr-one")
     page.keyboard.type("4")
-    expect(page.get_by_role("heading", name="Signed out")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="You are signed out")).to_be_visible()
+    page.keyboard.type("34")
+    page.keyboard.press("Control+Enter")
+    with page.expect_response(lambda one: one.url.endswith("/room")) as answer:
+        pass  # it is sent again and again
+    assert answer.value.status == 401
     assert scores_of(study, "dr-one") == []
     page.goto(f"{server.address}/rate")
     page.wait_for_url("**/login")
