@@ -102,6 +102,7 @@ function enter({ room, shown }) {
   HOUSE.life.root.prepend(node("style", {}, STYLE));
   document.body.append(HOUSE.life.root);
   settle(true);
+  HOUSE.life.frame.answers(room.answers);
   HOUSE.life.show(shown);
   if (room.guide && shown.stage === "rate" && shown.progress?.done === 0 && shown.entry.version === 0) HOUSE.life.guide();
   deliver(HOUSE.life.entry?.code);

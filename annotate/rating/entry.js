@@ -26,7 +26,6 @@ function begin(shown) {
     unsent: shown.unsent,
     why: shown.why,
     unseen: shown.unseen,
-    answers: shown.answers ?? [],
     scores: {}, comment: "", comments: {}, spans: [], flags: [],
     seconds: stored.seconds,
     version: stored.version,

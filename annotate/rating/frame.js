@@ -53,6 +53,20 @@ class Frame {
     this.count.hidden = this.bar.hidden = !shown.progress;
   }
 
+  // What the coordinator answered to the clinician's flags; each goes once it was seen.
+  answers(told) {
+    const one = (answer) => {
+      const seen = button("Seen");
+      const line = node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), seen);
+      seen.addEventListener("click", async () => {
+        const heard = await request(`${ROOM}/seen`, { answer: answer.id });
+        if (heard?.status === 200) line.remove();
+      });
+      return line;
+    };
+    this.top.after(node("div", { class: "mj-answers", role: "status" }, ...told.map(one)));
+  }
+
   // The texts of a response, and where its form goes.
   rate(shown) {
     const texts = shown.texts.filter((one) => one.name !== "response").map((one) => this.text(shown, one));

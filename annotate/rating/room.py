@@ -61,8 +61,18 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "guide": _guide(told) if told else "",
         "dark": now.house.settings.dark,
         "minutes": _minutes_a_showing(engine, rater),
+        "answers": _answers(engine, rater),
     }
     return {"room": held, "shown": shown(engine, person, situation=now)}
+
+
+def _answers(engine: Engine, rater: int) -> list[Shown]:
+    """Return what coordinators answered to this clinician's flags, and they have not seen yet."""
+    return [
+        {"id": one.answer_id, "code": one.code, "text": one.text, "answer": one.answer}
+        for one in queries.answers_for(engine, rater)
+        if one.seen is None
+    ]
 
 
 def _minutes_a_showing(engine: Engine, rater: int) -> float:

@@ -40,11 +40,6 @@ function notice(entry) {
   return node("p", { class: "notice" }, node("span", {}, told), tool("Back to the next response", "B", { "data-does": "next" }));
 }
 
-// What the coordinator answered to the clinician's flags, about the response that is shown.
-function answered(entry) {
-  return entry.answers.map((one) => node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${one.text ? ` “${one.text}”` : ""}: ${one.answer}`)));
-}
-
 function showTools(view, entry, marker, quotes) {
   const locked = !isOpen(entry);
   view.back.disabled = !entry.previous || entry.stage === "submitting" || entry.stage === "leaving";

@@ -70,7 +70,7 @@ function draw(root, entry) {
   view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
-    notice(entry), ...answered(entry), view.criteria,
+    notice(entry), view.criteria,
     node("div", { class: "foot" },
       view.chips, view.ask, view.yours, view.alert,
       node("div", { class: "last" }, view.back, view.about, view.comment, view.button),

@@ -279,10 +279,8 @@ def submit(
         one = own(session, rater, code)
         form = form_of(session, one.response, reply)
         scores = form.scores(reply)
-        if entered is not None and entered.submitted(one):
+        if entered is not None and _is_stored(session, one, entered, says(reply, scores)):
             return False
-        if entered is not None and not entered.follows(one):
-            raise Stale(CHANGED)
         refuse_unexplained(form.rubric, reply, ask_why)
         refuse_locked(session)
         if one.state in ENDED and said(session, one) == says(reply, scores):
@@ -309,6 +307,24 @@ def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) ->
     if found is not None:
         response, rubric = found
         form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
+
+
+def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: Said) -> bool:
+    """Tell whether this page, or another of the same clinician, has submitted this; refuse what is stale.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it, to something else.
+    """
+    if entered.submitted(one):
+        return True
+    if entered.follows(one):
+        return False
+    is_submitted = one.state in ENDED and one.submitted_seq == one.draft_seq
+    if is_submitted and said(session, one) == says_now:
+        return True
+    raise Stale(CHANGED)
 
 
 def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
