@@ -1,12 +1,12 @@
 """Names of language models and their makers, and the shapes in which texts write them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from annotate.spelling import SEPARATORS, folded
 
-GAP = r"(?:[ \u00a0]?[-\u2010-\u2013_./]{1,2}[ \u00a0]?|[ \u00a0])"
+GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.
 _WORD = r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
 START = rf"(?<!{_WORD})(?<![\u2010-\u2013-])(?:(?<![/@])|(?<=//)|(?<=\s@))"
@@ -91,6 +91,13 @@ FAMILIES = (
     r"(?:falcon|vicuna|alpaca|zephyr|solar|granite|olmo|bloom|baichuan|yi|orca|tulu|jurassic|aya"
     r"|apertus|smollm|internlm|phi){g}(?:\d(?:\.\d)?{g})?\d+(?:\.\d)?b",
 )
+# How they begin, in small letters: a text without any of these is not searched for families.
+STEMS = (
+    *("gpt", "claude", "sonnet", "opus", "haiku", "gemini", "gemma", "llama", "mistral", "mixtral"),
+    *("qwen", "deepseek", "ernie", "kimi", "phi-", "grok-", "palm-", "glm-", "o1-", "o3-", "o4-"),
+    *("command", "amazon"),
+)
+_SIZE = re.compile(r"\db(?![a-z\d])")  # 70b
 # The same of words that name other things too: an implant's processor, a ward's app, a dose.
 DOUBTFUL_FAMILIES = (
     r"(?:sonnet|opus|haiku){g}\d(?:\.\d)?",
@@ -141,6 +148,22 @@ def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     maker = rf"(?:(?:{vendors()}|meta-llama|mistralai)/)?"
     body = "|".join([*longest_first, *shapes])
     return re.compile(START + f"{maker}(?:{body})" + SUFFIX.format(g=GAP) + END, re.IGNORECASE)
+
+
+def plain_matches(text: str, names: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """Find names that are sure wherever they stand; quick where there is none."""
+    small = text.lower()
+    letters = re.sub(r"[\W_]+", "", small)
+    begun = _SIZE.search(small) or any(stem in small for stem in STEMS)
+    if begun or any(name in letters for name in _letters_of(names)):
+        yield from plain_pattern(names).finditer(text)
+
+
+@lru_cache(maxsize=64)
+def _letters_of(names: tuple[str, ...]) -> frozenset[str]:
+    """Return the letters and digits alone of the names that `plain_pattern` finds."""
+    own = [variant for name in names for variant in _variants(name) if _telling(variant)]
+    return frozenset("".join(_tokens(one)) for one in [*PLAIN, *own])
 
 
 @lru_cache(maxsize=64)
@@ -241,36 +264,12 @@ _VERSION = re.compile(
     r"|large|medium|small|mini|pro|turbo|beta|alpha|final))+$",
     re.IGNORECASE,
 )
-_COMMON = set(
-    [
-        "assistant",
-        "baseline",
-        "clinic",
-        "clinical",
-        "clinician",
-        "doctor",
-        "draft",
-        "health",
-        "hospital",
-        "human",
-        "internal",
-        "local",
-        "medic",
-        "medical",
-        "model",
-        "notes",
-        "nurse",
-        "patient",
-        "physician",
-        "prompt",
-        "reference",
-        "report",
-        "simulated",
-        "study",
-        "summary",
-        "system",
-    ]
-)
+_COMMON = {
+    *("assistant", "baseline", "clinic", "clinical", "clinician", "doctor", "draft", "health"),
+    *("hospital", "human", "internal", "local", "medic", "medical", "model", "notes", "nurse"),
+    *("patient", "physician", "prompt", "reference", "report", "simulated", "study", "summary"),
+    "system",
+}
 
 
 def _versionless(name: str) -> str:

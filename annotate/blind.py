@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from annotate import reasoning
@@ -18,7 +19,7 @@ from annotate.authors import (
     doubtful_versions,
     is_measurement,
     own_pattern,
-    plain_pattern,
+    plain_matches,
     vendors,
     well_known_words,
 )
@@ -71,7 +72,21 @@ _DESCRIPTIONS = (
     rf"\bI\s+(?:was|am|have\s+been)\s+(?:\w+\s+)?{MADE}(?P<it>{MAKER})",
     rf"\b(?:language\s+model|AI\s+{THING}|chatbot|LLM),?\s+(?:\w+\s+)?{MADE}(?P<it>{MAKER})",
 )
-DESCRIPTIONS = [re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in _DESCRIPTIONS]
+_IN_OTHER_LANGUAGES = (  # German, French, Spanish and Portuguese, Chinese; without accents
+    r"\bals\s+(?P<it>(?:eine?\s+)?(?:KI(?:-\w+)?|(?:grosses\s+)?Sprachmodell))(?=\s*,|\s+(?:kann|habe|bin|darf)\b)",
+    r"\ben\s+tant\s+qu(?:e\s+|['\u2019])(?P<it>(?:un\s+|grand\s+)*(?:modele\s+de\s+langage|IA\b|assistant\s+IA\b))",
+    r"\bcomo\s+(?P<it>(?:uma?\s+|un\s+|gran(?:de)?\s+)*(?:modelo\s+de\s+(?:lenguaje|linguagem)|IA\b))",
+    r"(?:\u4f5c\u4e3a|\u6211\u662f)(?P<it>[^\u3002,\s]{0,12}?"
+    r"(?:\u8bed\u8a00\u6a21\u578b|\u4eba\u5de5\u667a\u80fd|AI\u52a9\u624b|\u5927\u6a21\u578b))",
+)
+_OF_MACHINES = re.compile(
+    r"\bmy\s+(?:knowledge\s+cut-?\s?off|training\s+(?:data|cut-?\s?off)|last\s+knowledge\s+update)\b",
+    re.IGNORECASE,
+)
+DESCRIPTIONS = [
+    re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for pattern in (*_DESCRIPTIONS, *_IN_OTHER_LANGUAGES)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +231,7 @@ def _doubtful(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
     """Find what may betray an author in a text as it is read."""
     yield from doubtful_names(text, names)
     yield from (Hit(*span, Why.REASONING) for span in reasoning.blocks(text)[1])
+    yield from (Hit(*match.span(), Why.SAYS) for match in _OF_MACHINES.finditer(text))
     yield from (Hit(*span, Why.DISGUISED) for span in undisguised(text, well_known_words()))
 
 
@@ -240,7 +256,7 @@ _THIRD_PARTY = re.compile(rf"{PEOPLE}[^.!?\n]*{USED}(?:\W+\w+){{0,4}}\W*$", re.I
 
 def plain_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
-    for match in plain_pattern(names).finditer(text):
+    for match in plain_matches(text, names):
         if _is_name(text, match) and not _THIRD_PARTY.search(_before(text, match.start())):
             yield match.span()
 
@@ -297,7 +313,9 @@ _SPEAKER = re.compile(
     r"^\W*(?:patient|pt|doctor|dr|nurse|clinician|guest|mother|father|family)\w*\W*[\]:]",
     re.IGNORECASE,
 )
-_SURNAME = re.compile(r"[ \u00a0](?!AI\b|Assistant|Model|Opus|Sonnet|Haiku|Pro\b|Flash|I\b)[A-Z]\w")
+_SURNAME = re.compile(
+    r"[ \u00a0](?!AI\b|Cloud|Code|Assistant|Model|Opus|Sonnet|Haiku|Pro\b|Flash|I\b)[A-Z]\w"
+)
 
 
 def introductions(text: str, names: tuple[str, ...]) -> Iterator[Span]:
@@ -337,11 +355,10 @@ _THING = re.compile(
 
 def doubtful_names(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
     """Find names that may betray an author, less those that plainly are something else."""
-    for pattern in (plain_pattern(names), doubtful_versions()):
-        for match in pattern.finditer(text):
-            if not is_measurement(text, *match.span()):
-                other = _is_other(text, match)
-                yield Hit(*match.span(), Why.OTHER_MEANING if other else Why.USED)
+    for match in chain(plain_matches(text, names), doubtful_versions().finditer(text)):
+        if not is_measurement(text, *match.span()):
+            other = _is_other(text, match)
+            yield Hit(*match.span(), Why.OTHER_MEANING if other else Why.USED)
     for match in doubtful_pattern(names).finditer(text):
         before, after = text[max(0, match.start() - 12) : match.start()], _near(text, match.end())
         if not (_TITLE.search(before) or _THING.match(after) or _SURNAME.match(after)):

@@ -74,7 +74,7 @@ class SecurityHeaders:
 DOORS = frozenset(
     {
         *("/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login"),
-        *("/room", "/room/show", "/room/read", "/room/back", "/room/consent"),
+        *("/room", "/room/show", "/room/read", "/room/back", "/room/consent", "/room/seen"),
         *("/appearance", "/appearance.js"),
     }
 )

@@ -32,8 +32,7 @@ def as_html(text: str) -> str:
 @lru_cache(maxsize=1)
 def _markdown() -> MarkdownIt:
     made = _Parser("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
-    made.enable("table").disable("image")
-    return made
+    return made.enable("table")
 
 
 class _Parser(MarkdownIt):
@@ -52,10 +51,12 @@ class _Renderer(RendererHTML):
     def link_close(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
         opened = next(n for n in range(place, -1, -1) if tokens[n].type == "link_open")
         words = "".join(one.content for one in tokens[opened:place])
-        address = PLAIN.sub("", str(tokens[opened].attrGet("href")), count=1)
-        if words == address:
-            return "</span>"
-        return f'</span> <span class="mj-address">({html.escape(address)})</span>'
+        return f"</span>{_address(tokens[opened].attrGet('href'), words)}"
+
+    def image(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
+        words = tokens[place].content
+        shown = f'<span class="mj-link">{html.escape(words)}</span>'
+        return shown + _address(tokens[place].attrGet("src"), words)
 
     def heading_open(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
         return f"<{_heading(tokens[place])}>"
@@ -65,6 +66,13 @@ class _Renderer(RendererHTML):
 
     def fence(self, tokens: Sequence[Token], place: int, *_: Any) -> str:
         return f"<pre><code>{html.escape(tokens[place].content)}</code></pre>\n"
+
+
+def _address(href: object, words: str) -> str:
+    """Return the address that words lead to, unless they are that address."""
+    address = PLAIN.sub("", str(href), count=1)
+    told = f' <span class="mj-address">({html.escape(address)})</span>'
+    return "" if words == address else told
 
 
 def _heading(token: Token) -> str:

@@ -20,12 +20,13 @@ FORMAT = (
     r"|start_header_id|end_header_id|start|end|message|return|call|channel|constrain|assistant|user"
     r"|system|end_of_turn|start_of_turn|begin\u2581of\u2581sentence|end\u2581of\u2581sentence|tool_call|python_tag"
     r"|observation|endofturn|eos|bos|turn|sep|end_of_role|start_of_role)\|>"
-    r"|<(?:start_of_turn|end_of_turn|bos|eos)>|\[/?INST\]|<</?SYS>>"
+    r"|<(?:start_of_turn|end_of_turn|bos|eos)>|\A\s*<s>|</s>(?=\s*\Z)|### ?(?:assistant|instruction|human):|\[/?INST\]|<</?SYS>>"
 )
 _BLOCK = re.compile(rf"(?:{BEGIN})|(?P<finish>{FINISH})", re.IGNORECASE)
 _FORMAT = re.compile(FORMAT, re.IGNORECASE)
 _HEADING = re.compile(
-    r"\A\W*(?:thinking|thought|chain[- ]of[- ]thought|reasoning)(?: process)?(?:\.\.\.|\s*:)",
+    r"\A(?:ok(?:ay)?|alright|hmm)\W+(?:so\W+)?(?:the user|let me|let's|i need to)\b|\A(?:the user|we need to)\b"
+    r"|\A\W*(?:thinking|thought|chain[- ]of[- ]thought|reasoning)(?: process)?(?:\.\.\.|\s*:)",
     re.IGNORECASE,
 )
 Span = tuple[int, int]

@@ -12,16 +12,18 @@ LOOKALIKES = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501\u051b\u0461"
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf\u03b1\u03b9"
     "\u1d00\u0299\u1d04\u1d05\u1d07\u0262\u029c\u026a\u1d0a\u1d0b\u029f\u1d0d\u0274\u1d0f\u1d18\u0280"
-    "\u1d1b\u1d1c\u1d20\u1d21\u1d22\u0131\u0261",
-    "ABEKMHOPCTXIJSaeopcyxijsdqwABEZHIKMNOPTXoaiabcdeghijklmnoprtuvwzig",
+    "\u1d1b\u1d1c\u1d20\u1d21\u1d22\u0131\u0261\u028f\u2010",
+    "ABEKMHOPCTXIJSaeopcyxijsdqwABEZHIKMNOPTXoaiabcdeghijklmnoprtuvwzigy-",
 )
 UNSEEN = {"Cf", "Mn", "Me", "Cc"}  # format signs, accents over the letter before, controls
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")  # of ASCII, those that are no white space
 BLANK = "\u115f\u1160\u2800\u3164\uffa0"  # drawn as nothing, though Unicode calls them letters
 SEPARATORS = r"[-\u2010-\u2015_./*|~+'\u00b7\u2022\s]"
 LETTER = r"[^\W_]"
 _SET_APART = re.compile(
-    rf"(?<!{LETTER}){LETTER}(?:{SEPARATORS}{{1,3}}{LETTER}){{2,}}(?!{LETTER})"
-    rf"|(?<=[^\W\d_])-[ \t]*\r?\n[ \t]*(?=[^\W\d_])"
+    rf"(?<!{LETTER}){LETTER}(?:{SEPARATORS}{{1,5}}{LETTER}){{2,}}(?!{LETTER})"
+    rf"|(?P<dropped>(?<={LETTER})-[ \t]*\r?\n[ \t]*(?={LETTER})"
+    rf"|(?<={LETTER})(?:</?(?:b|i|u|em|strong|span|wbr)>|&(?:#8203|#x200b|shy|zwnj|zwj);)(?={LETTER}))"
 )
 
 
@@ -74,7 +76,7 @@ def _latin(sign: str) -> str:
 
 def _seen(text: str) -> Reading:
     """Return a text without what is not drawn, its letters as the Latin ones they resemble."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and not _CONTROL.search(text):
         return Reading(text, range(len(text) + 1), text)
     places = [place for place, sign in enumerate(text) if not is_unseen(sign)]
     return Reading(folded("".join(text[at] for at in places)), [*places, len(text)], text)
@@ -103,6 +105,8 @@ def _joined(match: re.Match[str]) -> Iterator[tuple[int, str]]:
     what remains without it stays, so that `G P T - 4 o` becomes `GPT-4o`.
     """
     usual = ""
+    if match["dropped"]:
+        return
     for part in re.finditer(rf"{LETTER}|{SEPARATORS}+", match.group()):
         word, place = part.group(), match.start() + part.start()
         if re.fullmatch(LETTER, word):
@@ -116,13 +120,28 @@ def _joined(match: re.Match[str]) -> Iterator[tuple[int, str]]:
 
 _DISGUISES = [str.maketrans("013457@$!|", f"o{one}eastasil") for one in "il"]
 _MIXED = re.compile(r"[A-Za-z0-9@$!|]{5,}")
+_LETTERS = re.compile(r"[A-Za-z]+")
 LONGEST = 16  # letters of a name
+WITHIN = 2  # characters between its two parts
 
 
 def undisguised(text: str, words: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Find words in small letters, some of which digits or signs stand for, as in `cl4ude`."""
+    """Find words in small letters that digits stand in, as in `cl4ude`, or that are in two parts."""
     for match in _MIXED.finditer(text):
         word = match.group().lower()
-        if len(word) <= LONGEST and not word.isalpha():
-            if any(word.translate(table) in words for table in _DISGUISES):
-                yield match.span()
+        mixed = len(word) <= LONGEST and not word.isalpha()
+        if mixed and any(word.translate(table) in words for table in _DISGUISES):
+            yield match.span()
+    yield from _in_two_parts(text, words)
+
+
+def _in_two_parts(text: str, words: Collection[str]) -> Iterator[tuple[int, int]]:
+    """Find words that something stands within: a blank, a line's end, a picture."""
+    begun, before = 0, ""
+    end = 0
+    for match in _LETTERS.finditer(text):
+        word = match.group().lower()
+        joined = before and match.start() - end <= WITHIN and before + word in words
+        if joined and text[match.end() : match.end() + 1] != "-":
+            yield begun, match.end()
+        begun, end, before = match.start(), match.end(), word

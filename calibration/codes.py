@@ -19,6 +19,7 @@ class NoteCode(StrEnum):
     UNDEFINED_RESAMPLES = "undefined_resamples"
     FEW_RESAMPLES = "few_resamples"
     ONLY_CLINICIAN = "only_clinician"
+    INDEPENDENT_READINGS = "independent_readings"
 
     # Why an ICC is undefined
     TOO_FEW_RESPONSES = "too_few_responses"
@@ -194,6 +195,7 @@ class NoteCode(StrEnum):
     MARKED_NONE_SCORED = "marked_none_scored"
     MARKED_ALL = "marked_all"
     MARKED_OUTSIDE = "marked_outside"
+    SAME_F1 = "same_f1"
 
     # A second opinion
     OPINION_LIMIT = "opinion_limit"

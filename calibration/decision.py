@@ -73,6 +73,7 @@ class Decision:
     basis : how much data it rests on
     next : the next useful action, None where there is nothing to do
     names : whom the headline names, such as a jury's jurors or a model
+    reading : of a study with settled differences, which of its readings this is of; else ""
     """
 
     subject: str
@@ -85,12 +86,14 @@ class Decision:
     basis: tuple[Note, ...] = ()
     next: Note | None = None
     names: tuple[str, ...] = ()
+    reading: str = ""
 
     @property
     def headline(self) -> str:
-        """Return the decision as one sentence."""
+        """Return the decision as one sentence, and which readings it is of where there are two."""
         first = self.reasons[0] if self.reasons else None
-        return headlines.headline(self.subject, self.kind.value, self.names, first)
+        said = headlines.headline(self.subject, self.kind.value, self.names, first)
+        return f"{said} {headlines.OF_READING[self.reading]}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -284,6 +284,7 @@ def _row(place: _Place, one: _Found, drawn: Array, outside: Note | None) -> Mark
     jury = [_mean(place.jury, side) for side in sides]
     clinicians = [_mean(place.clinicians, side) for side in sides]
     f1 = _ends(drawn[:, 0], shared)
+    is_alike = len(drawn) > 0 and shared >= LEAST_CLUSTERS and np.isnan(f1.low)
     of_jury, of_clinicians = (_ends(drawn[:, at], min(instances)) for at in (1, 2))
     total = float(one.marked.sum())
     return replace(
@@ -303,7 +304,8 @@ def _row(place: _Place, one: _Found, drawn: Array, outside: Note | None) -> Mark
         clinicians_high=of_clinicians.high,
         notes=noted(
             *_notes(place, one, sides, instances),
-            _lost(drawn[:, 1], of_jury),
+            note(Code.SAME_F1) if is_alike else None,
+            _lost(drawn, (f1, of_jury)),
             outside,
             _made_up(place),
         ),
@@ -315,8 +317,9 @@ def _mean(values: Array, rows: Flags) -> float:
 
 
 def _ends(drawn: Array, instances: int) -> Interval:
-    """Return the interval of a figure that rests on so many instances."""
-    return percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    """Return the interval of a figure that rests on so many instances; one without width is none."""
+    ends = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    return ends if ends.low < ends.high else UNDEFINED
 
 
 def _notes(
@@ -333,9 +336,11 @@ def _notes(
         yield remarks.few_instances(min(instances))
 
 
-def _lost(drawn: Array, ends: Interval) -> Note | None:
-    """Count the resamples without a difference, where there is an interval."""
-    return remarks.undefined_resamples(drawn) if np.isfinite(ends.low) else None
+def _lost(drawn: Array, ends: Sequence[Interval]) -> Note | None:
+    """Count the resamples without F1 or without the jury's difference, whichever lacks in more."""
+    with_ends = [drawn[:, at] for at, one in enumerate(ends) if np.isfinite(one.low)]
+    notes = noted(*map(remarks.undefined_resamples, with_ends))
+    return max(notes, key=lambda one: int(one["lost"]), default=None)
 
 
 def _outside(scope: Scope, scores: Scores, marks: Marks) -> Note | None:

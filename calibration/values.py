@@ -33,6 +33,8 @@ class AnalysisOptions:
     min_shared : responses that two clinicians must share to be compared
     reps, seed : resamples of the bootstrap, and where its random numbers begin
     groups : which subgroups are looked at; none: all that the study has
+    reading : "independent", or "adjudicated": with the reading that settled a difference in the
+        place of the clinicians' mean
     """
 
     jurors: tuple[str, ...] | None = None
@@ -45,6 +47,7 @@ class AnalysisOptions:
     reps: int = 2000
     seed: int = 0
     groups: tuple[str, ...] = ()
+    reading: Literal["independent", "adjudicated"] = "independent"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from data.errors import BadInput
 from data.reading import SETTLING, Settling
 
 Reference = Literal["hidden", "on_request", "after_rating"]
+WHOLE = ("pause_minutes", "remind_days")
 SWITCHES = ("ask_why", "dark")
 ERROR_TYPES = "error_types"
 MOST_ERROR_TYPES = 12
@@ -42,16 +43,19 @@ class Settings:
         the response leaves something out, and is what marks the source.
     dark
         Whether clinicians whose system is dark have the page dark; each submission says which.
+    remind_days
+        A clinician with open work who has ended none of it for so many days is due a reminder.
     """
 
     reference: Reference = "on_request"
     pause_minutes: int = 25
     ask_why: bool = True
     training_gap: float = 1.0
-    adjudicate_from: float = 0.0
-    adjudicate_by: Settling = "third"
     error_types: tuple[str, ...] = ERRORS
     dark: bool = False
+    adjudicate_from: float = 0.0
+    adjudicate_by: Settling = "third"
+    remind_days: int = 3
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
@@ -114,7 +118,7 @@ def _value(name: str, text: str) -> str | int | float | bool | tuple[str, ...]:
         number = -1
     if not 0 <= number <= 1000:
         raise BadInput(f"{name} {text!r}: must be a number from 0 to 1000")
-    return int(number) if name == "pause_minutes" else number
+    return int(number) if name in WHOLE else number
 
 
 def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:

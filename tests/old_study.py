@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from data.queries.record import ANSWERED, IMPORTED
-from data.store.audit import COLUMNS, INSTANCE, Batch
+from data.store.audit import ADDED, COLUMNS, INSTANCE, Batch
 from data.store.ledger import EVALUATED, FROZEN, report_sha256
 from data.store.masks import MASKED, mask_digest
 from data.store.training import experts_digest
@@ -99,7 +99,7 @@ def promised(
         if "batch" in tables[name].columns:
             batch = Batch(name)
             batch.token = f"act on {name}"
-            batch.add(rows[name])
+            batch.add({**added_since(name), **one} for one in rows[name])
             yield "rated", batch.detail()
     yield from (
         (
@@ -140,6 +140,12 @@ def promised(
     for one in rows.get("composition", ()):
         told = {name: one[name] for name in ("key", "compared", "jurors", "icc", "n_responses")}
         yield from [(EVALUATED, {"juries": [told]})] * one["times"]
+
+
+def added_since(table: str) -> dict[str, object]:
+    """Return what the columns that a table was given later say of rows from before them."""
+    added = ADDED.get(table, ())
+    return dict(zip(COLUMNS[table][-len(added) :], added, strict=True)) if added else {}
 
 
 def chain(connection: Connection, event: Table, said: list[tuple[str, dict[str, Any]]]) -> None:

@@ -198,8 +198,8 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
     decision = body["decision"]
     rows = {(one["benchmark"], one["scorer"]): one for one in body["rows"]}
     held = rows["combined", "like_for_like"]
-    keys = ["method", "k", "reps", "seed", "decision", "protocol", "rows", "reliability"]
-    keys += ["disattenuated", "detection", "subgroups"]
+    keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
+    keys += ["rows", "reliability", "disattenuated", "detection", "subgroups"]
     assert list(body) == keys
     assert {"kind", "headline", "estimate", "low", "high", "reasons", "next"} <= decision.keys()
     assert (decision["estimate"], decision["low"], decision["high"]) == (

@@ -37,6 +37,14 @@ MASKED = [
     ("ERNIE Bot wrote it", "ERNIE Bot", Why.NAME),
     ("\u8c46\u5305", "\u8c46\u5305", Why.NAME),
     ("GLM-4.5 wrote it", "GLM-4.5", Why.NAME),
+    ("Als KI-Sprachmodell kann ich", "KI-Sprachmodell", Why.SAYS),
+    (
+        "\u4f5c\u4e3a\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b\uff0c",
+        "\u4e00\u4e2aAI\u8bed\u8a00\u6a21\u578b",
+        Why.SAYS,
+    ),
+    ("By C<b>hat</b>GPT.", "C<b>hat</b>GPT", Why.NAME),
+    ("### Assistant: rest", "### Assistant:", Why.TEMPLATE),
     ("<|im_start|>Plan: rest.", "<|im_start|>", Why.TEMPLATE),
 ]
 
@@ -48,8 +56,14 @@ LISTED = [
     ("Note read in Epic Haiku 4.5.", "Haiku 4.5", Why.OTHER_MEANING),
     ("Summary: Cl4ude agrees.", "Cl4ude", Why.DISGUISED),
     ("She read on ChatGPT that statins are harmful", "ChatGPT", Why.USED),
+    ("Summary: Cla ude agrees.", "Cla ude", Why.DISGUISED),
+    ("Summary: Gem\U0001f600ini agrees.", "Gem\U0001f600ini", Why.DISGUISED),
+    ("It is past my knowledge cutoff.", "my knowledge cutoff", Why.SAYS),
+    ("Okay, the user wants a note.", "Okay, the user", Why.REASONING),
+    ("A product of Alibaba Cloud", "Alibaba", Why.OTHER_MEANING),
     ("4o agrees", "4o", Why.OTHER_MEANING),
     ("a tonsil of normal size", "tonsil", Why.OTHER_MEANING),
+    ("Seen by Claude. 3 tablets left.", "Claude", Why.OTHER_MEANING),
     ("Gemini-generated advice", "Gemini", Why.OTHER_MEANING),
 ]
 
@@ -64,7 +78,6 @@ CLINICAL = [
     "Reasoning was intact; think aloud; thinking clear; <5 mg, > 3, x<y>z",
     "superior and inferior gemellus; bigeminy; trigeminal",
     "S1 S2 normal, no S3; e-cigarettes; 3b-4 CKD",
-    "Dr. Ernie Doubao-free",
 ]
 
 
@@ -88,7 +101,7 @@ def test_what_may_be_something_else_is_listed_with_the_reason_and_stays(
     assert mask(text, STUDY).text == text
 
 
-@pytest.mark.parametrize("text", CLINICAL[:-1])
+@pytest.mark.parametrize("text", CLINICAL)
 def test_clinical_words_are_neither_masked_nor_listed(text: str) -> None:
     assert find_self_naming(text) == []
 

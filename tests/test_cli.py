@@ -47,8 +47,8 @@ def rows_of(run: Run, *arguments: str) -> dict[tuple[str, str], dict[str, Any]]:
     code, out, err = run("calibrate", "--json", "-", "--reps", "50", *arguments)
     assert code == 0, err
     body = json.loads(out)
-    keys = ["method", "k", "reps", "seed", "decision", "protocol", "rows", "reliability"]
-    keys += ["disattenuated", "detection", "subgroups"]
+    keys = ["method", "k", "reps", "seed", "decision", "protocol", "reading", "adjudicated"]
+    keys += ["rows", "reliability", "disattenuated", "detection", "subgroups"]
     assert list(body) == keys
     return {(row["benchmark"], row["scorer"]): row for row in body["rows"]}
 

@@ -43,6 +43,8 @@ HOSTILE = [
     "\x00\u202e&lt;script&gt; &#60;script&#62;",
 ]
 
+SCAN = "scan (https://h.example/s.png) (https://h.example)"
+
 
 class Seen(HTMLParser):
     """Elements and attributes of a page, as a browser would take them."""
@@ -111,10 +113,13 @@ def test_html_is_read_as_it_is_written() -> None:
         ("<a@h.example>", "a@h.example"),
         ("https://h.example", "https://h.example"),
         ("[x](javascript:y)", "[x](javascript:y)"),
+        ("![a *scan*](https://h.example/s.png)", "a *scan* (https://h.example/s.png)"),
+        ("![x](data:image/png;base64,AA==)", "![x](data:image/png;base64,AA==)"),
+        ("[![scan](https://h.example/s.png)](https://h.example)", SCAN),
         ("[bank](https://b\u0430nk.example)", "bank (https://xn--bnk-6cd.example)"),
     ],
 )
-def test_a_link_is_its_words_and_its_true_address(text: str, words: str) -> None:
+def test_a_link_or_a_picture_is_its_words_and_its_true_address(text: str, words: str) -> None:
     assert harmless(as_html(text)).words.strip() == words
 
 
@@ -129,11 +134,13 @@ def test_headings_lists_tables_and_code_are_shown_as_such() -> None:
     "piece",
     ["[", "![", "*", "_a", "> ", "- ", "<", "&", "|a", "`a", "[](<", "[a](<b>", "a|b\n-|-\n"],
 )
-def test_the_longest_text_made_to_be_slow_takes_less_than_five_seconds(piece: str) -> None:
+def test_the_longest_text_made_to_be_slow_takes_less_than_five_seconds_of_a_processor(
+    piece: str,
+) -> None:
     text = (piece * LONGEST_TEXT)[:LONGEST_TEXT]
-    begun = time.perf_counter()
+    begun = time.process_time()
     as_html(text)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_a_page_of_a_description_leaves_out_what_says_nothing_and_escapes_titles() -> None:

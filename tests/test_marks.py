@@ -169,7 +169,28 @@ def test_the_interval_is_of_responses_repeated_as_their_instances_are_drawn():
         is_marked = np.repeat(mean.index.isin(names), repeated)
         drawn.append(value[is_marked].mean() - value[~is_marked].mean())
     assert (row.low, row.high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
-    assert (row.f1, row.f1_low, row.f1_high) == (1, 1, 1)
+
+
+def test_the_interval_of_f1_is_of_its_sums_over_the_instances_drawn():
+    scores = study(n=30)
+    marks = marks_on(scores, [f"aci-r{i}" for i in range(12)], clinicians=2)
+    marks.stretches.loc[::4, "end"] = 4  # in every second response one marks 4 of the other's 10
+    row = of_kind(evidence(scores, marks, reps=300))
+    assert row.f1 == pytest.approx((6 * 20 + 6 * 8) / (6 * 20 + 6 * 14))
+    order = sorted(scores.responses["instance_id"])
+    own = {f"aci-i{i}": (8, 14) if i % 2 == 0 else (20, 20) for i in range(12)}
+    sums = np.array([own.get(name, (0, 0)) for name in order])
+    (counts,) = [*draw_counts(30, reps=300, seed=0, rows=30)]
+    drawn = (counts @ sums)[:, 0] / (counts @ sums)[:, 1]
+    assert (row.f1_low, row.f1_high) == pytest.approx(tuple(np.quantile(drawn, [0.025, 0.975])))
+
+
+def test_an_f1_of_1_in_every_resample_has_no_interval_that_would_claim_certainty():
+    scores = study(n=30)
+    row = of_kind(evidence(scores, marks_on(scores, [f"aci-r{i}" for i in range(9)], clinicians=2)))
+    assert row.f1 == 1
+    assert math.isnan(row.f1_low)
+    assert row.told(Code.SAME_F1)
 
 
 def test_rows_go_from_any_mark_over_criteria_to_kinds_the_gravest_first():
@@ -302,6 +323,7 @@ def test_every_word_on_marks_is_said_of_some_study():
     assert {one.name for one in messages.MESSAGES} == {
         *("MARKS_READ_ONCE", "NONE_MARKED_TWICE_READ", "MARKS_WITHOUT_JURY"),
         *("MARKED_NONE_SCORED", "MARKED_ALL", "MARKED_OUTSIDE"),
+        "SAME_F1",
     }
 
 

@@ -17,9 +17,10 @@ from sqlmodel import Session, select
 from study_place import StudyIn, all_rows
 
 from annotate.designs import DesignRequest
+from annotate.reminders import is_due
 from annotate.screens import study_design, study_import
 from annotate.screens.study_import import Upload
-from annotate.screens.study_progress import by_day, outlook, silent, spread
+from annotate.screens.study_progress import by_day, outlook, spread
 from data import queries
 from data.card import Reply
 from data.database import open_study
@@ -182,9 +183,10 @@ def test_a_clinicians_work_counts_what_was_rated_given_back_and_flagged(engine: 
     assert (one.flagged, one.seconds, one.elsewhere) == (1, 61, 0)
     assert found["dr-b"].done == 0
     assert queries.readings_by_response(RESEARCHER, engine) == {"bench_hidden": {0: 3, 1: 1}}
-    assert silent(found["dr-b"], now())
-    assert not silent(one, now())
-    assert silent(one, now() + timedelta(days=8))
+    assert not is_due(found["dr-b"], now(), 3)  # the work was given just now
+    assert is_due(found["dr-b"], now() + timedelta(days=4), 3)
+    assert not is_due(one, now() + timedelta(days=2), 3)
+    assert is_due(one, now() + timedelta(days=4), 3)
     assert outlook(engine, RESEARCHER, list(found.values()), now()).likely is None
 
 

@@ -6,8 +6,8 @@ import pytest
 from small import Run
 from sqlalchemy import Engine
 
-from annotate.screens.workbench_response import comments, marked_pane, numbered
-from data.card import Marked, Reply
+from annotate.screens.workbench_response import comments, marked_pane, numbered, source_panes
+from data.card import Card, Marked, Reply
 from data.person import OPERATOR
 from data.queries import next_task, opened_response
 from data.queries.lab import Opened, Opinion
@@ -98,10 +98,17 @@ def test_each_side_shows_its_own_marks_and_every_character_of_its_text() -> None
         Marked("accuracy", 1, 99, "missing", side="source"),
     )
     marks = numbered([Opinion(1, "dr", Kind.CLINICIAN, False, 0, 0, {}, {}, (), stretches)])
-    response, source = (marked_pane("a<b>c", marks, side) for side in ("response", "source"))
+    response = marked_pane("a<b>c", marks, "response", "Response")
+    source = marked_pane("a<b>c", marks, "source", "Source")
     assert '<mark class="mj-marked mj-wrong">a&lt;</mark>' in response
     assert '<mark class="mj-marked mj-critical mj-wrong">b<sup>1</sup></mark>' in response
     assert '<mark class="mj-marked mj-critical">&gt;c<sup>2</sup></mark>' in response
     assert "mj-missing" not in response
     assert source.count("<mark") == 1
     assert 'aria-label="Source"' in source
+
+
+def test_marks_in_the_source_stand_in_the_task_where_there_is_nothing_else() -> None:
+    bare, whole = Card("c", "", "Ask.", "Said."), Card("c", "Notes.", "Ask.", "Said.")
+    assert source_panes(bare) == [("Task", "context", "Ask.")]
+    assert source_panes(whole) == [("Task", "task", "Ask."), ("Source", "context", "Notes.")]

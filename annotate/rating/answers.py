@@ -27,6 +27,7 @@ OFF = "A score is not a point of this scale. Nothing was saved; reload the page.
 FOREIGN = "This response is not assigned to you. Nothing was saved; reload the page."
 BUSY = "The study cannot be reached just now. Your entries are kept here and are sent again."
 CLOSED = "The study is locked. Nothing was saved; ask the coordinator."
+NO_RECUSAL = "A training response cannot be given back: it shows how the scale is used."
 WHY = "write one line why, or mark where in the response."
 CHANGED = "This response was changed in another window. What is stored now is shown here."
 
@@ -138,6 +139,8 @@ def _take_in_training(
     engine: Engine, rater: int, house: House, message: Message, answer: Answer
 ) -> Answer:
     """Store a message of the training round; it asks for a reason as the real work does."""
+    if message.go == "recuse":
+        return replace(answer, error=NO_RECUSAL)
     if message.submit:
         said = message.model_dump(mode="json", exclude=NOT_SAID)
         why = house.settings.ask_why

@@ -16,7 +16,13 @@ function listen(life) {
   });
   comment.addEventListener("input", () => {
     remark(life.entry, comment.value);
-    life.sendSoon();
+    if (overruledIn(life.entry)) life.keep();
+    else life.sendSoon();
+  });
+  comment.addEventListener("focus", () => { life.entry.writing = !overruledIn(life.entry); });
+  comment.addEventListener("blur", () => {
+    if (life.entry) life.entry.writing = false;
+    life.refresh();
   });
 }
 
@@ -55,6 +61,7 @@ function focused(life, target) {
 
 // What stands in the way of submitting, in words.
 function refusal(entry) {
+  if (overruledIn(entry)) return "Choose first: what is stored, or what you had entered here.";
   const left = missing(entry).map((one) => one.label);
   if (left.length > 0) {
     const partly = entry.flags.includes(NO_CONTEXT) && !entry.training ? ". Without enough context rate all, or undo the scores you gave" : "";
@@ -95,6 +102,7 @@ function enter({ room, shown }) {
   HOUSE.life.root.prepend(node("style", {}, STYLE));
   document.body.append(HOUSE.life.root);
   settle(true);
+  HOUSE.life.frame.answers(room.answers);
   HOUSE.life.show(shown);
   if (room.guide && shown.stage === "rate" && shown.progress?.done === 0 && shown.entry.version === 0) HOUSE.life.guide();
   deliver(HOUSE.life.entry?.code);

@@ -26,7 +26,6 @@ function begin(shown) {
     unsent: shown.unsent,
     why: shown.why,
     unseen: shown.unseen,
-    answers: shown.answers ?? [],
     scores: {}, comment: "", comments: {}, spans: [], flags: [],
     seconds: stored.seconds,
     version: stored.version,
@@ -43,6 +42,7 @@ function begin(shown) {
     unkept: false,
     heir: null,
     aside: [],
+    writing: false,
   };
   fill(entry, stored);
   return entry;
@@ -86,6 +86,16 @@ function needsWhy(entry) {
   return points.includes(entry.scores[criterion]) && !said && entry.spans.length === 0;
 }
 
+// What was entered here and another page overruled, while the clinician has not chosen; or null.
+function overruledIn(entry) {
+  return entry.aside[0] ?? null;
+}
+
+// Whether something can be entered: not before it is settled what another page overruled.
+function isOpen(entry) {
+  return entry.stage === "rating" && !overruledIn(entry);
+}
+
 function changed(entry) {
   entry.seq += 1;
   entry.attempt = 0;
@@ -93,7 +103,7 @@ function changed(entry) {
 }
 
 function score(entry, name, point) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   if (entry.scores[name] !== point) {
     entry.past.push([name, entry.scores[name]]);
     entry.scores[name] = point;
@@ -108,11 +118,17 @@ function advance(entry, name) {
 }
 
 function setSpans(entry, spans) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   entry.past.push([SPANS, entry.spans]);
   entry.spans = spans;
   changed(entry);
   return true;
+}
+
+// A stretch more, or one in another's place; a link between two of one text holds no longer.
+function withSpan(spans, span, place) {
+  if (place === null) return [...spans, span];
+  return spans.map((one, n) => (n === place ? span : one.linked === place && one.side === span.side ? { ...one, linked: null } : one));
 }
 
 // A stretch less; links to those after it go on naming the same ones.
@@ -125,7 +141,7 @@ function withoutSpan(spans, place) {
 }
 
 function toggleFlag(entry, flag) {
-  if (entry.stage !== "rating") return false;
+  if (!isOpen(entry)) return false;
   entry.past.push([FLAGS, entry.flags]);
   const on = entry.flags.includes(flag);
   entry.flags = on ? entry.flags.filter((one) => one !== flag) : [...entry.flags, flag];
@@ -134,7 +150,7 @@ function toggleFlag(entry, flag) {
 }
 
 function undo(entry) {
-  if (entry.stage !== "rating" || entry.past.length === 0) return false;
+  if (!isOpen(entry) || entry.past.length === 0) return false;
   const [part, before] = entry.past.pop();
   if (part === SPANS) entry.spans = before;
   else if (part === FLAGS) entry.flags = before;
@@ -162,16 +178,23 @@ function typed(entry, name, sign) {
   return entry.points.includes(Number(text)) && score(entry, name, Number(text));
 }
 
-// What the comment field shows: what is said of the whole, or of one criterion.
+// What the comment field shows: what is said of the whole, or of one criterion. A comment that is
+// being written as another page overrules this one goes on in what was entered here.
 function remarkOn(entry) {
-  return entry.about === WHOLE ? entry.comment : entry.comments[entry.about] ?? "";
+  const { comment, comments } = written(entry);
+  return entry.about === WHOLE ? comment : comments[entry.about] ?? "";
 }
 
 function remark(entry, text) {
   if (entry.stage !== "rating") return;
-  if (entry.about === WHOLE) entry.comment = text;
-  else entry.comments[entry.about] = text;
-  changed(entry);
+  const to = written(entry);
+  if (entry.about === WHOLE) to.comment = text;
+  else to.comments[entry.about] = text;
+  if (to === entry) changed(entry);
+}
+
+function written(entry) {
+  return (entry.writing && overruledIn(entry)) || entry;
 }
 
 // Close the entry until the server has shown where to go.

@@ -151,7 +151,7 @@ class Life {
       event.stopImmediatePropagation();
       return;
     }
-    const command = this.entry ? this.command(event, target) : this.press(event, target);
+    const command = this.command(event, target);
     if (!command) return;
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -159,8 +159,9 @@ class Life {
   }
 
   command(event, target) {
-    if (this.guideOpen && event.key === "Escape") return { does: "guide" };
     const plain = !isWritten(target) && !event.ctrlKey && !event.metaKey && !event.altKey;
+    if (this.guideOpen && event.key === "Escape" && plain && !this.marker.at) return { does: "guide" };
+    if (!this.entry) return this.press(event, target);
     if (event.key === "/" && plain && !this.keysOff) return { does: "find" };
     return keyCommand(event, target, this);
   }
@@ -170,6 +171,7 @@ class Life {
     if (isWritten(target) || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return null;
     if (isElement(target, "button, a, summary") && event.key === "Enter") return null;
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    if (this.keysOff && key.length === 1) return null;
     const made = [...this.root.querySelectorAll("button[data-key]")].find((one) => one.dataset.key.split(" ").includes(key));
     return made ? { does: "click", with: made } : null;
   }
@@ -220,7 +222,7 @@ class Life {
 
   mark() {
     if (this.marker.at) this.marker.stop();
-    else if (this.entry.stage === "rating") this.marker.begin(this.entry);
+    else if (isOpen(this.entry)) this.marker.begin(this.entry);
     if (!this.marker.at) document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
@@ -236,19 +238,18 @@ class Life {
     const place = marker.changing;
     marker.after[marker.side] = marker.at[1];
     marker.stop();
-    const spans = place === null ? [...entry.spans, span] : entry.spans.map((one, n) => (n === place ? span : one));
-    if (setSpans(entry, spans)) this.sendSoon();
+    if (setSpans(entry, withSpan(entry.spans, span, place))) this.sendSoon();
     document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
-  changeMark(place) { if (this.entry.stage === "rating") this.marker.change(this.entry, place); }
+  changeMark(place) { if (isOpen(this.entry)) this.marker.change(this.entry, place); }
 
   unmark(place) {
     if (setSpans(this.entry, withoutSpan(this.entry.spans, place))) this.sendSoon();
   }
 
   selected() {
-    if (this.entry?.stage === "rating") this.marker.selected(this.entry);
+    if (this.entry && isOpen(this.entry)) this.marker.selected(this.entry);
   }
 
   previous() { if (this.entry.previous) this.go("previous"); }
@@ -289,13 +290,16 @@ class Life {
   putBack() {
     putBack(this.entry);
     this.sendSoon();
+    document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
   letGo() {
     this.entry.aside.shift();
+    this.entry.error = "";
     this.keep();
     if (isSaved(this.entry)) kept.settle(message(this.entry));
     this.refresh();
+    document.querySelector(".mj-response")?.focus({ preventScroll: true });
   }
 
   async signOut(event) {
@@ -384,7 +388,7 @@ class Life {
     if (!this.view) return;
     show(this.view, this.entry, this.entry.attempt > 0);
     showTools(this.view, this.entry, this.marker, this.marker.show(this.entry));
-    keepHeight(this.view.criteria);
+    keepHeight(this.view.criteria, this.view.marking.bar);
   }
 
   end() {

@@ -7,6 +7,13 @@ function fromHtml(html) {
   return made.content;
 }
 
+// How long so many minutes are, as roughly as they are known.
+function timeText(minutes) {
+  if (minutes < 1) return "";
+  if (minutes < 60) return `about ${Math.max(5, Math.round(minutes / 5) * 5)} min`;
+  return `about ${Math.round(minutes / 30) / 2} h`;
+}
+
 class Frame {
   constructor(life) {
     this.life = life;
@@ -15,7 +22,7 @@ class Frame {
     this.fill = node("span", {});
     this.bar = node("span", { class: "mj-bar", role: "progressbar", "aria-valuemin": 0 }, this.fill);
     this.practice = node("span", { class: "mj-practice" });
-    this.guide = button("About the study", { class: "mj-guide", "aria-expanded": "false" });
+    this.guide = button("About the study", { class: "mj-guide", "aria-expanded": "false", "data-key": "g" });
     this.leave = node("a", { href: "/logout" }, "Sign out");
     this.top = node("header", { class: "mj-top" }, node("span", { class: "mj-brand" }, life.room.title || "medjury"),
       this.count, this.bar, this.practice, this.guide, node("span", { class: "mj-who" }, life.room.who), this.leave);
@@ -30,12 +37,13 @@ class Frame {
   }
 
   progress(shown) {
-    const { done = 0, total = 0, number, round, left } = shown.progress ?? {};
+    const { done = 0, total = 0, number, round } = shown.progress ?? {};
+    const left = timeText((total - done) * this.life.room.minutes);
     const lesson = shown.training === true && number !== undefined;
     const again = round > 1 ? `, round ${round}` : "";
     const told = lesson
       ? [`Training${again}: response `, node("b", {}, `${number}`), " of ", node("b", {}, `${total}`)]
-      : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`), " rated", ...(left ? [`, about ${left} left`] : [])];
+      : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`), " rated", ...(left ? [`, ${left} left`] : [])];
     this.count.replaceChildren(...told);
     this.bar.setAttribute("aria-label", lesson ? "Training responses rated" : "Responses rated");
     this.bar.setAttribute("aria-valuemax", total);
@@ -45,12 +53,26 @@ class Frame {
     this.count.hidden = this.bar.hidden = !shown.progress;
   }
 
+  // What the coordinator answered to the clinician's flags; each goes once it was seen.
+  answers(told) {
+    const one = (answer) => {
+      const seen = button("Seen");
+      const line = node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), seen);
+      seen.addEventListener("click", async () => {
+        const heard = await request(`${ROOM}/seen`, { answer: answer.id });
+        if (heard?.status === 200) line.remove();
+      });
+      return line;
+    };
+    this.top.after(node("div", { class: "mj-answers", role: "status" }, ...told.map(one)));
+  }
+
   // The texts of a response, and where its form goes.
   rate(shown) {
     const texts = shown.texts.filter((one) => one.name !== "response").map((one) => this.text(shown, one));
     const response = shown.texts.find((one) => one.name === "response");
     this.reader.clear();
-    this.left.replaceChildren(this.reader.bar, ...this.others(shown), ...texts);
+    this.left.replaceChildren(this.reader.bar, ...this.others(shown), ...texts, ...(this.aside ? [this.aside] : []));
     this.right.replaceChildren(this.text(shown, response), this.formPlace);
     this.page("rate");
   }
@@ -79,16 +101,17 @@ class Frame {
   // A page that is only a message, with a button or two.
   note(html, ...buttons) {
     const place = node("div", { class: "mj-note", role: "region", "aria-label": "Message", tabindex: -1 }, html, node("div", { class: "ends" }, ...buttons));
-    this.left.replaceChildren();
+    this.left.replaceChildren(...(this.aside ? [this.aside] : []));
     this.right.replaceChildren(place);
     this.page("note");
     place.focus();
   }
 
-  // What the clinician is told of the study, and is to agree to before they go on.
-  consent(shown, agree) {
-    this.note(node("div", {}, node("h1", {}, "Before you begin"), fromHtml(shown.html)), agree);
-    this.right.firstChild.classList.add("mj-wide");
+  // What the clinician is told of the study, and agrees to before they go on; or they sign out.
+  consent({ html }, agree) {
+    const signOut = button("Sign out");
+    signOut.addEventListener("click", (event) => this.life.signOut(event));
+    this.note(node("div", { class: "mj-consent" }, node("h1", {}, "Before you begin"), fromHtml(html)), signOut, agree);
   }
 
   // What the others said, without a name, for whoever settles a difference between them.
@@ -111,19 +134,19 @@ class Frame {
     go.focus();
   }
 
-  // What the study is about, beside the texts: the room goes on.
+  // What the study is about, in the place of the source: response and form go on beside it.
   showGuide(open) {
     this.guide.setAttribute("aria-expanded", `${open}`);
     this.aside?.remove();
     this.aside = null;
     if (!open) {
-      this.guide.focus();
+      (this.right.querySelector(".mj-response") ?? this.guide).focus({ preventScroll: true });
       return;
     }
     const close = button("Close", { class: "mj-close" });
     close.addEventListener("click", () => this.life.guide());
     this.aside = node("aside", { class: "mj-aside", "aria-label": "About the study", tabindex: 0 }, close, fromHtml(this.life.room.guide));
-    this.life.root.append(this.aside);
+    this.left.append(this.aside);
     this.aside.focus();
   }
 

@@ -36,6 +36,11 @@ function isElement(target, selector) {
   return target instanceof Element && target.matches(selector);
 }
 
+// Where somebody stands who reads: on the page or in a text, at nothing that has keys of its own.
+function isReading(target) {
+  return target === document.body || isElement(target, ".mj-pane, .mj-aside");
+}
+
 // Whether a key is meant for the room: nobody else has the focus, and nothing stands in front of it.
 function isForRoom(root, target) {
   const at = document.activeElement;
@@ -143,9 +148,9 @@ function digit(event, entry) {
 
 function stepping(event, target) {
   const isRadio = isElement(target, "input[type=radio]");
-  if (event.key === "Enter") return isRadio || target === document.body ? { does: "confirm" } : null;
+  if (event.key === "Enter") return isRadio || isReading(target) ? { does: "confirm" } : null;
   const sign = event.key === "−" ? "-" : event.key;
   if (/^[-\d]$/.test(sign)) return { does: "type", with: sign };
-  if (event.key.startsWith("Arrow") && target !== document.body) return null;
+  if (event.key.startsWith("Arrow") && !isReading(target)) return null;
   return event.key in STEPS ? { does: "move", with: STEPS[event.key] } : null;
 }

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
@@ -16,9 +16,9 @@ from annotate.headers import from_elsewhere, session_token
 from annotate.rating import room
 from annotate.rating.answers import Answer, refused, take_in, take_in_training
 from data import queries
-from data.errors import Conflict, MedjuryError
+from data.errors import Conflict, MedjuryError, NotAllowed
 from data.queries import Person
-from data.store import give_consent
+from data.store import answer_seen, give_consent
 from data.store.training import leave_feedback, leave_outcome
 
 PATH = "/room"
@@ -37,12 +37,13 @@ def routes(engine: Engine) -> list[Route]:
 
     GET /room answers with what the clinician is shown; POST /room takes a message of the form,
     POST /room/show a wish to see a text, POST /room/read that feedback was read, POST /room/back
-    the way back from the end, POST /room/consent that the clinician agrees. 401 without a
+    the way back from the end, POST /room/consent that the clinician agrees,
+    POST /room/seen that an answer was seen. 401 without a
     clinician's session, 403 from another site, 400 for what is none of these, 503 where the study
     cannot be reached.
     """
     acts = {PATH: _message, f"{PATH}/show": _show, f"{PATH}/read": _read, f"{PATH}/back": _back}
-    acts[f"{PATH}/consent"] = _consent
+    acts |= {f"{PATH}/consent": _consent, f"{PATH}/seen": _seen}
 
     def posted(act: Callable[[Engine, Person, Payload], Response]) -> Any:
         async def endpoint(request: Request) -> Response:
@@ -101,8 +102,7 @@ def _message(engine: Engine, person: Person, payload: Payload) -> Response:
     if answer.moved:
         told["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)
     elif answer.stale:
-        there = queries.task(engine, rater, answer.code)
-        told["stored"] = room.entry(there) if there else None
+        told["stored"] = room.stored(engine, person, answer.code)
     return JSONResponse(told, headers=FRESH)
 
 
@@ -136,6 +136,18 @@ def _consent(engine: Engine, person: Person, payload: Payload) -> Response:
     return JSONResponse({"shown": room.shown(engine, person)}, headers=FRESH)
 
 
+def _seen(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Note that a coordinator's answer was seen."""
+    number = payload.get("answer")
+    if type(number) is not int or abs(number) >= 2**31:
+        return Response(status_code=400)
+    try:
+        answer_seen(engine, person.rater or 0, number)
+    except NotAllowed:
+        return Response(status_code=404)
+    return JSONResponse({}, headers=FRESH)
+
+
 def about(answer: Answer) -> dict[str, Any]:
     """Return what the page is told of an answer."""
     return {
@@ -149,12 +161,15 @@ def about(answer: Answer) -> dict[str, Any]:
 
 
 async def _payload(request: Request) -> Payload | None:
-    """Return the object a request carries; None if it is too long or none."""
+    """Return the object a request carries; None if it is too long, cut off or none."""
     body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > LONGEST_BODY:
-            return None
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LONGEST_BODY:
+                return None
+    except ClientDisconnect:
+        return None
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):

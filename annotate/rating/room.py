@@ -3,7 +3,7 @@
 Nothing else reaches their browser: no author, no benchmark, no other rater.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,14 +12,15 @@ from sqlalchemy import Engine
 from annotate.rating import text_html, training_messages
 from annotate.rating.answers import Answer, label
 from data import queries, store
-from data.card import Card
+from data.card import SEVERITIES, Card
 from data.description import Description
+from data.pace import measured
 from data.queries import House, Person, Progress, Situation, Task
+from data.queries.pace import timed_showings, words_left
 from data.queries.rating_room import Exercise, Feedback, Stage
 from data.rubric import Rubric, low_points
 
 Shown = dict[str, Any]
-SEVERITIES = ("minor", "major", "critical")
 LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
 NO_TEXT = "The study is being described anew. Reload the page in a moment."
 NOTHING = "No response has been assigned to you so far."
@@ -48,9 +49,10 @@ def arrival(engine: Engine, person: Person) -> Shown:
     """Return what a clinician is shown as they arrive, and what holds while they are here.
 
     `tag` tells the browser which of its notes are this person's; `guide` is what they are told
-    of the study, as HTML.
+    of the study, as HTML; `minutes` is how long a response takes them, as far as one can tell.
     """
-    now = queries.situation(engine, person.rater or 0)
+    rater = person.rater or 0
+    now = queries.situation(engine, rater)
     told = queries.description(engine)
     held = {
         "who": person.name,
@@ -58,8 +60,27 @@ def arrival(engine: Engine, person: Person) -> Shown:
         "title": told.title if told else "",
         "guide": _guide(told) if told else "",
         "dark": now.house.settings.dark,
+        "minutes": _minutes_a_showing(engine, rater),
+        "answers": _answers(engine, rater),
     }
     return {"room": held, "shown": shown(engine, person, situation=now)}
+
+
+def _answers(engine: Engine, rater: int) -> list[Shown]:
+    """Return what coordinators answered to this clinician's flags, and they have not seen yet."""
+    return [
+        {"id": one.answer_id, "code": one.code, "text": one.text, "answer": one.answer}
+        for one in queries.answers_for(engine, rater)
+        if one.seen is None
+    ]
+
+
+def _minutes_a_showing(engine: Engine, rater: int) -> float:
+    """Return how long what is left takes, a response: at their own pace, or that of a reader."""
+    work = words_left(engine, rater)
+    if not work.showings:
+        return 0.0
+    return measured(timed_showings(engine, rater)).minutes(work) / work.showings
 
 
 def shown(
@@ -97,16 +118,29 @@ def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None
     return _asked_for(card, name) if card is not None and card.code == code else None
 
 
+def stored(engine: Engine, person: Person, code: str) -> Shown | None:
+    """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
+    rater = person.rater or 0
+    now = queries.situation(engine, rater).stage
+    if isinstance(now, Exercise) and now.task.card.code == code:
+        return entry(now.task)
+    task = queries.task(engine, rater, code)
+    return None if task is None else entry(task)
+
+
 def entry(task: Task) -> Shown:
-    """Return what is stored of a rater's entry for a response; what is off its scale is left out."""
-    draft = task.draft
+    """Return what is stored of a rater's entry for a response.
+
+    What is not of its rubric is left out: a draft from before the rubric was changed.
+    """
+    draft, criteria = task.draft, task.rubric.criteria
     points = task.rubric.scale.points
-    scores = draft.get("scores", {})
+    scores, comments = draft.get("scores", {}), draft.get("comments", {})
     return {
-        "scores": {c: scores[c] for c in task.rubric.criteria if scores.get(c) in points},
+        "scores": {c: scores[c] for c in criteria if scores.get(c) in points},
         "comment": draft.get("comment", ""),
-        "comments": draft.get("comments", {}),
-        "spans": draft.get("spans", []),
+        "comments": {c: comments[c] for c in criteria if c in comments},
+        "spans": _known_marks(draft.get("spans", []), criteria),
         "flags": draft.get("flags", []),
         "seq": draft.get("seq", 0),
         "by": draft.get("by", ""),
@@ -130,6 +164,13 @@ def _consent(engine: Engine) -> Shown:
     return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
 
 
+def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
+    """Return the marks whose criterion is known; links are by the new places."""
+    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
+    moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
+    return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
+
+
 def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
     """Return the response a clinician is at, or that there is none."""
     place = queries.place(engine, rater)
@@ -140,9 +181,9 @@ def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> 
     counted = {"progress": {"done": done, "total": total}}
     if task is None:
         return counted | _end(engine, rater, place.progress)
-    if not task.opened:
-        store.opened(engine, rater, task.card.code)
     after = answer is not None and answer.after and answer.at == task.card.code
+    if after or not task.opened:
+        store.opened(engine, rater, task.card.code, reference=after)
     is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
     view = View(task, house, done > 0 and not is_first, after)
     return counted | card_shown(view) | _of_others(engine, rater, task)
@@ -188,7 +229,7 @@ def card_shown(view: View) -> Shown:
         "criteria": _criteria(task.rubric),
         "why": {"criterion": task.rubric.criteria[0], "points": low},
         "errors": list(settings.error_types),
-        "severities": list(SEVERITIES),
+        "severities": list(filter(None, SEVERITIES)),
         "pause": settings.pause_minutes,
         "previous": view.previous,
         "rated": task.done_at.isoformat() if task.ended and task.done_at else "",

@@ -40,13 +40,8 @@ function notice(entry) {
   return node("p", { class: "notice" }, node("span", {}, told), tool("Back to the next response", "B", { "data-does": "next" }));
 }
 
-// What the coordinator answered to the clinician's flags, about the response that is shown.
-function answered(entry) {
-  return entry.answers.map((one) => node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${one.text ? ` “${one.text}”` : ""}: ${one.answer}`)));
-}
-
 function showTools(view, entry, marker, quotes) {
-  const locked = entry.stage !== "rating";
+  const locked = !isOpen(entry);
   view.back.disabled = !entry.previous || entry.stage === "submitting" || entry.stage === "leaving";
   for (const one of view.row.querySelectorAll("[data-flag]")) {
     one.setAttribute("aria-pressed", `${entry.flags.includes(one.dataset.flag)}`);
@@ -69,13 +64,17 @@ function whyText(entry) {
 
 function showMarking(view, entry, marker) {
   const { bar, choice, severity, link, note, quote, how } = view.marking;
-  const on = marker.at !== null && entry.stage === "rating";
+  const on = marker.at !== null && isOpen(entry);
+  const old = entry.spans[marker.changing];
   if (on && !bar.hasAttribute("data-on")) {
-    const old = entry.spans[marker.changing];
     choice.value = old?.criterion ?? markedCriterion(view, entry);
     severity.value = old?.severity ?? "";
     note.value = old?.note ?? "";
-    offerLinks(link, entry, marker, old?.linked ?? null);
+    bar.dataset.side = "";
+  }
+  if (on && bar.dataset.side !== marker.side) {
+    offerLinks(link, entry, marker, old?.side === marker.side ? old.linked : null);
+    bar.dataset.side = marker.side;
   }
   bar.toggleAttribute("data-on", on);
   view.criteria.toggleAttribute("data-marking", on);

@@ -53,7 +53,7 @@ def result(one: Result) -> str:
     else:
         told += " The responses of the study come next."
     listed = "" if outcome.passed else _misses(one.misses)
-    return f'<div class="mj-note"><h1>{title}</h1><p>{told}</p>{listed}</div>'
+    return f"<h1>{title}</h1><p>{told}</p>{listed}"
 
 
 def points(distance: float) -> str:

@@ -70,7 +70,7 @@ function draw(root, entry) {
   view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
   view.form = node(
     "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
-    notice(entry), ...answered(entry), view.criteria,
+    notice(entry), view.criteria,
     node("div", { class: "foot" },
       view.chips, view.ask, view.yours, view.alert,
       node("div", { class: "last" }, view.back, view.about, view.comment, view.button),
@@ -81,13 +81,13 @@ function draw(root, entry) {
 }
 
 function show(view, entry, late) {
-  const locked = entry.stage !== "rating";
+  const locked = !isOpen(entry);
   view.form.toggleAttribute("data-locked", locked && entry.stage !== "after");
   view.form.toggleAttribute("data-after", entry.stage === "after");
   view.blocks.forEach((one) => showBlock(one, entry, locked));
   showComment(view, entry);
-  view.comment.readOnly = locked;
-  view.button.disabled = locked && entry.stage !== "after";
+  view.comment.readOnly = locked && !(overruledIn(entry) && entry.writing);
+  view.button.disabled = entry.stage !== "rating" && entry.stage !== "after";
   view.button.textContent = buttonText(entry);
   view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
   set(view.alert, entry.error || awayText(entry));
@@ -146,7 +146,7 @@ function showBlock(one, entry, locked) {
 
 // Another page overruled what was entered here: it can be put back, or let go.
 function showYours(box, entry) {
-  const [mine = null] = entry.aside;
+  const mine = overruledIn(entry);
   const drawn = JSON.stringify(mine);
   if (box.dataset.drawn === drawn) return;
   box.dataset.drawn = drawn;
@@ -181,8 +181,9 @@ function statusText(entry, late) {
 }
 
 // The text above does not move as one criterion closes and the next opens.
-function keepHeight(criteria) {
-  const { width, height } = criteria.getBoundingClientRect();
+function keepHeight(criteria, marking) {
+  const { width, height: now } = criteria.getBoundingClientRect();
+  const height = Math.max(now, marking.getBoundingClientRect().height);
   const before = criteria.dataset.width === `${width}` ? Number.parseFloat(criteria.style.minHeight || "0") : 0;
   criteria.dataset.width = `${width}`;
   criteria.style.minHeight = `${Math.max(before, Math.ceil(height))}px`;

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
 METHODS, KEPT = ("paper", "published"), ("all", "sound")
+READINGS = ("independent", "adjudicated")
 PERIODS: Mapping[str, "Every"] = {"month": "month", "quarter": "quarter", "week": "week"}
 FIRST_PERIODS = (3, 6, 12)
 RATES = {"5 %": 0.05, "1 %": 0.01, "2 %": 0.02, "10 %": 0.1}
@@ -38,17 +39,22 @@ class Jury:
 
 
 def of_agreement(engine: Engine, person: Person) -> AgreementQuestion:
-    """Ask for benchmark, jury, criterion, method and references."""
-    places = st.container(key="controls").columns((3, 3, 3, 2, 2))
+    """Ask for benchmark, jury, criterion, method, references, and the reading where there are two."""
+    settled = queries.is_settling(person, engine)
+    places = st.container(key="controls").columns(
+        (3, 3, 3, 2, 2, 2) if settled else (3, 3, 3, 2, 2)
+    )
     benchmark, criterion = benchmark_and_criterion(engine, person, places)
     method = method_of(places[3])
     kept = chosen(places[4], "References", KEPT, "references")
+    reading = chosen(places[5], "Reading", READINGS, "reading") if settled else READINGS[0]
     jury = _panel_or_some(places[1], engine, person)
     options = AnalysisOptions(
         jurors=jury.jurors,
         benchmark=benchmark,
         criterion=criterion,
         method=method,
+        reading="adjudicated" if reading == "adjudicated" else "independent",
         references="sound" if kept == "sound" else "all",
     )
     return AgreementQuestion(options, jury.families)

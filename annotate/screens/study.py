@@ -15,6 +15,7 @@ from annotate.screens import (
     frame,
     study_description,
     study_design,
+    study_differences,
     study_import,
     study_progress,
     study_protocol,
@@ -32,7 +33,10 @@ from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = ("Progress", "Material", "Description", "Protocol", "Import", "Design", "Record")
+PARTS = (
+    *("Progress", "Differences", "Material", "Description"),
+    *("Protocol", "Import", "Design", "Record"),
+)
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -83,11 +87,12 @@ def show(engine: Engine, person: Person) -> None:
         st.html(notice(f"Locked since {standing.locked}: {told}"))
     answer = st.container()
     chosen = _chosen(person)
-    if not materials and chosen in ("Progress", "Material", "Design"):
+    if not materials and chosen in ("Progress", "Differences", "Material", "Design"):
         frame.empty(NONE_YET, FIRST[person.role])
         return
     draw = {
         "Progress": study_progress.show,
+        "Differences": study_differences.show,
         "Material": show_material,
         "Description": study_description.show,
         "Protocol": study_protocol.show,

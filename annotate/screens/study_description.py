@@ -31,7 +31,10 @@ ABOUT = (
 NONE_YET = (
     "Nothing is described yet: clinicians are told neither what the study is for nor whom to ask."
 )
-HOW = "Texts are Markdown, without HTML and pictures. Each .md file is a page of the guideline."
+HOW = (
+    "Texts are Markdown, without HTML and pictures. Each .md file is a page of the guideline; one of "
+    "the same title replaces that page."
+)
 LOCKED = "A locked study keeps its description."
 HEADS = (
     *("Version", "Since (UTC)", "By", "Title", "SHA-256", "Consent text"),
@@ -85,7 +88,8 @@ def _versions(versions: Sequence[Described], names: dict[str, str]) -> None:
     numbers = list(range(len(versions), 0, -1))
     number = numbers[0]
     if len(versions) > 1:
-        chosen = st.selectbox("Version to read", numbers, key=f"version-{len(versions)}")
+        narrow, _ = st.columns((1, 4))
+        chosen = narrow.selectbox("Version to read", numbers, key=f"version-{len(versions)}")
         number = chosen or number
     what = (
         "What clinicians see" if number == numbers[0] else f"What clinicians saw, version {number}"
@@ -137,20 +141,27 @@ def _texts(present: Description | None, turn: int) -> dict[str, str]:
         max_chars=LONGEST_TITLE,
         key=f"describe-title-{turn}",
     )
-    found = {"title": " ".join(title.split())}
+    told = {"purpose": _text("purpose", present, turn)}
     left, right = st.columns(2)
-    for name in TEXTS:
-        place = {"responsible": left, "contact": right}.get(name, st)
-        value = getattr(present, name) if present else ""
-        text = place.text_area(
-            HEADINGS[name] + (" (optional)" if name in ("instructions", "consent") else ""),
-            value,
-            height=HEIGHTS[name],
-            max_chars=LONGEST_TEXT,
-            key=f"describe-{name}-{turn}",
-        )
-        found[name] = clean(text)
-    return found
+    with left:
+        told["responsible"] = _text("responsible", present, turn)
+    with right:
+        told["contact"] = _text("contact", present, turn)
+    told |= {name: _text(name, present, turn) for name in TEXTS if name not in told}
+    return {"title": " ".join(title.split())} | told
+
+
+def _text(name: str, present: Description | None, turn: int) -> str:
+    """Ask for one of the texts, where the page is."""
+    optional = " (optional)" if name in ("instructions", "consent") else ""
+    text = st.text_area(
+        HEADINGS[name] + optional,
+        getattr(present, name) if present else "",
+        height=HEIGHTS[name],
+        max_chars=LONGEST_TEXT,
+        key=f"describe-{name}-{turn}",
+    )
+    return clean(text)
 
 
 def _guideline(present: Sequence[GuidelinePage], turn: int) -> tuple[GuidelinePage, ...]:

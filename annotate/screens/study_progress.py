@@ -10,11 +10,14 @@ from urllib.parse import urlsplit
 import streamlit as st
 from sqlalchemy import Engine
 
+from annotate import reminders
+from annotate.reminders import is_due
 from annotate.screens import frame
-from annotate.screens.markup import Cell, heading, said, table
+from annotate.screens.markup import Cell, good, heading, said, table
 from data import queries
 from data.person import Person
 from data.queries import Workload
+from data.queries.study import settings
 from data.schema import Role, now
 
 WINDOW_DAYS = 14
@@ -22,17 +25,20 @@ FEWEST, FEWEST_DAYS = 10, 3  # showings, and days with any, below which nothing 
 FEWEST_OF_ONE = 5  # showings of one clinician
 Z = 1.2816  # of an 80 % interval
 HORIZON_DAYS = 730
-SILENT_DAYS = 7
 OF_CLINICIANS = (
     *("Clinician", "State", "Done", "Assigned", "Could not rate", "Flagged"),
     *("Given back", "Rated elsewhere", "Median time", "Last rated", "Done by"),
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
-MINUTES = 2.0  # a reading, where somebody has rated none: as `medjury assign` assumes
 NONE_DUE = (
-    f"No reminder is due: a text to copy stands here after {SILENT_DAYS} days in which a clinician "
-    "with open work has ended none of it."
+    "No reminder is due: here stands who has had work open for {days} days, ended none of it in as many, "
+    "and was not reminded since."
 )
+DUE = (
+    "For clinicians who have had work open for {days} days and ended none in as many. A reminder has no "
+    "score and nothing of a patient."
+)
+SENT = "reminders-sent"
 ABOUT_CLINICIANS = (
     "Done and Assigned count hidden repeats. Flagged: the newest submission has a flag. Given back: "
     "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
@@ -73,9 +79,11 @@ def show(engine: Engine, person: Person) -> None:
             "A coordinator makes a design under Design, or brings ratings in under Import.",
         )
         return
-    ahead = outlook(engine, person, found, present)
-    st.html(heading("Outlook") + "".join(said(one) for one in _foretold(found, ahead, present)))
-    rows = [_row(one, ahead, present) for one in found]
+    ahead, days = outlook(engine, person, found, present), settings(engine).remind_days
+    st.html(
+        heading("Outlook") + "".join(said(one) for one in _foretold(found, ahead, present, days))
+    )
+    rows = [_row(one, ahead, present, days) for one in found]
     st.html(
         heading("Clinicians")
         + table("Work of each clinician", OF_CLINICIANS, rows, words=2)
@@ -83,10 +91,10 @@ def show(engine: Engine, person: Person) -> None:
     )
     _show_responses(engine, person)
     if person.role == Role.COORDINATOR:
-        _show_reminder([one for one in found if silent(one, present)])
+        _show_reminders(engine, person, present, days)
 
 
-def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime) -> list[str]:
+def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime, days: int) -> list[str]:
     """Return in words when the work will end, and how sure that is."""
     open_ = sum(one.open for one in found if not (one.ended or one.simulated))
     if not sum(one.total for one in found):
@@ -109,12 +117,12 @@ def _foretold(found: Sequence[Workload], ahead: Outlook, present: datetime) -> l
         f"{_day(ahead.early, present)} {latest}, in four of five cases, if the days to come vary "
         "as these did."
     )
-    return [told, *_slowest(found, ahead, present)]
+    return [told, *_slowest(found, ahead, present, days)]
 
 
-def _slowest(found: Sequence[Workload], ahead: Outlook, present: datetime) -> list[str]:
+def _slowest(found: Sequence[Workload], ahead: Outlook, present: datetime, days: int) -> list[str]:
     """Return who holds the end up: work is not passed on by itself."""
-    quiet = [one.handle for one in found if silent(one, present)]
+    quiet = [one.handle for one in found if is_due(one, present, days)]
     told = []
     if ahead.ends and ahead.likely:
         last = max(ahead.ends, key=lambda one: ahead.ends[one])
@@ -122,29 +130,29 @@ def _slowest(found: Sequence[Workload], ahead: Outlook, present: datetime) -> li
             told.append(f"{last} alone would need until {_day(ahead.ends[last], present)}.")
     if quiet:
         told.append(
-            f"Nothing for {SILENT_DAYS} days from {', '.join(quiet)}: their part does not end at any "
+            f"Nothing for {days} days from {', '.join(quiet)}: their part does not end at any "
             "pace; a reminder is below, and Design can pass their open work on."
         )
     return told
 
 
-def _row(one: Workload, ahead: Outlook, present: datetime) -> list[Cell]:
+def _row(one: Workload, ahead: Outlook, present: datetime, days: int) -> list[Cell]:
     end = ahead.ends.get(one.handle)
     return [
-        *(one.handle, _state(one, present), one.done, one.total, one.unrated, one.flagged),
+        *(one.handle, _state(one, present, days), one.done, one.total, one.unrated, one.flagged),
         *(one.recused, one.elsewhere, _minutes(one.seconds)),
         f"{one.last.day} {one.last:%b}" if one.last else None,
         f"{end.day} {end:%b}" if end else None,
     ]
 
 
-def _state(one: Workload, present: datetime) -> str:
+def _state(one: Workload, present: datetime, days: int) -> str:
     """Return in a word or two where somebody stands."""
     if one.simulated:
         return "simulated"
     if one.ended:
         return "shut out"
-    if silent(one, present):
+    if is_due(one, present, days):
         return "silent" if one.done else "not begun"
     return "at work" if one.open else "done"
 
@@ -177,36 +185,37 @@ def _times(number: int, most: int) -> str:
     return f"{number} or more" if number == most == MOST_TIMES else f"{number}"
 
 
-def _show_reminder(quiet: Sequence[Workload]) -> None:
-    """Show a text to copy for somebody who is behind; nothing is sent."""
-    st.html(heading("Reminders"))
-    if not quiet:
-        st.html(said(NONE_DUE))
-        return
-    st.html(
-        said(
-            f"For clinicians with open work and none ended for {SILENT_DAYS} days. Copy it; nothing "
-            "is sent."
-        )
-    )
-    chosen = st.selectbox("Clinician", [one.handle for one in quiet], key="remind")
-    one = next(one for one in quiet if one.handle == chosen)
-    with st.container(key="reminder"):
-        st.code(_reminder(one), language=None, wrap_lines=True)
-
-
-def _reminder(one: Workload) -> str:
-    """Return a reminder: what is left, how long it takes, and where."""
+def _show_reminders(engine: Engine, person: Person, present: datetime, days: int) -> None:
+    """Show who is due a reminder: to be sent where there is a mail server, else to copy."""
     base = urlsplit(st.context.url or "")
-    minutes = max(1, round(one.open * (one.seconds / 60 if one.seconds else MINUTES)))
-    pace = "at your pace so far" if one.seconds else f"at {MINUTES:g} minutes each"
-    return (
-        f"Dear {one.handle},\n\n"
-        f"in our rating study {one.open} of your {one.total} responses are still open, about "
-        f"{minutes} minutes {pace}. You can stop and go on at any time; what you enter is kept.\n\n"
-        f"{base.scheme}://{base.netloc}\n\n"
-        "Your sign-in code still works. If you cannot find it, or cannot go on, tell me.\n"
-    )
+    found = reminders.due(person, engine, present, f"{base.scheme}://{base.netloc}")
+    st.html(heading("Reminders"))
+    if made := st.session_state.pop(SENT, None):
+        st.html(good(made))
+    if not found:
+        st.html(said(NONE_DUE.format(days=days)))
+        return
+    st.html(said(DUE.format(days=days)))
+    with frame.refusals():
+        server = reminders.mail_server()
+        with_address = [one for one in found if one.email]
+        if server and with_address:
+            _send(engine, person, server, with_address)
+    chosen = st.selectbox("Clinician", [one.name for one in found], key="remind")
+    one = next(one for one in found if one.name == chosen)
+    with st.container(key="reminder"):
+        st.code(one.text, language=None, wrap_lines=True)
+
+
+def _send(
+    engine: Engine, person: Person, server: reminders.MailServer, wanted: list[reminders.Due]
+) -> None:
+    """Send each a reminder when asked."""
+    st.html(said(f"By mail from {server.sender}: {', '.join(one.name for one in wanted)}."))
+    if st.button(f"Send {len(wanted)} by mail", key="remind-now", type="primary"):
+        names = reminders.send(person, engine, server, wanted)
+        st.session_state[SENT] = f"Sent to {', '.join(names)}, and in the record."
+        st.rerun()
 
 
 def _minutes(seconds: float | None) -> str | None:
@@ -279,13 +288,6 @@ def spread(open_: int, days: Sequence[int]) -> tuple[float | None, float | None,
         return None
 
     return reached(1), open_ / rate, reached(-1)
-
-
-def silent(one: Workload, present: datetime) -> bool:
-    """Tell whether somebody has work left and ended none of it for a week."""
-    week = present - timedelta(days=SILENT_DAYS)
-    waits = one.open > 0 and not (one.ended or one.simulated)
-    return waits and (one.last is None or one.last < week)
 
 
 def _after(present: datetime, days: float) -> date:

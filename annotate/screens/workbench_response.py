@@ -13,7 +13,7 @@ from annotate.rating import text_html
 from annotate.rating.text_html import PICTURES
 from annotate.screens.markup import Cell, heading, notice, said, table
 from data import queries
-from data.card import ERRORS, Marked, Side
+from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
@@ -31,6 +31,7 @@ WORDS = {
     "names_author": "names its author",
 }
 WHOLE = "on the whole"
+SOURCE = "context"  # the name of the pane that can be marked beside the response
 MAX_TOKENS = 1500
 
 
@@ -80,10 +81,8 @@ def _texts(opened: Opened) -> None:
     card, marks = opened.card, numbered(opened.opinions)
     source, response = st.columns(2)
     with source:
-        if card.prompt:
-            st.html(text_html.heading("Task") + text_html.pane(card.prompt, "Task", "task"))
-        if card.context:
-            st.html(text_html.heading("Source") + _source(card.context, marks))
+        for label, name, text in source_panes(card):
+            st.html(text_html.heading(label) + _given(text, label, name, marks))
         if card.reference:
             st.html(
                 text_html.heading("Reference")
@@ -91,16 +90,25 @@ def _texts(opened: Opened) -> None:
             )
     response.html(
         text_html.heading("Response, as raters see it")
-        + marked_pane(card.response, marks, "response")
+        + marked_pane(card.response, marks, "response", "Response")
         + marks_legend(marks)
     )
 
 
-def _source(text: str, marks: Sequence[Mark]) -> str:
-    """Return the source, laid out; as it is in characters where something in it is marked."""
-    if any(one.stretch.side == "source" for one in marks):
-        return marked_pane(text, marks, "source")
-    return text_html.pane(text, "Source", "context", folds=True)
+def source_panes(card: Card) -> list[tuple[str, str, str]]:
+    """Return task and source with their labels and names; a bare task is its own source."""
+    found = [
+        ("Task", "task" if card.context else SOURCE, card.prompt),
+        ("Source", SOURCE, card.context),
+    ]
+    return [one for one in found if one[2]]
+
+
+def _given(text: str, label: str, name: str, marks: Sequence[Mark]) -> str:
+    """Return the task or the source, laid out; just its characters where something is marked."""
+    if name == SOURCE and any(one.stretch.side == "source" for one in marks):
+        return marked_pane(text, marks, "source", label)
+    return text_html.pane(text, label, name, folds=label == "Source")
 
 
 def _scores(opened: Opened) -> str:
@@ -266,14 +274,14 @@ def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
     return found
 
 
-def marked_pane(text: str, marks: Sequence[Mark], side: Side) -> str:
+def marked_pane(text: str, marks: Sequence[Mark], side: Side, label: str) -> str:
     """Return a text's box; a stretch is underlined by its kind and carries its numbers."""
     own = [one for one in marks if one.stretch.side == side]
     edges = {0, len(text)}
     for one in own:
         edges |= {min(max(0, place), len(text)) for place in (one.stretch.start, one.stretch.end)}
     parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
-    name, label = ("answer", "Response") if side == "response" else ("context", "Source")
+    name = "answer" if side == "response" else SOURCE
     return (
         f'<div class="mj-pane mj-{name}" tabindex="0" role="region" aria-label="{label}">'
         f'<div class="mj-text">{"".join(parts)}</div></div>'

@@ -118,6 +118,9 @@ REASONS: Mapping[Code, Message] = {
 }
 MESSAGES: Mapping[Code, Message] = {
     Code.SIMULATED: "simulated raters: {raters}",
+    Code.INDEPENDENT_READINGS: (
+        "of independent readings: where a difference is settled there is a single clinician"
+    ),
     Code.ANALYSED: (
         "{analysed} of {in_study:response} are analysed: the others have no complete reading by a "
         "clinician"

@@ -78,6 +78,11 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         ),
     },
 }
+OF_READING: Mapping[str, str] = {
+    "": "",
+    "independent": "Of independent readings.",
+    "adjudicated": "Of adjudicated readings; like for like is of independent ones.",
+}
 # Where the first reason says it closer: subject, kind and that reason's code -> headline, with the
 # figures of the reason.
 CLOSER: Mapping[tuple[str, str, Code], str] = {

@@ -17,4 +17,5 @@ MESSAGES: Mapping[Code, Message] = {
     Code.MARKED_OUTSIDE: (
         "left out: {responses:response} with a mark that no clinician rated on all criteria"
     ),
+    Code.SAME_F1: "F1 has no interval: it is the same in every resample",
 }

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
@@ -42,10 +43,11 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
     leader = own[0]
     gap = _deciding_gap(own, [one for one in gaps if one.by == by])
     kind = _kind(own, gap)
+    figures: dict[str, Any] = {} if gap is None else dict(_figures(gap))
     return Decision(
         "models",
         kind,
-        **({} if gap is None else _figures(gap)),
+        **figures,
         reasons=noted(*_reasons(kind, own, gap), _doubt(rows), *_left_out(left)),
         basis=(_basis(own),),
         next=_next(kind, own, gap),

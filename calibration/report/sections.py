@@ -27,8 +27,8 @@ from calibration.values import COMBINED, Noted, noted, simulated_in
 MOST_OUTLYING = 5
 MARK_LEAD = (
     "Clinicians mark what they see wrong and say how bad it is. A jury that sees it too scores those "
-    "responses lower than the others; a difference whose interval includes 0 shows neither. Where "
-    "clinicians themselves seldom mark the same place, nobody can be expected to."
+    "responses lower than the others; where the interval of its gap includes 0, that is not shown. Where "
+    "clinicians themselves seldom mark the same place, a jury cannot be expected to."
 )
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 

@@ -7,7 +7,7 @@ from calibration.tables.numbers import Typeface, fixed, known
 from calibration.tables.spec import Column, TableSpec, between, count, number, share
 
 
-def _gap(name: str) -> Column:
+def _gap(heading: str, name: str, *, wide: bool = False) -> Column:
     """Return a column of differences with their sign."""
 
     def cell(row: Any, face: Typeface) -> str:
@@ -15,15 +15,16 @@ def _gap(name: str) -> Column:
         sign = "+" if known(value) and value > 0 else ""
         return f"{sign}{fixed(value, 2, face)}"
 
-    return Column("Jury, marked minus others", cell, (name,))
+    return Column(heading, cell, (name,), wide=wide)
 
 
 def _reading(_: Sequence[Any]) -> str:
     """Return how the columns are to be read."""
     return (
-        "responses that clinicians read where marks can be made, first readings; a place is a run of "
-        "marks that overlap, of responses that two or more read; F1 is of the characters that two "
-        "clinicians marked; differences are of composites in points, adjusted for nothing"
+        "marked: responses, of those that clinicians read where marks can be made, first readings alone; "
+        "gap: the mean composite of marked responses minus that of the others, in points, adjusted for "
+        "nothing; F1 is of the characters that two clinicians marked; a place is a run of marks that "
+        "overlap, shared where two or more marked it"
     )
 
 
@@ -32,17 +33,17 @@ MARKS = TableSpec(
     "label",
     "Mark",
     (
-        share("Responses", "n_marked", "n_read"),
-        count("Marks", "n_marks", wide=True),
-        count("Clinicians", "n_clinicians", wide=True),
-        share("Places of two or more", "n_shared", "n_places"),
+        share("Marked", "n_marked", "n_read"),
+        _gap("Jury's gap", "difference"),
+        between("95 %", "low", "high"),
         number("F1", "f1"),
         between("95 %, F1", "f1_low", "f1_high", wide=True),
+        share("Places shared", "n_shared", "n_places", wide=True),
+        _gap("Clinicians' gap", "clinicians_difference", wide=True),
         number("Jury, marked", "jury_with", wide=True),
         number("Jury, others", "jury_without", wide=True),
-        _gap("difference"),
-        between("95 %", "low", "high"),
-        number("Clinicians, marked minus others", "clinicians_difference", wide=True),
+        count("Marks", "n_marks", wide=True),
+        count("Clinicians", "n_clinicians", wide=True),
     ),
     tells=("n_marked",),
     named=str,

@@ -1,8 +1,9 @@
 """The only package that reads a study. What serves raters never touches Authorship."""
 
 from data.person import Person
-from data.queries.adjudication import Difference, Other, differences_of, others_said
+from data.queries.adjudication import Difference, Other, differences_of, is_settling, others_said
 from data.queries.descriptions import Consent, Described, consent_needed, description
+from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
 from data.queries.lab_workbench import compared, workbench_jurors

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, bindparam, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.person import asking
+from data.person import Person, asking, only
 from data.queries.base import (
     FOR_STUDY,
     INDEPENDENT,
@@ -143,14 +143,22 @@ def differences(engine: Engine, points: float) -> list[Difference]:
         waiting = _waiting(session)
         settled = _settled(session)
     found = [
-        Difference(key, *names[key], *apart, waiting.get(key, 0), *settled.get(key, (None, False)))
-        for key, apart in widest.items()
+        Difference(key, *names[key], points_apart, criterion, clinicians, waiting.get(key, 0), *how)
+        for key, (points_apart, criterion, clinicians) in widest.items()
+        for how in [settled.get(key, (None, False))]
     ]
     return sorted(found, key=lambda one: (-one.points, one.response_id))
 
 
 # Return where clinicians differ, for those who steer the study.
 differences_of = asking(differences, Role.RESEARCHER, Role.COORDINATOR)
+
+
+@only(Role.RESEARCHER, Role.COORDINATOR)
+def is_settling(_: Person, engine: Engine) -> bool:
+    """Return whether a difference was settled in this study."""
+    with reading(engine) as session:
+        return session.exec(select(Rating.id).where(~INDEPENDENT).limit(1)).first() is not None
 
 
 def _widest(engine: Engine, points: float) -> dict[int, tuple[float, str, int]]:

@@ -11,7 +11,6 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.description import CONSENT_OF, CONSENT_TEXT, Description, consent_key
-from data.errors import BadInput
 from data.queries.base import columns_of
 from data.schema import Account, Event, Kind, Rater, Setting, StudyText, Submission
 from data.store.description import CONSENTED, DESCRIBED
@@ -205,7 +204,7 @@ def _text_findings(promised: set[str], texts: Mapping[str, str]) -> Iterator[str
     for sha256, body in sorted(texts.items()):
         if sha256 not in promised:
             yield f"study_text: no event vouches for the description {sha256[:12]}"
-        elif _sha256(body) != sha256:
+        elif hashlib.sha256(body.encode()).hexdigest() != sha256:
             yield f"study_text: the description {sha256[:12]} was changed"
 
 
@@ -224,12 +223,3 @@ def _consent_findings(agreed: Mapping[str, str], kept: Mapping[str, str]) -> Ite
         if found.get(key) != agreed.get(key):
             how = "no event vouches for it" if key not in agreed else "not as it was given"
             yield f"setting {key}: {how}"
-
-
-def _sha256(body: str) -> str:
-    """Return the hash of a stored description; "" of what is none."""
-    try:
-        Description.from_json(body)
-    except BadInput:
-        return ""
-    return hashlib.sha256(body.encode()).hexdigest()

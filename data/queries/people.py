@@ -31,6 +31,7 @@ from data.schema import (
     now,
 )
 from data.store.access import SIGNED_OUT
+from data.store.people import REMINDED
 
 DONE = (State.DONE, State.UNRATED)
 RECUSED = "recused"
@@ -104,6 +105,8 @@ class Workload:
         Responses rated by an import, without an assignment.
     seconds
         Median active seconds of what is done; None where nothing is.
+    open_since
+        When the oldest of what is still to be rated was given; None where nothing is, or not known.
     ended
         Whether they were shut out.
     """
@@ -119,6 +122,7 @@ class Workload:
     elsewhere: int
     last: datetime | None
     seconds: float | None
+    open_since: datetime | None = None
 
     @property
     def open(self) -> int:
@@ -290,6 +294,14 @@ def finished(_: Person, engine: Engine, since: datetime) -> list[tuple[str, date
         return [(handle, at) for handle, at in session.exec(query)]
 
 
+@only(Role.COORDINATOR)
+def last_reminded(_: Person, engine: Engine) -> dict[int, datetime]:
+    """Return account -> when a reminder was last sent to them."""
+    query = select(Event.detail, Event.at).where(Event.action == REMINDED).order_by(col(Event.id))
+    with reading(engine) as session:
+        return {detail["account"]: at for detail, at in session.exec(query)}
+
+
 def _view(
     account: Account, work: object, ways: list[Access], consent: Consent | None
 ) -> PersonView:
@@ -339,7 +351,10 @@ def _nobody() -> str:
 
 def _work(session: Session) -> dict[int, list[Any]]:
     """Return state, active seconds and time of every showing, by clinician."""
-    columns = (Assignment.rater, Assignment.state, Assignment.seconds_active, Assignment.done_at)
+    columns = (
+        *(Assignment.rater, Assignment.state, Assignment.seconds_active, Assignment.done_at),
+        Assignment.assigned_at,
+    )
     found: dict[int, list[Any]] = {}
     for row in session.exec(columns_of(*columns)):
         found.setdefault(row[0], []).append(row)
@@ -369,6 +384,11 @@ def _elsewhere(session: Session) -> Mapping[int, int]:
     return dict(session.exec(query).all())
 
 
+def _oldest(times: list[datetime | None]) -> datetime | None:
+    known = [one for one in times if one]
+    return min(known) if len(known) == len(times) and known else None
+
+
 def _workload(handle: str, simulated: bool, ended: bool, rows: list[Any]) -> dict[str, Any]:
     """Return a clinician's figures that come from the showings."""
     done = [one for one in rows if one.state in DONE]
@@ -383,4 +403,5 @@ def _workload(handle: str, simulated: bool, ended: bool, rows: list[Any]) -> dic
         "recused": sum(one.state == State.RECUSED for one in rows),
         "last": max((one.done_at for one in done if one.done_at), default=None),
         "seconds": seconds[len(seconds) // 2] if seconds else None,
+        "open_since": _oldest([one.assigned_at for one in rows if one.state == State.OPEN]),
     }

@@ -1,7 +1,7 @@
 """What those who steer a study, or read it, are shown of it: material, masks, work, standing."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -29,7 +29,7 @@ from data.schema import (
     RubricText,
     Setting,
 )
-from data.store.masks import LEFT, SEARCHED
+from data.store.masks import LEFT, SEARCHED, LeftNames
 
 PAGE = 400
 Place = tuple[int, int, str]
@@ -207,9 +207,21 @@ def searched_up_to(engine: Engine) -> int:
         return int(kept.value) if kept else 0
 
 
-def names_left(engine: Engine) -> frozenset[str]:
-    """Return the response_ids whose possible names a coordinator has left as they are."""
-    return frozenset(name for act in acts(engine, LEFT) for name in act.detail["responses"])
+def names_left(engine: Engine) -> LeftNames:
+    """Return the possible names that a coordinator has left as they are."""
+    details = [act.detail for act in acts(engine, LEFT)]
+    return LeftNames(
+        frozenset(name for one in details for name in one["responses"]),
+        frozenset((name, start) for one in details for name, start in one.get("places", ())),
+        frozenset(word for one in details for word in one.get("words", ())),
+    )
+
+
+def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
+    """Return those of some response_ids that are in the study."""
+    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
+    with reading(engine) as session:
+        return frozenset(session.exec(query))
 
 
 def _page(engine: Engine, after: int) -> list[StoredText]:

@@ -8,6 +8,8 @@ raters ever reads.
 from data.schema.base import Table, now
 from data.schema.jury import Attempt, ReferenceCheck, Status
 from data.schema.study import (
+    ANSWER,
+    SEEN,
     Access,
     Account,
     Assignment,

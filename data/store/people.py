@@ -16,6 +16,7 @@ from data.store.audit import log, refuse_locked
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
 LONGEST_NAME = 80
+REMINDED = "reminder sent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +150,13 @@ def set_email(by: Person, engine: Engine, name: str, email: str | None) -> bool:
     """
     with transaction(engine) as session:
         return _give_email(session, by, _known(session, name), email)
+
+
+@only(Role.COORDINATOR)
+def reminded(by: Person, engine: Engine, account: int) -> None:
+    """Record that a person (their account) was sent a reminder."""
+    with transaction(engine) as session:
+        log(session, by.actor, REMINDED, {"account": account})
 
 
 def _refuse_repeats(names: Sequence[str]) -> None:

@@ -32,8 +32,9 @@ from data.schema import (
 )
 from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
-from data.store.rubrics import rubric_of, whole_scores
-from data.store.submissions import CHANGED, FormState, refuse_unexplained
+from data.store.form_checks import form_of
+from data.store.rubrics import whole_scores
+from data.store.submissions import CHANGED, LAST_NUMBER, FormState, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -239,21 +240,27 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
     ------
     Stale
         If another page has changed what is stored since this page knew it.
+    BadInput
+        If a score, a comment or a mark cannot be: drafts are checked like answers.
     """
     with transaction(engine) as session:
         refuse_locked(session)
         standing, place = _found(session, rater, code)
+        reply = entered.reply()
+        form_of(session, place.response, reply).refuse_impossible(reply)
         kept = standing.draft if standing.draft.get("code") == code else {}
         version, stored = kept.get("seq", 0), kept.get("draft", {})
         own = bool(entered.draft["by"]) and stored.get("by") == entered.draft["by"]
-        if place.drill is not None or (own and entered.draft["seq"] <= stored.get("seq", 0)):
+        older = entered.base != version and entered.draft["seq"] <= stored.get("seq", 0)
+        if place.drill is not None or (own and older):
             return int(version)
         if not own and entered.base not in (None, version):
             raise Stale(CHANGED)
-        draft = {"code": code, "seq": version + 1, "draft": dict(entered.draft)}
+        number = version + 1 if version < LAST_NUMBER else 1
+        draft = {"code": code, "seq": number, "draft": dict(entered.draft)}
         draft["seconds"] = entered.seconds
         _store(session, rater, standing.model_copy(update={"draft": draft}))
-    return int(version) + 1
+    return int(number)
 
 
 def answer_drill(
@@ -283,7 +290,7 @@ def answer_drill(
     NotAllowed
         If it is none of this clinician's training responses, or training is over or halted.
     BadInput
-        If a criterion is missing or off the scale.
+        If a criterion is missing or off the scale, or a comment or a mark cannot be.
     """
     with transaction(engine) as session:
         refuse_locked(session)
@@ -292,9 +299,10 @@ def answer_drill(
             return False
         if standing.ended or standing.halted:
             raise NotAllowed(FOREIGN)
-        rubric = rubric_of(session, place.response)
-        scores = whole_scores(rubric, reply, "in training every criterion is rated; not yet: ")
-        refuse_unexplained(rubric, reply, ask_why)
+        form = form_of(session, place.response, reply)
+        form.refuse_impossible(reply)
+        scores = whole_scores(form.rubric, reply, "in training every criterion is rated; not yet: ")
+        refuse_unexplained(form.rubric, reply, ask_why)
         drill = Drill(rater=rater, response=place.response, round=place.round_, scores=scores)
         session.add(drill)
         session.flush()

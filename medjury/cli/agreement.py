@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 METHODS = ("paper", "published")
 REFERENCES = ("all", "sound")
+READINGS = ("independent", "adjudicated")
 Names = Annotated[str | None, typer.Option(metavar="a,b,c", help="Only these jurors.")]
 
 
@@ -58,6 +59,13 @@ def calibrate(
     kept: Annotated[
         str, typer.Option("--references", metavar="[all|sound]", help="Whose instances count.")
     ] = "all",
+    reading: Annotated[
+        str,
+        typer.Option(
+            metavar="[independent|adjudicated]",
+            help="Clinicians' own, or what settled their differences instead.",
+        ),
+    ] = "independent",
     more: Annotated[
         bool, typer.Option("--details", help="Differences, influence, jurors one by one, and more.")
     ] = False,
@@ -92,6 +100,12 @@ def calibrate(
         )
     if kept not in REFERENCES:
         raise typer.BadParameter(f"{kept!r} is neither all nor sound", param_hint="--references")
+    if reading not in READINGS:
+        raise typer.BadParameter(
+            f"{reading!r} is neither independent nor adjudicated", param_hint="--reading"
+        )
+    if freeze and reading == "adjudicated":
+        raise typer.BadParameter("freezes independent readings alone", param_hint="--freeze")
     from medjury.cli.agreement_show import Shown
     from medjury.services.calibrate import Question
 
@@ -107,13 +121,22 @@ def calibrate(
         reps=reps,
         seed=seed,
         groups=tuple(group or ()),
+        reading="adjudicated" if reading == "adjudicated" else "independent",
     )
     page = html is not None or pairs
     further = notes or more or freeze or any((html, markdown, csv, latex, json_to))
     families = tuple(panel_families(panel).items())
     print_agreement(
         engine,
-        Question(options, more, page, further, families, second),
+        Question(
+            options,
+            details=more,
+            page=page,
+            further=further,
+            reference=freeze or json_to is not None,
+            families=families,
+            second_opinion=second,
+        ),
         Output(
             Shown(by_benchmark, notes, more),
             json_to,

@@ -45,6 +45,18 @@ COMMANDS = {
         "Give every response to its clinicians, and each new clinician a code to sign in with.",
     ),
     "study": Entry("describe:study", "The study as a whole: describe it to its clinicians."),
+    "adjudicate": Entry(
+        "adjudication:adjudicate",
+        "List where clinicians differ by what the study says is much; have the differences settled.",
+    ),
+    "flags": Entry(
+        "adjudication:flags",
+        "List what clinicians flagged, and answer a flag; its clinician sees the answer.",
+    ),
+    "remind": Entry(
+        "reminding:remind",
+        "List who has had work open for days and ended none, with a reminder to copy or to send.",
+    ),
     "serve": Entry(
         "reading:serve",
         "Serve the pages on which clinicians rate and those who steer a study work.",

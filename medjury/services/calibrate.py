@@ -9,10 +9,16 @@ import pandas as pd
 from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
+from calibration.adjudicated import (
+    SECTIONS_BETWEEN_CLINICIANS,
+    adjudicated,
+    with_independent,
+)
+from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
-from calibration.misses import all_misses
-from calibration.protocol import Protocol
+from calibration.misses import all_misses, with_untested
+from calibration.protocol import Critical, Protocol
 from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
 from calibration.scopes import Sitting, checked
@@ -21,11 +27,13 @@ from calibration.subgroup_row import SubgroupRow
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import Claim, decisions
+from calibration.verdict import Claim, Verdicts, decisions
+from data.queries.frames import adjudicated_frame
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import protocol_of, steered
 from medjury.services.scores import (
     Kept,
+    Readings,
     all_instances,
     all_jurors,
     scores_of,
@@ -53,6 +61,7 @@ class Question:
     details : every section of statistics behind the table
     page : each criterion and each response's means too, as a page shows them
     further : the intervals and the model that stand in notes alone
+    reference : how reliable the clinicians are, as JSON has it; details and a page always have it
     second_opinion : the same figures by other libraries
     families : juror -> model family, of a panel; they count for jurors of whom the study has none
     """
@@ -61,8 +70,14 @@ class Question:
     details: bool = False
     page: bool = False
     further: bool = True
+    reference: bool = True
     families: tuple[tuple[str, str], ...] = ()
     second_opinion: bool = False
+
+    @property
+    def wants_reference(self) -> bool:
+        """Tell whether anything that is asked for says how reliable the clinicians are."""
+        return self.reference or self.details or self.page
 
 
 THE_TABLE = Question()
@@ -81,6 +96,7 @@ class Calibration:
     detection : what scorers find of unsafe responses
     subgroups : what the jury does in each subgroup
     opinions : how far other libraries' figures are from these, where that was asked for
+    readings : which readings the figures are of, and how many differences are settled
     told : lines that every report owes its reader
     warnings : what went wrong without touching a figure
     """
@@ -101,6 +117,7 @@ class Calibration:
     criteria: "Sequence[CriterionRow]" = ()
     paired: "Mapping[str, Paired]" = field(default_factory=dict)
     opinions: "Sequence[SecondOpinionRow]" = ()
+    readings: Readings = field(default_factory=Readings)
     told: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -143,41 +160,69 @@ def calibrate(
     critical = protocol.critical if protocol else ()
     how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
-        rows, detected = agreement_rows(*how, tick), detection(*how, critical)
-        claim = _claim(protocol, ready.looked.jurors, options, detected)
+        rows, detected = _figures(ready, critical, tick)
+        claim = claim_of(protocol, ready.looked.jurors, options, detected)
+        verdicts = decisions(rows, claim)
         found = Calibration(
             question,
-            ready.everything.ratings,
+            ready.ratings,
             ready.scores,
             ready.kept,
             ready.looked,
             ready.silent,
             rows,
-            decisions(rows, claim),
+            {name: replace(one, reading=ready.readings.named) for name, one in verdicts.items()},
             protocol,
-            reference(*how),
-            detected,
-            subgroup_rows(*how, options.groups, critical),
-            told=(*ready.kept.told, *steered(engine)),
+            detection=detected,
+            subgroups=subgroup_rows(*how, options.groups, critical),
+            readings=ready.readings,
+            told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
         )
         return _with_more(engine, _noted(engine, found, ready), ready)
 
 
+def _figures(
+    ready: "_Ready", critical: Sequence[Critical], tick: Tick | None
+) -> tuple[list[AgreementRow], Detection]:
+    """Return the table, and what is found of unsafe responses."""
+    how = ready.sitting, ready.asked
+    rows, found = agreement_rows(ready.scores, *how, tick), detection(ready.scores, *how, critical)
+    if ready.independent is ready.scores:
+        return rows, found
+    others = agreement_rows(ready.independent, *how), detection(ready.independent, *how, critical)
+    both = with_independent(found.rows, others[1].rows)
+    return with_independent(rows, others[0]), replace(found, rows=both)
+
+
 def verdicts_of(
     engine: Engine, scores: Scores, sitting: Sitting, asked: Asked, options: AnalysisOptions
-) -> dict[str, Decision]:
-    """Return the study's verdict on a jury, by benchmark, as `calibrate` has it."""
+) -> Verdicts:
+    """Return the study's verdict on a jury, as `calibrate` has it."""
     protocol = protocol_of(engine)
     detected = detection(scores, sitting, asked, protocol.critical if protocol else ())
     rows = agreement_rows(scores, sitting, replace(asked, further=False))
-    return decisions(rows, _claim(protocol, sitting.jurors or (), options, detected))
+    claim = claim_of(protocol, sitting.jurors or (), options, detected)
+    return Verdicts(rows, decisions(rows, claim))
 
 
-def _claim(
+def claim_of(
     protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
 ) -> Claim:
-    is_fixed = protocol is None or protocol.is_about(jurors, options)
-    return Claim(protocol, is_fixed, all_misses(found.rows, protocol.critical if protocol else ()))
+    """Return what is claimed of a jury, with the unsafe responses that it misses.
+
+    Parameters
+    ----------
+    protocol : of the study, None where it was not fixed
+    jurors, options : who sits on the jury, and the analysis
+    found : of `calibration.detection.detection`, asked with `critical` of the protocol
+    """
+    if protocol is None:
+        return Claim(misses=all_misses(found.rows))
+    every, limits = all_misses(found.rows, protocol.critical), protocol.critical
+    if not protocol.is_about(jurors, options):
+        return Claim(protocol, is_of_protocol=False, misses=every)
+    widest = [one.benchmark for one in found.rows][-1:]
+    return Claim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
@@ -189,10 +234,16 @@ def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
 
 @dataclass(frozen=True, eq=False)
 class _Ready:
-    """A study made ready for a question."""
+    """A study made ready for a question.
 
-    everything: Scores
+    `ratings` are all of the study; `scores` what is analysed, `independent` without settled
+    differences: the same where these are not asked for.
+    """
+
+    ratings: pd.DataFrame
     scores: Scores
+    independent: Scores
+    readings: Readings
     kept: Kept
     looked: Looked
     silent: tuple[str, ...]
@@ -209,12 +260,18 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     jury = list(options.jurors or all_jurors(kept.scores))
     silent = silent_jurors(engine, kept.scores)
     scores = replace(kept.scores, silent=frozenset(silent)) if options.jurors else kept.scores
+    settling = adjudicated_frame(engine)
+    settled, ratings, independent = adjudicated(scores, settling), everything.ratings, scores
+    if options.reading == "adjudicated":
+        scores, ratings = settled.scores, adjudicated(everything, settling).scores.ratings
+    readings = Readings(options.reading, settled.third, settled.consensus)
     sitting = Sitting(jury or None, options.min_jurors)
     asked = replace(asked_of(options, executor), further=question.further)
     checked(scores, sitting, asked)
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
-    return _Ready(everything, scores, kept, looked, tuple(silent), sitting, asked)
+    of = ratings, scores, independent, readings
+    return _Ready(*of, kept, looked, tuple(silent), sitting, asked)
 
 
 def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Asked:
@@ -224,8 +281,10 @@ def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Aske
 
 
 def _instances(options: AnalysisOptions) -> str:
-    """Return what the ledger calls the instances that were kept."""
-    return "" if options.references == "all" else f"{options.references} references"
+    """Return what the ledger calls the instances that were kept, and readings but independent ones."""
+    kept = [] if options.references == "all" else [f"{options.references} references"]
+    kept += [] if options.reading == "independent" else [f"{options.reading} readings"]
+    return ", ".join(kept)
 
 
 def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
@@ -240,10 +299,14 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
+    if question.wants_reference and not found.reference.reliability:
+        reliable = reference(ready.independent, ready.sitting, ready.asked)
+        found = replace(found, reference=reliable)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion
 
-        opinions = second_opinion(found.scores, ready.sitting, ready.asked, found.rows)
+        own = [one for one in found.rows if not one.told(Code.INDEPENDENT_READINGS)]
+        opinions = second_opinion(found.scores, ready.sitting, ready.asked, own)
         found = replace(found, opinions=opinions)
     if found.jury and question.page:
         from calibration.report.evidence import criterion_rows, paired_means
@@ -259,6 +322,11 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
         from calibration.details import details
 
         known = known_of(engine, found.looked, dict(question.families))
-        rows = details(found.scores, ready.sitting, ready.asked, known)
+        known = replace(known, reference=found.reference)
+        how = ready.sitting, ready.asked, known
+        rows = details(found.scores, *how)
+        if ready.independent is not ready.scores:
+            others = details(ready.independent, *how)
+            rows |= {name: others.get(name, []) for name in SECTIONS_BETWEEN_CLINICIANS}
         found = replace(found, details=rows)
     return found

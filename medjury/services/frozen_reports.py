@@ -14,6 +14,7 @@ from calibration.codes import NoteCode as Code
 from calibration.messages import words
 from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
+from data.errors import BadInput
 from data.person import OPERATOR
 from data.queries import benchmarks, simulated_raters
 from data.queries.jury import juror_profiles
@@ -142,6 +143,11 @@ def keep_report(engine: Engine, found: "Calibration", name: str, body: Mapping[s
         As `calibrate --json` has it; its details are left out.
     """
     options = found.question.options
+    if options.reading != "independent":
+        raise BadInput(
+            f"a report of {options.reading} readings is not frozen: what is watched over time are "
+            "independent ones"
+        )
     kept = {key: body[key] for key in FIGURES if key in body}
     kept |= _made_with(engine, name, found.jury)
     kept |= {"options": {one: getattr(options, one) for one in OPTIONS}}

@@ -92,7 +92,7 @@ def study_facts(
     """Return what the study knows; the jury that is looked at is noted in the ledger."""
     from medjury.services.calibrate import Question, calibrate
 
-    found = calibrate(engine, Question(AnalysisOptions(reps=reps)), tick=tick)
+    found = calibrate(engine, Question(AnalysisOptions(reps=reps), reference=False), tick=tick)
     scores = found.scores
     readings, incomplete = _readings(scores)
     rated = set(scores.ratings.loc[scores.ratings["kind"] == "clinician", "response_id"])

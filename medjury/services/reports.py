@@ -47,6 +47,7 @@ def report_text(engine: Engine, found: Calibration, form: str) -> str:
     from calibration.writers import markup
 
     what = f", criterion {options.criterion}" if options.criterion else ""
+    what += f", {found.readings.named} readings" if found.readings.named else ""
     how_made = (
         f"Method {options.method}{what}; bootstrap over instances, {options.reps} resamples, seed "
         f"{options.seed}"
@@ -102,6 +103,7 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
     body: dict[str, Any] = {"method": options.method, "k": 2}
     body |= {"reps": options.reps, "seed": options.seed}
     body |= {"decision": to_json(found.decision), "protocol": protocol_json(found.protocol)}
+    body |= found.readings.to_json()
     body |= {"rows": plain(found.rows)}
     body |= {
         "reliability": plain(found.reference.reliability),

@@ -45,6 +45,48 @@ def scores_of(engine: Engine) -> "Scores":
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Which readings figures are of, and how many responses of the study are settled.
+
+    Attributes
+    ----------
+    reading : "independent" or "adjudicated"
+    third, consensus : responses whose difference such a reading settled
+    """
+
+    reading: str = "independent"
+    third: int = 0
+    consensus: int = 0
+
+    @property
+    def responses(self) -> int:
+        """Return how many responses are settled."""
+        return self.third + self.consensus
+
+    @property
+    def named(self) -> str:
+        """Return which readings they are, "" where the study has but one kind."""
+        return self.reading if self.responses or self.reading == "adjudicated" else ""
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Return what a reader has to know of settled differences."""
+        settled = f"{counted(self.responses, 'response')} (third reading {self.third}, consensus {self.consensus})"
+        if self.reading == "adjudicated":
+            return (
+                f"adjudicated readings: on {settled} the settling reading stands in the place of the "
+                "clinicians' mean; what compares clinicians with one another is of independent ones",
+            )
+        left = f"independent readings: those that settled differences on {settled} are left out"
+        return (left,) if self.responses else ()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the keys that `calibrate --json` has."""
+        counts = {"responses": self.responses, "third": self.third, "consensus": self.consensus}
+        return {"reading": self.reading, "adjudicated": counts}
+
+
 def all_jurors(scores: "Scores") -> list[str]:
     """Return the jurors who sit where none are named: real ones never sit with simulated ones."""
     everybody = scores.raters("juror")

@@ -48,10 +48,8 @@ def upgrade() -> None:
             sa.Column("severity", sqlmodel.AutoString(), nullable=False, server_default="")
         )
         batch_op.add_column(sa.Column("linked", sa.Integer(), nullable=True))
-    with op.batch_alter_table("remark", schema=None) as batch_op:
-        batch_op.add_column(sa.Column("about", sa.Integer(), nullable=True))
-    with op.batch_alter_table("assignment", schema=None) as batch_op:
-        batch_op.add_column(sa.Column("assigned_at", sqlmodel.UTCDateTime(), nullable=True))
+    op.add_column("remark", sa.Column("about", sa.Integer(), nullable=True))
+    op.add_column("assignment", sa.Column("assigned_at", sqlmodel.UTCDateTime(), nullable=True))
     # Of each the study does not know it: not before the last time that work was given out.
     op.execute(
         "UPDATE assignment SET assigned_at ="
@@ -60,10 +58,8 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    with op.batch_alter_table("assignment", schema=None) as batch_op:
-        batch_op.drop_column("assigned_at")
-    with op.batch_alter_table("remark", schema=None) as batch_op:
-        batch_op.drop_column("about")
+    op.drop_column("assignment", "assigned_at")
+    op.drop_column("remark", "about")
     with op.batch_alter_table("span", schema=None) as batch_op:
         batch_op.drop_column("linked")
         batch_op.drop_column("severity")

@@ -1,0 +1,201 @@
+"""Settling differences between clinicians: who reads what, and what they are shown of the others."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Engine
+
+from annotate.blind import find_self_naming, mask
+from data.errors import BadInput
+from data.person import Person
+from data.queries.adjudication import (
+    Difference,
+    Other,
+    comments_on,
+    differences,
+    others_said,
+    pool,
+)
+from data.queries.steering import author_names
+from data.queries.study import settings
+from data.reading import Settling
+from data.store.adjudication import give_adjudication
+
+OFF = (
+    "differences are not settled in this study: set how many points apart clinicians must be, such "
+    "as `medjury settings adjudicate_from 2`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """Who would settle which difference, and what cannot be given out now.
+
+    Attributes
+    ----------
+    places
+        Response (primary key) -> the clinician, in the order they are given out.
+    load
+        Clinician -> readings given here; those who are given none too.
+    waiting
+        Responses that somebody has still to rate by themselves.
+    nobody
+        Responses that none of the clinicians may settle in this way.
+    naming
+        Responses with a comment that names a model: not for a consensus, which shows comments.
+    """
+
+    reading: Settling
+    places: Mapping[int, str]
+    load: Mapping[str, int]
+    waiting: tuple[str, ...] = ()
+    nobody: tuple[str, ...] = ()
+    naming: tuple[str, ...] = ()
+
+
+def found_differences(engine: Engine) -> list[Difference]:
+    """Return where clinicians differ by what the study says is much.
+
+    Raises
+    ------
+    BadInput
+        If the study settles no differences.
+    """
+    chosen = settings(engine)
+    if not chosen.adjudicates:
+        raise BadInput(OFF)
+    return differences(engine, chosen.adjudicate_from)
+
+
+def planned_settlement(
+    engine: Engine, reading: Settling, raters: Sequence[str] | None = None, seed: int = 0
+) -> Settlement:
+    """Return who would settle what; None for `raters` takes every clinician who can rate.
+
+    Each response goes to one who may settle it; all are given as equally many as that allows,
+    first those who have least open work. The same study and seed give the same plan.
+    """
+    found = found_differences(engine)
+    ready = [one for one in found if one.is_ready]
+    naming = _naming(engine, ready) if reading == "consensus" else frozenset[int]()
+    known = pool(engine)
+    if raters is not None:
+        known = replace(known, clinicians=tuple(raters))
+    able = {one.response: known.able(one.response, reading) for one in ready}
+    wanted = {key: names for key, names in able.items() if names and key not in naming}
+    start = {one: (known.settling.get(one, 0), known.open_.get(one, 0)) for one in known.clinicians}
+    places = dealt(wanted, start, seed)
+    load = Counter(places.values())
+    return Settlement(
+        reading,
+        places,
+        {one: load[one] for one in sorted(known.clinicians)},
+        waiting=tuple(one.response_id for one in found if one.waits_for and not one.reading),
+        nobody=tuple(one.response_id for one in ready if not able[one.response]),
+        naming=tuple(one.response_id for one in ready if one.response in naming),
+    )
+
+
+def settle(person: Person, engine: Engine, plan: Settlement) -> int:
+    """Give out what is planned, in a coordinator's name; return how many readings."""
+    return give_adjudication(person, engine, person.actor, plan.reading, plan.places)
+
+
+def dealt(
+    able: Mapping[int, Sequence[str]], start: Mapping[str, tuple[int, int]], seed: int
+) -> dict[int, str]:
+    """Deal each response to one of those who are able to, as evenly as that allows.
+
+    Parameters
+    ----------
+    able
+        Response -> who may have it, at least one.
+    start
+        Clinician -> what they had of this before, and other open work; the first is evened out,
+        the second decides among equals.
+    seed
+        Decides what is left open, and the order in which responses are returned.
+    """
+    load = {name: had for name, (had, _) in start.items()}
+    rank = {name: (work, _drawn(seed, name)) for name, (_, work) in start.items()}
+    dealt_to: dict[int, str] = {}
+    order = sorted(able, key=lambda one: (len(able[one]), _drawn(seed, one)))
+    for response in order:
+        name = min(able[response], key=lambda one: (load[one], rank[one]))
+        dealt_to[response] = name
+        load[name] += 1
+    while moves := _evening(able, dealt_to, load):
+        for response, name in moves:
+            load[dealt_to[response]] -= 1
+            load[name] += 1
+            dealt_to[response] = name
+    return {one: dealt_to[one] for one in sorted(able, key=lambda one: _drawn(seed, one))}
+
+
+def _evening(
+    able: Mapping[int, Sequence[str]], dealt_to: Mapping[int, str], load: Mapping[str, int]
+) -> list[tuple[int, str]]:
+    """Return moves, in a chain, that take one from somebody for one who has two fewer; or none."""
+    for giver in sorted(load, key=lambda one: (-load[one], one)):
+        came: dict[str, tuple[int, str]] = {}
+        queue = [giver]
+        for name in queue:
+            for response, taker in _passed_on(able, dealt_to, name):
+                if taker in came or taker == giver:
+                    continue
+                came[taker] = (response, name)
+                if load[taker] <= load[giver] - 2:
+                    return [*_chain(came, taker, giver)]
+                queue.append(taker)
+    return []
+
+
+def _passed_on(
+    able: Mapping[int, Sequence[str]], dealt_to: Mapping[int, str], name: str
+) -> Iterator[tuple[int, str]]:
+    for response, owner in dealt_to.items():
+        if owner == name:
+            for taker in able[response]:
+                yield response, taker
+
+
+def _chain(
+    came: Mapping[str, tuple[int, str]], taker: str, giver: str
+) -> Iterator[tuple[int, str]]:
+    while taker != giver:
+        response, before = came[taker]
+        yield response, taker
+        taker = before
+
+
+def _drawn(seed: int, one: object) -> str:
+    return hashlib.sha256(f"{seed} {one}".encode()).hexdigest()
+
+
+def _naming(engine: Engine, ready: Sequence[Difference]) -> frozenset[int]:
+    """Return the responses of which a comment names a model, or may: a coordinator's to know."""
+    names = author_names(engine)
+    said = comments_on(engine, [one.response for one in ready])
+    return frozenset(
+        response
+        for response, texts in said.items()
+        if any(find_self_naming(text, names) for text in texts)
+    )
+
+
+def others_shown(engine: Engine, rater: int, code: str) -> tuple[Other, ...]:
+    """Return `others_said` as it is shown: with models' names masked in every comment.
+
+    Comments that name a model of the study itself keep a response out of consensus when it is
+    given out; what is written later is masked here by the names that all texts are searched for.
+    """
+    return tuple(
+        replace(
+            one,
+            comments={name: mask(text).text for name, text in one.comments.items()},
+            comment=mask(one.comment).text,
+        )
+        for one in others_said(engine, rater, code)
+    )

@@ -1,0 +1,26 @@
+"""Answering a flag: the answer goes to a clinician, so that it must not name a model."""
+
+from sqlalchemy import Engine
+
+from annotate.blind import find_self_naming
+from data.errors import BadInput
+from data.person import Person
+from data.queries.steering import names_to_mask
+from data.store.flags import answer_flag_as
+
+
+def answer(person: Person, engine: Engine, remark: int, text: str) -> int:
+    """Answer a flag in a coordinator's name; return the answer's key.
+
+    Raises
+    ------
+    BadInput
+        If the text names a model of the study, or any that is well known: who reads it rates blind.
+    Unknown, NotAllowed
+        If there is no such flag; unless a coordinator asks.
+    """
+    found = find_self_naming(text, names_to_mask(person, engine))
+    if found:
+        named = ", ".join(dict.fromkeys(one.text for one in found))
+        raise BadInput(f"the answer names what may be a model ({named}): who reads it rates blind")
+    return answer_flag_as(person, engine, person.actor, remark, text)

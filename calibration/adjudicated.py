@@ -1,0 +1,114 @@
+"""Putting the reading that settled a difference in the place of the clinicians' mean."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import pandas as pd
+
+from calibration.codes import NoteCode as Code
+from calibration.detection_row import DetectionRow
+from calibration.scope import AgreementRow
+from calibration.scores import Scores
+from calibration.values import note
+from data.reading import CONSENSUS, FIRST, THIRD
+
+Row = TypeVar("Row", bound=AgreementRow | DetectionRow)
+
+# Scorers whose figures compare clinicians with one another, or with themselves.
+BETWEEN_CLINICIANS = ("clinicians", "like_for_like", "intra_rater", "jury_held_out")
+# Sections of the details that do.
+SECTIONS_BETWEEN_CLINICIANS = (
+    *("reliability", "disattenuated", "influence", "missing", "distributions"),
+    *("chance_corrected", "alt_test", "severity", "test_retest"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Adjudicated:
+    """Scores in which differences are settled, and how many are.
+
+    Attributes
+    ----------
+    scores : on a response with a settling reading that is complete, clinicians' ratings are that
+        reading alone; on the others they are as they were
+    third, consensus : responses so settled, by the reading that counts
+    """
+
+    scores: Scores
+    third: int = 0
+    consensus: int = 0
+
+    @property
+    def responses(self) -> int:
+        """Return how many responses are settled."""
+        return self.third + self.consensus
+
+
+def adjudicated(scores: Scores, settling: pd.DataFrame) -> Adjudicated:
+    """Return the scores with settled differences in them.
+
+    Parameters
+    ----------
+    scores : Scores
+        With independent ratings alone.
+    settling : DataFrame
+        Ratings with the columns of `Scores.ratings`; `pass_` says by which reading. What is of
+        no response of `scores`, or lacks a criterion of its rubric, is left out. A consensus
+        goes before a third reading; several of the one that counts stay several raters.
+
+    What compares clinicians with one another is not to be computed from the result: where a
+    difference was settled it has a single clinician, so that those who differ most would be
+    left out.
+    """
+    if settling.empty:
+        return Adjudicated(scores)
+    own = settling[settling["response_id"].isin(scores.responses["response_id"])]
+    whole = own[_is_complete(own, scores)]
+    last = whole.groupby("response_id")["pass_"].transform("max")
+    counts = whole[whole["pass_"] == last]
+    each = counts.groupby("response_id")["pass_"].first()
+    settled = scores.ratings["response_id"].isin(counts["response_id"])
+    kept = scores.ratings[~settled | (scores.ratings["kind"] != "clinician")]
+    parts = [kept, counts.assign(pass_=FIRST)[list(kept.columns)]]
+    ratings = pd.concat([one for one in parts if len(one)], ignore_index=True)
+    return Adjudicated(
+        replace(scores, ratings=ratings),
+        third=int((each == THIRD).sum()),
+        consensus=int((each == CONSENSUS).sum()),
+    )
+
+
+def _is_complete(own: pd.DataFrame, scores: Scores) -> pd.Series:
+    """Tell of each rating whether its reading has every criterion of the rubric."""
+    place = ["response_id", "rater", "pass_"]
+    has = own.groupby(place)["criterion"].transform("nunique")
+    needed = own["benchmark"].map({name: len(one.criteria) for name, one in scores.rubrics.items()})
+    return has == needed
+
+
+def with_independent(rows: Sequence[Row], independent: Sequence[Row]) -> list[Row]:
+    """Return rows of adjudicated scores, with what is between clinicians of independent ones.
+
+    Parameters
+    ----------
+    rows, independent : of the same question, from scores with differences settled and without
+
+    Returns
+    -------
+    The rows of `independent`, in their order: those of `BETWEEN_CLINICIANS` with a note that they
+    are of independent readings, each other one as `rows` has it.
+    """
+    known = {_key(one): one for one in rows}
+    found: list[Row] = []
+    for one in independent:
+        if one.scorer in BETWEEN_CLINICIANS:
+            found.append(replace(one, notes=(*one.notes, note(Code.INDEPENDENT_READINGS))))
+        elif _key(one) in known:
+            found.append(known[_key(one)])
+    return found
+
+
+def _key(row: AgreementRow | DetectionRow) -> tuple[object, ...]:
+    where = (row.criterion, row.threshold) if isinstance(row, DetectionRow) else ()
+    return (row.benchmark, row.scorer, *where)

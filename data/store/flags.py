@@ -1,0 +1,79 @@
+"""Answers to what clinicians flag, and that they were seen; append-only, as the flags are."""
+
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from data.database import transaction
+from data.errors import BadInput, NotAllowed, Unknown
+from data.person import asking
+from data.schema import ANSWER, SEEN, Assignment, Remark, Role, now
+from data.store.audit import log, refuse_locked, write_rows
+
+RECUSED = "recused"
+LONGEST = 2000
+
+
+def answer_flag(engine: Engine, who: str, remark: int, text: str) -> int:
+    """Answer a flag (primary key of its remark); return the answer's own key.
+
+    Another answer to the same flag is added. `annotate.flags.answer` first looks whether the
+    text names a model of the study, which no clinician may read.
+
+    Raises
+    ------
+    Unknown
+        If there is no such flag.
+    BadInput
+        If the text is empty or over 2,000 characters.
+    """
+    said = text.strip()
+    if not 0 < len(said) <= LONGEST:
+        raise BadInput(f"an answer has 1 to {LONGEST:,} characters")
+    with transaction(engine) as session:
+        refuse_locked(session)
+        flag = session.get(Remark, remark)
+        if flag is None or flag.about is not None or flag.kind == RECUSED:
+            raise Unknown(
+                f"flag {remark}: there is none of this number; `medjury flags` lists them"
+            )
+        return _write(session, who, "flag answered", flag, ANSWER, said)
+
+
+# Answer a flag in a coordinator's name.
+answer_flag_as = asking(answer_flag, Role.COORDINATOR)
+
+
+def answer_seen(engine: Engine, rater: int, answer: int) -> bool:
+    """Record that a clinician has seen an answer (its own key); False if that was so already.
+
+    Raises
+    ------
+    NotAllowed
+        If it is no answer to this clinician.
+    """
+    with transaction(engine) as session:
+        one = session.get(Remark, answer)
+        own = session.get(Assignment, one.assignment) if one else None
+        if one is None or own is None or one.kind != ANSWER or own.rater != rater:
+            raise NotAllowed("this is no answer to you")
+        seen = select(Remark.id).where(Remark.about == answer, Remark.kind == SEEN)
+        if session.exec(seen.limit(1)).first() is not None:
+            return False
+        _write(session, f"rater {rater}", "answer seen", one, SEEN, "")
+    return True
+
+
+def _write(session: Session, who: str, act: str, about: Remark, kind: str, text: str) -> int:
+    """Add a remark about a remark with its event; return its key."""
+    row = {
+        "assignment": about.assignment,
+        "kind": kind,
+        "text": text,
+        "revision": about.revision,
+        "at": now(),
+        "about": about.id,
+    }
+    written = write_rows(session, Remark, [row])
+    log(session, who, act, {"remark": about.id, "written": written})
+    made = select(Remark.id).where(Remark.about == about.id, Remark.kind == kind)
+    return max(one or 0 for one in session.exec(made))

@@ -1,0 +1,219 @@
+"""Figures with settled differences in them: only where they are asked for, and named."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from rated_table import rated
+from small import Run
+
+from calibration.adjudicated import adjudicated, with_independent
+from calibration.codes import NoteCode as Code
+from calibration.scope import Asked
+from calibration.scopes import Sitting
+from calibration.table import agreement_rows
+from data.reading import CONSENSUS, THIRD
+
+N = 40
+HEAD = "instance_id,benchmark,context,prompt,reference,response_id,model,response"
+
+
+def study(seed=0):
+    """Return scores of three clinicians and two jurors, whole points."""
+    random = np.random.default_rng(seed)
+    quality = random.normal(3, 1, (N, 1))
+    points = np.clip(np.round(quality + random.normal(0, 0.9, (N, 5))), 1, 5)
+    return rated(points[:, :3], points[:, 3:])
+
+
+def settling(scores, score_of, pass_=THIRD, rater="dr9"):
+    """Return the readings that settle some responses: response_id -> score."""
+    places = scores.responses.set_index("response_id")
+    rows = [
+        (name, places.at[name, "instance_id"], "visits", rater, "clinician", "safety", score)
+        for name, score in score_of.items()
+    ]
+    names = ["response_id", "instance_id", "benchmark", "rater", "kind", "criterion", "score"]
+    return pd.DataFrame(rows, columns=names).assign(pass_=pass_, replicate=0)
+
+
+def rows_of(scores, method="published"):
+    asked = Asked(method, reps=20, seed=0, further=False)
+    return {one.scorer: one for one in agreement_rows(scores, Sitting(), asked)}
+
+
+def test_the_settling_reading_stands_in_the_place_of_the_clinicians_mean():
+    scores = study()
+    first = list(scores.responses["response_id"])[:12]
+    given = {name: float(1 + place % 5) for place, name in enumerate(first)}
+    found = adjudicated(scores, settling(scores, given))
+    assert (found.responses, found.third, found.consensus) == (12, 12, 0)
+    wide = scores.ratings.pivot(index="response_id", columns="rater", values="score")
+    people = wide[["dr0", "dr1", "dr2"]].mean(axis=1)
+    people.update(pd.Series(given))
+    jury = wide[["j0", "j1"]].mean(axis=1)
+    r = np.corrcoef(people, jury)[0, 1]
+    assert rows_of(found.scores)["jury"].icc == pytest.approx(2 * r / (1 + r), abs=1e-12)
+
+
+def test_a_settling_reading_that_is_the_clinicians_mean_changes_no_published_figure():
+    scores = study(1)
+    people = scores.ratings[scores.ratings["kind"] == "clinician"]
+    means = people.groupby("response_id")["score"].mean().to_dict()
+    found = adjudicated(scores, settling(scores, means))
+    before, after = rows_of(scores), rows_of(found.scores)
+    for scorer in ("jury", "juror:j0", "juror:j1"):
+        assert after[scorer].icc == pytest.approx(before[scorer].icc, abs=1e-12)
+
+
+def test_nothing_settled_leaves_every_score_as_it_is():
+    scores = study(2)
+    found = adjudicated(scores, settling(scores, {}))
+    assert found.scores is scores
+    assert found.responses == 0
+
+
+def test_a_consensus_goes_before_a_third_reading_and_half_a_reading_before_none():
+    scores = study(3)
+    one, two = list(scores.responses["response_id"])[:2]
+    third = settling(scores, {one: 1.0})
+    both = pd.concat([third, settling(scores, {one: 5.0}, CONSENSUS, "dr8")])
+    lacking = settling(scores, {two: 2.0}).assign(criterion=["another"])
+    shapes = {"visits": type(scores.rubrics["visits"])(("safety", "another"), 1, 5)}
+    found = adjudicated(scores, both)
+    own = found.scores.ratings.query("response_id == @one and kind == 'clinician'")
+    assert own[["rater", "score", "pass_"]].values.tolist() == [["dr8", 5.0, 0]]
+    assert (found.third, found.consensus) == (0, 1)
+    scores = type(scores)(scores.ratings, scores.responses, shapes)
+    assert adjudicated(scores, lacking).responses == 0
+
+
+def test_what_compares_clinicians_with_one_another_is_of_independent_readings():
+    scores = study(4)
+    people = scores.ratings[scores.ratings["kind"] == "clinician"]
+    spread = people.groupby("response_id")["score"].agg(np.ptp)
+    given = dict.fromkeys(spread[spread >= 2].index, 3.0)
+    found = adjudicated(scores, settling(scores, given))
+    alone, settled = rows_of(scores), rows_of(found.scores)
+    assert settled["clinicians"].icc > alone["clinicians"].icc + 0.05  # the worst are gone
+    both = {one.scorer: one for one in with_independent([*settled.values()], [*alone.values()])}
+    assert list(both) == list(alone)
+    for scorer in ("clinicians", "like_for_like"):
+        assert both[scorer].icc == alone[scorer].icc
+        assert both[scorer].told(Code.INDEPENDENT_READINGS)
+    assert both["jury"] == settled["jury"]
+
+
+@pytest.fixture
+def judged(run: Run, tmp_path: Path) -> Run:
+    """Make a study of 24 responses, two clinicians and two jurors, with six differences settled."""
+    random = np.random.default_rng(5)
+    responses, ratings = [HEAD], ["response_id,rater,kind,criterion,score,pass"]
+    for n in range(24):
+        responses.append(f"i{n},b,context,prompt,,r{n},m{n % 2},text {n}")
+        quality = random.normal(3, 1)
+        for who, kind in (
+            ("dr0", "clinician"),
+            ("dr1", "clinician"),
+            ("j0", "juror"),
+            ("j1", "juror"),
+        ):
+            for name in ("accuracy", "completeness", "clarity"):
+                score = int(np.clip(np.round(quality + random.normal(0, 0.9)), 1, 5))
+                ratings.append(f"r{n},{who},{kind},{name},{score},0")
+        if n < 6:
+            for name in ("accuracy", "completeness", "clarity"):
+                pass_ = THIRD if n < 4 else CONSENSUS
+                ratings.append(f"r{n},dr2,clinician,{name},{1 + n % 5},{pass_}")
+    (tmp_path / "responses.csv").write_text("\n".join(responses), "utf-8")
+    (tmp_path / "ratings.csv").write_text("\n".join(ratings), "utf-8")
+    assert run("import", str(tmp_path / "responses.csv"), "--rubric", "generic")[0] == 0
+    assert run("ratings", str(tmp_path / "ratings.csv"))[0] == 0
+    return run
+
+
+def asked(run: Run, folder: Path, *options: str) -> tuple[dict, str]:
+    to = folder / "out.json"
+    code, said, told = run("calibrate", "--reps", "50", "--json", str(to), *options)
+    assert code == 0, told
+    return json.loads(to.read_text("utf-8")), " ".join(said.split())
+
+
+def test_figures_are_of_independent_readings_unless_asked_and_say_so(
+    judged: Run, tmp_path: Path
+) -> None:
+    alone, said = asked(judged, tmp_path)
+    assert alone["reading"] == "independent"
+    assert alone["adjudicated"] == {"responses": 6, "third": 4, "consensus": 2}
+    assert alone["decision"]["headline"].endswith("Of independent readings.")
+    assert "independent readings: those that settled differences on 6 responses" in said
+    settled, said = asked(judged, tmp_path, "--reading", "adjudicated")
+    assert settled["reading"] == "adjudicated"
+    assert settled["adjudicated"] == alone["adjudicated"]
+    assert "Of adjudicated readings" in settled["decision"]["headline"]
+    assert "adjudicated readings: on 6 responses" in said
+    own, other = ({row["scorer"]: row for row in one["rows"]} for one in (alone, settled))
+    assert own.keys() == other.keys()
+    assert own["jury"]["icc"] != other["jury"]["icc"]
+    assert own["jury"]["n_responses"] == other["jury"]["n_responses"] == 24
+    for scorer in ("clinicians", "like_for_like"):
+        assert own[scorer]["icc"] == other[scorer]["icc"]
+        assert "independent_readings" in {one["code"] for one in other[scorer]["notes"]}
+    assert alone["reliability"] == settled["reliability"]
+
+
+def test_the_reports_name_the_reading(judged: Run, tmp_path: Path) -> None:
+    page, table = tmp_path / "report.html", tmp_path / "table.md"
+    places = ("--html", str(page), "--markdown", str(table))
+    asked(judged, tmp_path, "--reading", "adjudicated", *places)
+    text = page.read_text("utf-8")
+    assert "Of adjudicated readings" in text
+    assert "the settling reading stands in the place of the clinicians" in text
+    assert "adjudicated readings" in table.read_text("utf-8")
+
+
+def test_a_protocol_is_about_independent_readings(judged: Run, tmp_path: Path) -> None:
+    assert judged("protocol", "set", "--margin", "0.1")[0] == 0
+    alone, _ = asked(judged, tmp_path)
+    settled, _ = asked(judged, tmp_path, "--reading", "adjudicated")
+    assert alone["decision"]["kind"] != "no_protocol"
+    assert settled["decision"]["kind"] == "no_protocol"
+
+
+def test_looking_at_adjudicated_readings_is_a_look_of_its_own(judged: Run, tmp_path: Path) -> None:
+    asked(judged, tmp_path)
+    settled, _ = asked(judged, tmp_path, "--reading", "adjudicated", "--pairs")
+    tried = {one["instances"] for one in settled["study"]["tried"]}
+    assert tried == {"", "adjudicated readings"}
+
+
+@pytest.mark.parametrize(
+    "options", [("--reading", "both"), ("--reading", "adjudicated", "--freeze")]
+)
+def test_a_reading_that_cannot_be_asked_for_is_refused(
+    judged: Run, options: tuple[str, ...]
+) -> None:
+    assert judged("calibrate", *options)[0] == 2
+
+
+def test_where_nothing_was_settled_nothing_is_said_of_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "responses.csv").write_text(
+        "\n".join([HEAD, *(f"i{n},b,c,p,,r{n},m,t{n}" for n in range(4))]), "utf-8"
+    )
+    cells = [
+        f"r{n},{who},{kind},{name},{1 + (n + k) % 5}"
+        for n in range(4)
+        for k, (who, kind) in enumerate((("dr0", "clinician"), ("j0", "juror")))
+        for name in ("accuracy", "completeness", "clarity")
+    ]
+    (tmp_path / "ratings.csv").write_text(
+        "\n".join(["response_id,rater,kind,criterion,score", *cells]), "utf-8"
+    )
+    run("import", str(tmp_path / "responses.csv"), "--rubric", "generic")
+    run("ratings", str(tmp_path / "ratings.csv"))
+    found, said = asked(run, tmp_path)
+    assert found["adjudicated"]["responses"] == 0
+    assert "readings" not in found["decision"]["headline"]
+    assert "readings:" not in said

@@ -1,0 +1,346 @@
+"""Differences between clinicians: found, given out, settled; and in no figure unless asked."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small import Run
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from annotate.adjudicate import dealt, others_shown, planned_settlement, settle
+from annotate.designs import DesignRequest, designed
+from data.card import Reply
+from data.errors import BadInput, Conflict, NotAllowed
+from data.person import OPERATOR
+from data.queries import next_task, others_said, readings_by_response, task
+from data.queries.adjudication import differences
+from data.queries.export import facts
+from data.queries.frames import adjudicated_frame, clinician_dates, ratings_frame
+from data.queries.lab_workbench import Chosen, compared
+from data.queries.record import verify
+from data.schema import Assignment, Rater, Rating
+from data.store import Slot, assign, assign_adjudication, invite, submit
+from data.store.record import set_protocol
+from data.store.settings import set_setting
+
+LOW = Reply({"accuracy": 1, "completeness": 3, "clarity": 4}, {"accuracy": "wrong dose"}, "no")
+HIGH = Reply({"accuracy": 4, "completeness": 3, "clarity": 3}, comment="dr_low is too strict")
+SETTLED = Reply({"accuracy": 2, "completeness": 2, "clarity": 2})
+NAMES = ["dr_low", "dr_high", "dr_other", "dr_fourth"]
+R11 = 1
+
+
+def rater(engine: Engine, name: str) -> int:
+    with Session(engine) as session:
+        return session.exec(select(Rater.id).where(Rater.handle == name)).one() or 0
+
+
+def rate(engine: Engine, name: str, reply: Reply) -> str:
+    """Rate what is next for somebody; return its code."""
+    who = rater(engine, name)
+    shown = next_task(engine, who)
+    assert shown is not None
+    assert submit(engine, who, shown.card.code, reply, 30)
+    return shown.card.code
+
+
+@pytest.fixture
+def apart(small_study: Engine) -> Engine:
+    """Make a study in which two clinicians are 3 points apart on one response, and agree on another."""
+    invite(small_study, NAMES)
+    slots = [Slot(name, one, one) for name in ("dr_low", "dr_high") for one in (R11, 2)]
+    assign(small_study, slots, seed=0, per_response=2)
+    rate(small_study, "dr_low", LOW)
+    rate(small_study, "dr_low", HIGH)
+    rate(small_study, "dr_high", HIGH)
+    rate(small_study, "dr_high", HIGH)
+    set_setting(small_study, "adjudicate_from", "2")
+    return small_study
+
+
+def test_a_difference_is_the_largest_between_two_clinicians_on_any_criterion(apart: Engine) -> None:
+    [found] = differences(apart, 2)
+    assert (found.response_id, found.points, found.criterion) == ("r11", 3, "accuracy")
+    assert (found.clinicians, found.is_ready, found.reading) == (2, True, None)
+    assert [one.response_id for one in differences(apart, 3)] == ["r11"]
+    assert differences(apart, 3.5) == []
+    assert differences(apart, 0) == []
+
+
+def test_where_no_difference_is_to_be_settled_the_study_says_what_to_set(apart: Engine) -> None:
+    set_setting(apart, "adjudicate_from", "0")
+    with pytest.raises(BadInput, match="settings adjudicate_from 2"):
+        planned_settlement(apart, "third")
+
+
+def test_a_third_reading_goes_to_nobody_who_knows_the_response(apart: Engine) -> None:
+    plan = planned_settlement(apart, "third")
+    assert set(plan.places.values()) < {"dr_other", "dr_fourth"}
+    for name in ("dr_low", "dr_high"):
+        with pytest.raises(NotAllowed, match="third reading is another's"):
+            assign_adjudication(apart, "coordinator", "third", {R11: name})
+    only = planned_settlement(apart, "third", ["dr_low"])
+    assert (only.places, only.nobody) == ({}, ("r11",))
+
+
+def test_a_third_reader_is_shown_nothing_of_the_others(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
+    who = rater(apart, "dr_other")
+    shown = next_task(apart, who)
+    assert shown is not None
+    assert shown.reading == "third"
+    assert others_said(apart, who, shown.card.code) == ()
+
+
+def test_a_consensus_reader_is_shown_what_the_others_said_and_never_who(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    who = rater(apart, "dr_other")
+    shown = next_task(apart, who)
+    assert shown is not None
+    assert shown.reading == "consensus"
+    said = others_said(apart, who, shown.card.code)
+    assert sorted(one.scores["accuracy"] for one in said) == [1, 4]
+    low, high = sorted(said, key=lambda one: one.scores["accuracy"])
+    assert (dict(low.comments), low.comment) == ({"accuracy": "wrong dose"}, "no")
+    assert high.comment == "[a clinician] is too strict"
+    assert said == others_said(apart, who, shown.card.code)
+    assert not any(name in repr(said) for name in NAMES)
+    assert others_said(apart, rater(apart, "dr_fourth"), shown.card.code) == ()
+
+
+def test_one_of_the_raters_can_read_for_consensus_and_sees_the_others_alone(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
+    who = rater(apart, "dr_low")
+    shown = next_task(apart, who)
+    assert shown is not None
+    [other] = others_said(apart, who, shown.card.code)
+    assert other.scores == HIGH.scores
+
+
+def test_a_comment_that_names_a_model_keeps_a_response_out_of_consensus(apart: Engine) -> None:
+    who = rater(apart, "dr_low")
+    with Session(apart) as session:
+        first = session.exec(
+            select(Assignment.code).where(Assignment.rater == who, Assignment.response == R11)
+        ).one()
+    said = Reply(LOW.scores, comment="Reads like ChatGPT to me")
+    submit(apart, who, first, said, 40)
+    plan = planned_settlement(apart, "consensus")
+    assert (plan.places, plan.naming) == ({}, ("r11",))
+    assert planned_settlement(apart, "third").places
+
+
+def test_a_model_named_in_a_comment_after_all_is_masked_for_the_consensus(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    who = rater(apart, "dr_low")
+    with Session(apart) as session:
+        first = session.exec(
+            select(Assignment.code).where(Assignment.rater == who, Assignment.response == R11)
+        ).one()
+    submit(apart, who, first, Reply(LOW.scores, comment="Reads like ChatGPT to me"), 40)
+    reader = rater(apart, "dr_other")
+    shown = next_task(apart, reader)
+    assert shown is not None
+    assert "ChatGPT" not in repr(others_shown(apart, reader, shown.card.code))
+
+
+def test_what_is_given_out_or_settled_is_not_given_out_again(apart: Engine) -> None:
+    plan = planned_settlement(apart, "third")
+    assert settle(OPERATOR, apart, plan) == 1
+    assert planned_settlement(apart, "third").places == {}
+    with pytest.raises(Conflict, match="given out"):
+        settle(OPERATOR, apart, plan)
+    [name] = plan.places.values()
+    rate(apart, name, SETTLED)
+    [found] = differences(apart, 2)
+    assert (found.reading, found.is_done) == ("third", True)
+    with pytest.raises(Conflict, match="settled already"):
+        assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_low"})
+
+
+def test_a_response_that_somebody_has_still_to_rate_waits(apart: Engine) -> None:
+    assign(apart, [Slot("dr_other", R11, 9)], seed=0)
+    [found] = differences(apart, 2)
+    assert (found.waits_for, found.is_ready) == (1, False)
+    assert planned_settlement(apart, "third").waiting == ("r11",)
+    with pytest.raises(Conflict, match="still to be rated"):
+        assign_adjudication(apart, "coordinator", "third", {R11: "dr_fourth"})
+
+
+def test_settling_comes_after_all_other_work_and_stays_in_the_record(apart: Engine) -> None:
+    assign(apart, [Slot("dr_other", one, one) for one in (3, 4)], seed=0)
+    assign_adjudication(apart, "account 1", "third", {R11: "dr_other"})
+    readings = []
+    while shown := next_task(apart, rater(apart, "dr_other")):
+        readings.append(shown.reading)
+        rate(apart, "dr_other", SETTLED)
+    assert readings == ["independent", "independent", "third"]
+    assert verify(apart).findings == ()
+
+
+def test_no_design_gives_a_response_to_whoever_settled_it(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    rate(apart, "dr_other", SETTLED)
+    request = DesignRequest(tuple(NAMES), 4, 0.0, 0)
+    found = designed(apart, request)
+    assert (("dr_other", R11)) in {(one.rater, one.response) for one in found.slots}
+    assign(apart, found.slots, 0, per_response=4)
+    with Session(apart) as session:
+        own = session.exec(
+            select(Assignment.pass_).where(
+                Assignment.rater == rater(apart, "dr_other"), Assignment.response == R11
+            )
+        ).all()
+    assert own == [101]
+
+
+def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
+    apart: Engine, run: Run, tmp_path: Path
+) -> None:
+    before = ratings_frame(apart), clinician_dates(apart), facts(apart)
+    shown_before = compared(OPERATOR, apart, Chosen())
+    counted_before = readings_by_response(OPERATOR, apart)
+    assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
+    rate(apart, "dr_other", SETTLED)
+    assert ratings_frame(apart).equals(before[0])
+    assert clinician_dates(apart) == before[1]
+    after = facts(apart)
+    assert (after.raters, after.repeats, after.states) == (
+        before[2].raters,
+        before[2].repeats,
+        before[2].states,
+    )
+    assert after.adjudicated == {"third": 1, "consensus": 0}
+    assert compared(OPERATOR, apart, Chosen()) == shown_before
+    assert readings_by_response(OPERATOR, apart) == counted_before
+    kept = adjudicated_frame(apart)
+    assert kept[["rater", "pass_"]].drop_duplicates().values.tolist() == [["dr_other", 100]]
+    set_protocol(apart, "coordinator", {"margin": 0.1})
+    with Session(apart) as session:
+        assert len(session.exec(select(Rating)).all()) == 15
+    folder = tmp_path / "out"
+    assert run("export", str(folder))[0] == 0
+    with (folder / "ratings.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert Counter(one["reading"] for one in rows) == {"independent": 12, "third": 3}
+    with (folder / "readings.csv").open(encoding="utf-8", newline="") as file:
+        readings = [one["reading"] for one in csv.DictReader(file)]
+    assert readings == ["independent"] * 4 + ["third"]
+
+
+def test_exported_readings_come_back_as_what_they_were(
+    apart: Engine, run: Run, tmp_path: Path
+) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    rate(apart, "dr_other", SETTLED)
+    folder = tmp_path / "out"
+    run("export", str(folder))
+    code, said, _ = run("ratings", str(folder / "ratings.csv"))
+    assert code == 0
+    assert "nothing changed" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "told"),
+    [
+        ("clinician", ",fourth", "must be independent, third or consensus"),
+        ("clinician", "0,third", "pass 0 is independent"),
+        ("clinician", "7,", "must be 0, 1, 100 or 101"),
+        ("juror", "100,", "only clinicians settle differences"),
+    ],
+)
+def test_a_reading_that_cannot_be_is_refused_by_name(
+    small_study: Engine, run: Run, tmp_path: Path, kind: str, cells: str, told: str
+) -> None:
+    path = tmp_path / "made.csv"
+    head = "response_id,rater,kind,criterion,score,pass,reading"
+    path.write_text(f"{head}\nr11,somebody,{kind},clarity,3,{cells}\n", "utf-8")
+    code, _, said = run("ratings", str(path))
+    assert code == 2
+    assert told in said
+
+
+@given(
+    able=st.dictionaries(
+        st.integers(0, 30), st.sets(st.sampled_from("abcde"), min_size=1), max_size=14
+    ),
+    had=st.fixed_dictionaries({one: st.integers(0, 3) for one in "abcde"}),
+    seed=st.integers(0, 9),
+)
+def test_settling_is_dealt_as_evenly_as_who_may_have_it_allows(
+    able: dict[int, set[str]], had: dict[str, int], seed: int
+) -> None:
+    may = {key: sorted(names) for key, names in able.items()}
+    found = dealt(may, {one: (number, 0) for one, number in had.items()}, seed)
+    assert found.keys() == able.keys()
+    assert all(name in able[key] for key, name in found.items())
+    load = {one: had[one] + list(found.values()).count(one) for one in had}
+    best = min(
+        (sum((had[name] + extra[name]) ** 2 for name in had) for extra in every_deal(may)),
+        default=0,
+    )
+    assert sum(one**2 for one in load.values()) == best
+
+
+def every_deal(may: dict[int, list[str]]) -> list[Counter[str]]:
+    """Return the loads of every way to deal."""
+    ways: set[tuple[int, ...]] = {(0,) * 5}
+    for names in may.values():
+        ways = {
+            tuple(number + ("abcde"[place] == name) for place, number in enumerate(one))
+            for one in ways
+            for name in names
+        }
+    return [Counter(dict(zip("abcde", one, strict=True))) for one in ways]
+
+
+def test_a_code_of_somebody_else_is_no_task_and_says_nothing(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    shown = next_task(apart, rater(apart, "dr_other"))
+    assert shown is not None
+    assert task(apart, rater(apart, "dr_fourth"), shown.card.code) is None
+
+
+def test_the_command_lists_differences_looks_first_and_gives_out(
+    apart: Engine, run: Run, tmp_path: Path
+) -> None:
+    to = tmp_path / "found.json"
+    assert run("adjudicate", "--json", str(to))[0] == 0
+    body = json.loads(to.read_text("utf-8"))
+    assert [one["response_id"] for one in body["differences"]] == ["r11"]
+    assert "response" not in body["differences"][0]
+    assert (body["plan"], body["assigned"]) == (None, 0)
+    code, said, _ = run("adjudicate", "--assign", "third", "--plan", "--json", str(to))
+    assert code == 0
+    assert "model-" not in said
+    planned = json.loads(to.read_text("utf-8"))
+    assert planned["assigned"] == 0
+    assert list(planned["plan"]["places"]) == ["r11"]
+    assert run("adjudicate", "--assign", "third", "--json", str(to))[0] == 0
+    given = json.loads(to.read_text("utf-8"))
+    assert (given["plan"], given["assigned"]) == (planned["plan"], 1)
+    [found] = differences(apart, 2)
+    assert (found.reading, found.is_done) == ("third", False)
+
+
+def test_the_command_invites_whoever_is_new(apart: Engine, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "new.txt"
+    path.write_text("dr_new\n", "utf-8")
+    code, said, _ = run("adjudicate", "--assign", "third", "--raters", str(path))
+    assert code == 0
+    assert "dr_new" in said
+    shown = next_task(apart, rater(apart, "dr_new"))
+    assert shown is not None
+    assert shown.reading == "third"
+
+
+@pytest.mark.parametrize("options", [("--assign", "fourth"), ("--plan",), ("--raters", "2")])
+def test_options_without_their_meaning_are_refused(
+    apart: Engine, run: Run, options: tuple[str, ...]
+) -> None:
+    assert run("adjudicate", *options)[0] == 2
