@@ -108,9 +108,8 @@ def test_two_tabs_keep_what_was_entered_in_each_while_the_line_was_cut(
     wait_saved(other)
     assert drafted(study, "dr-0") == ({}, "in the second")
     other.reload()
-    wait_open(other)
-    assert comment(other) == "in the second"
     other.get_by_text("in the first").wait_for()
+    assert comment(other) == "in the second"
     other.get_by_role("button", name="Use what I had entered here").click()
     wait_saved(other)
     expect(other.get_by_text("in the first")).to_have_count(0)
@@ -129,7 +128,7 @@ def test_two_tabs_cut_in_turn_lose_neither_ones_entries(
     write(other, "two ")
     line.start()
     other.get_by_role("button", name="Use what I had entered here").wait_for()
-    assert comment(other) == "one "
+    assert drafted(study, "dr-1") == ({}, "one ")
     line.kill()
     other.get_by_role("button", name="Use what I had entered here").click()
     write(other, "four")
@@ -137,7 +136,8 @@ def test_two_tabs_cut_in_turn_lose_neither_ones_entries(
     wait_saved(other)
     assert drafted(study, "dr-1") == ({}, "two four")
     write(page, "five")
-    page.get_by_text("one five").wait_for()
+    page.get_by_text("“one five”").wait_for()
+    page.get_by_role("button", name="Keep what is stored").click()
     assert comment(page) == "two four"
 
 
