@@ -301,8 +301,16 @@ def submit(
     return True
 
 
+def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) -> None:
+    """Refuse a draft that its form cannot have sent; whose it is, is asked elsewhere."""
+    found = session.execute(_MINE, {"rater": rater, "code": code}).first()
+    if found is not None:
+        response, rubric = found
+        form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
+
+
 def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: Said) -> bool:
-    """Tell whether this is submitted already, by this page or another of theirs; refuse what is stale.
+    """Tell whether this page, or another of the same clinician, has submitted this; refuse what is stale.
 
     Raises
     ------
@@ -317,14 +325,6 @@ def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: 
     if is_submitted and said(session, one) == says_now:
         return True
     raise Stale(CHANGED)
-
-
-def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) -> None:
-    """Refuse a draft that its form cannot have sent; whose it is, is asked elsewhere."""
-    found = session.execute(_MINE, {"rater": rater, "code": code}).first()
-    if found is not None:
-        response, rubric = found
-        form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
 
 
 def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:

@@ -1,0 +1,84 @@
+"""The part of the Study screen on differences and flags, in Chromium, without a WCAG 2.2 fault."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import test_accessibility_e2e as room
+from playwright.sync_api import Browser, Page, expect
+from rating_server import LAPTOP, PATIENCE_MS, Server, new_context, wait_settled
+from small import import_small
+from sqlalchemy import Engine
+from test_study_e2e import _signed_in
+
+from data.card import Reply
+from data.person import OPERATOR
+from data.queries import answers_for, flags, next_task
+from data.queries.adjudication import differences
+from data.queries.record import verify
+from data.schema import Role
+from data.store import Slot, add_people, assign, invite, submit
+from data.store.settings import set_setting
+
+pytestmark = pytest.mark.e2e
+axe = room.axe
+
+
+@pytest.fixture(scope="module")
+def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Make a study with one difference and one flag; return its coordinator's code."""
+    folder: Path = tmp_path_factory.mktemp("small")
+    import_small(study, folder)
+    invite(study, ["dr_low", "dr_high", "dr_other"])
+    assign(study, [Slot("dr_low", 1, 0), Slot("dr_high", 1, 0)], seed=0)
+    for rater, accuracy in ((1, 1), (2, 4)):
+        shown = next_task(study, rater)
+        assert shown is not None
+        scores = {"accuracy": accuracy, "completeness": 3, "clarity": 3}
+        flagged = Reply(scores, comment="is it cut off?", flags=("flag",))
+        submit(study, rater, shown.card.code, flagged if rater == 1 else Reply(scores), 30)
+    set_setting(study, "adjudicate_from", "2")
+    [boss] = add_people(OPERATOR, study, ["Boss Lindqvist"], Role.COORDINATOR)
+    return {boss.handle: boss.code}
+
+
+@pytest.fixture
+def boss(browser: Browser, server: Server, codes: dict[str, str]) -> Iterator[Page]:
+    context = new_context(browser, LAPTOP)
+    yield _signed_in(context.new_page(), server, codes["Boss Lindqvist"])
+    context.close()
+
+
+def test_a_coordinator_gives_out_a_third_reading_and_answers_a_flag(
+    boss: Page, server: Server, study: Engine, axe: str
+) -> None:
+    frames: list[bytes | str] = []
+    boss.on("websocket", lambda wire: wire.on("framereceived", lambda data: frames.append(data)))
+    boss.goto(f"{server.address}/study?part=Differences")
+    expect(boss.get_by_text("1 responses, 1 of them not settled.")).to_be_visible(
+        timeout=PATIENCE_MS
+    )
+    wait_settled(boss)
+    broken = room._violations(boss, axe)
+    boss.get_by_role("button", name="Give out 1 third reading").click()
+    done = boss.get_by_text("1 reading given out, after each clinician's other work.")
+    expect(done).to_be_visible(timeout=PATIENCE_MS)
+    [found] = differences(study, 2)
+    assert found.reading == "third"
+    wait_settled(boss)
+    boss.get_by_label("Answer", exact=True).fill("Ask model-one.")
+    boss.get_by_role("button", name="Answer", exact=True).click()
+    refused = boss.get_by_text("names what may be a model")
+    expect(refused).to_be_visible(timeout=PATIENCE_MS)
+    wait_settled(boss)
+    boss.get_by_label("Answer", exact=True).fill("It is whole.")
+    boss.get_by_role("button", name="Answer", exact=True).click()
+    expect(boss.get_by_text("Answered; the clinician sees it")).to_be_visible(timeout=PATIENCE_MS)
+    wait_settled(boss)
+    assert broken + room._violations(boss, axe) == []
+    assert [one.answer for one in answers_for(study, 1)] == ["It is whole."]
+    assert [one.answers for one in flags(OPERATOR, study)] == [("It is whole.",)]
+    told = b"".join(one for one in frames if isinstance(one, bytes))
+    assert b"names what may be a model" in told  # what was typed, and nothing of the other one
+    assert b"model-two" not in told
+    assert verify(study).findings == ()
