@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 from rating_server import (
     LAPTOP,
     TABLET,
@@ -18,21 +18,40 @@ from rating_server import (
     new_context,
     row,
     rubric,
-    sign_in,
     wait_for_count,
     wait_open,
     wait_saved,
-    wait_settled,
 )
 from sqlalchemy import Engine
 
+from data.description import Description, GuidelinePage
+from data.importers.ratings import ExpertFile
+from data.importers.table import TableFile
+from data.store import describe, import_responses
+from data.store.record import lock
 from data.store.settings import set_setting
+from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e
 
 AXE = "axe-core@4.14.1"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
-SIZES = {"laptop": LAPTOP, "tablet": TABLET}
+VIEWS = {
+    "laptop": (LAPTOP, "light"),
+    "tablet": (TABLET, "light"),
+    "zoomed": ((683, 384), "light"),  # a laptop at 200 %
+    "night": (LAPTOP, "dark"),
+}
+EXPERTS = "response_id,accuracy,completeness,clarity\ntrain-8,4,4,4\ntrain-9,4,4,4\n"
+TOLD = Description(
+    title="Are visit notes safe?",
+    purpose="To learn how often a note says what *nobody* said.",
+    responsible="Dr. Rao",
+    contact="<https://ward.example> or [write](mailto:rao@ward.example)",
+    consent="# What you agree to\n\n- Your ratings are kept.\n- You may stop at any time.",
+    instructions="Read the source first.",
+    guideline=(GuidelinePage("Accuracy", "| score | means |\n| --- | --- |\n| 1 | harm |"),),
+)
 SOURCE = "CHIEF COMPLAINT\nKnee pain.\nAssessment:\n" + "Osteoarthritis of the knee.\n" * 60
 
 
@@ -61,40 +80,91 @@ def _fetch(cache: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def codes(study: Engine) -> dict[str, str]:
+def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     set_setting(study, "reference", "after_rating")
+    set_setting(study, "dark", "true")
+    describe(study, TOLD, "coordinator")
+    scale = rubric()
+    practice = [row(n, f"Practice {n}.", response_id=f"train-{n}") for n in (8, 9)]
+    import_responses(study, practice, lambda _: scale)
     other = {"context": SOURCE, "reference": "The gold note.", "checklist": "Pain mentioned."}
     rows = [row(n, f"Note {n}. No fever.", **other) for n in (1, 2)]
-    return build(study, rows, list(SIZES), rubric())
+    codes = build(study, rows, list(VIEWS), scale)
+    path = tmp_path_factory.mktemp("experts") / "experts.csv"
+    path.write_text(EXPERTS, "utf-8")
+    import_experts(study, ExpertFile(TableFile(path)))
+    return codes
 
 
-@pytest.mark.parametrize("size", list(SIZES))
+@pytest.mark.parametrize("view", list(VIEWS))
 def test_no_view_of_the_rating_room_breaks_wcag_22_aa(
-    size: str, browser: Browser, server: Server, codes: dict[str, str], axe: str
+    view: str, browser: Browser, server: Server, codes: dict[str, str], axe: str
 ) -> None:
-    context = new_context(browser, SIZES[size])
+    size, scheme = VIEWS[view]
+    context = new_context(browser, size)
     page = context.new_page()
+    page.emulate_media(color_scheme=scheme)
     found: dict[str, list[str]] = {}
-    for view in _tour(page, server, codes[size]):
-        wait_settled(page)
-        found[view] = _violations(page, axe)
+    for state in _tour(page, server, codes[view]):
+        found[state] = _violations(page, axe)
+    paper = page.locator(".mj-room").evaluate("room => getComputedStyle(room).backgroundColor")
     context.close()
-    assert "\n".join(f"{view} {one}" for view, broken in found.items() for one in broken) == ""
-    assert len(found) == 10
+    assert "\n".join(f"{state} {one}" for state, broken in found.items() for one in broken) == ""
+    assert len(found) == 20
+    assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 24, 28)"}[scheme]
+
+
+def test_a_locked_study_says_so_without_breaking_wcag_22_aa(
+    page: Page, server: Server, study: Engine, codes: dict[str, str], axe: str
+) -> None:
+    """It comes last: from here on nothing can be rated."""
+    lock(study, "coordinator")
+    page.goto(server.address)
+    page.get_by_label("Your sign-in code").fill(codes["tablet"])
+    page.keyboard.press("Enter")
+    page.get_by_text("This study is locked").wait_for()
+    assert _violations(page, axe) == []
 
 
 def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
-    """Go through every view, and name it once it is shown."""
+    """Go through every view, by keys, and name it once it is shown."""
     page.goto(server.address)
+    page.locator("input[name=code]:focus").wait_for()
     yield "login"
-    sign_in(page, server, code)
+    page.keyboard.type(code)
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Before you begin").wait_for()
+    yield "consent"
+    _press(page, "I have read this and consent")
+    wait_open(page)
+    yield "training"
+    page.keyboard.type("543")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("region", name="Your scores beside the expert's").wait_for()
+    yield "feedback"
+    _press(page, "Next response")
+    wait_open(page)
+    page.keyboard.type("444")
+    page.keyboard.press("Control+Enter")
+    _press(page, "See how the round went")
+    page.get_by_role("heading", name="Training passed").wait_for()
+    yield "outcome"
+    _press(page, "Begin rating")
+    wait_open(page)
     yield "rating"
+    page.keyboard.press("g")
+    page.get_by_role("complementary", name="About the study").wait_for()
+    yield "guide"
+    page.keyboard.press("Escape")
+    page.get_by_role("complementary").wait_for(state="detached")
     page.keyboard.press("2")
     wait_saved(page)
     page.keyboard.press("s")
     yield "marking"
-    page.keyboard.press("w")
-    page.keyboard.type("34nf")
+    page.keyboard.type("wsx")
+    page.get_by_label("Goes with").wait_for()
+    yield "marking the source"
+    page.keyboard.type("m34nf")
     wait_saved(page)
     yield "marked"
     dialog = page.get_by_role("dialog")
@@ -104,8 +174,11 @@ def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
         yield view
         page.keyboard.press("Escape")
         dialog.wait_for(state="detached")
+    yield from _overruled(page)
+    yield from _out_of_reach(page)
     page.keyboard.press("Control+Enter")
     page.get_by_text("Submitted.").wait_for()
+    wait_open(page)
     yield "reference"
     page.evaluate("sessionStorage.setItem('medjury-worked', '1500')")
     page.keyboard.press("Enter")
@@ -113,19 +186,64 @@ def _tour(page: Page, server: Server, code: str) -> Iterator[str]:
     yield "pause"
     page.keyboard.press("Enter")
     dialog.wait_for(state="detached")
+    wait_open(page)
     page.keyboard.press("p")
     page.get_by_text("You rated this on").wait_for()
     page.get_by_text("Show reference").click()
+    page.get_by_text("The gold note.").wait_for()
     yield "previous"
     page.keyboard.press("b")
     page.get_by_text("You rated this on").wait_for(state="detached")
     wait_open(page)
-    page.keyboard.type("345")
+    page.keyboard.type("3")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("Not rated yet").wait_for()
+    yield "something missing"
+    page.keyboard.type("45")
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 2, 2)
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Thank you").wait_for()
     yield "done"
+
+
+def _press(page: Page, name: str) -> None:
+    """Reach a button by Tab and press it."""
+    button = page.get_by_role("button", name=name)
+    button.wait_for()
+    page.locator(".mj-room:not([data-quiet])").wait_for()
+    for _ in range(40):
+        if button.evaluate("one => one === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    expect(button).to_be_focused()
+    page.keyboard.press("Enter")
+
+
+def _overruled(page: Page) -> Iterator[str]:
+    """Change the response in another window, and settle what is told of it here."""
+    other = page.context.new_page()
+    other.goto(page.url)
+    wait_open(other)
+    other.keyboard.press("a")
+    wait_saved(other)
+    other.close()
+    page.keyboard.press("f")
+    page.get_by_text("was changed in another window").wait_for()
+    yield "overruled"
+    _press(page, "Use what I had entered here")
+    page.get_by_text("was changed in another window").wait_for(state="detached")
+    wait_saved(page)
+
+
+def _out_of_reach(page: Page) -> Iterator[str]:
+    """Lose the study for a while."""
+    page.context.set_offline(True)
+    page.keyboard.press("a")
+    page.get_by_text("The study cannot be reached just now").wait_for()
+    yield "out of reach"
+    page.context.set_offline(False)
+    wait_saved(page)
 
 
 def _violations(page: Page, axe: str) -> list[str]:

@@ -65,7 +65,7 @@ def test_a_clinician_fails_repeats_passes_and_then_rates_the_study(
     _answer(page, 2, "")
     _next(page, "See how the round went")
     expect(page.get_by_role("heading", name="Once more, please")).to_be_visible()
-    expect(page.locator(".mj-note")).to_contain_text("up to 1.0 is fine")
+    expect(page.get_by_role("region", name="Message")).to_contain_text("up to 1.0 is fine")
     _next(page, "Start again")
     for number, label in ((1, "Next response"), (2, "See how the round went")):
         _answer(page, number, "345", again=True)

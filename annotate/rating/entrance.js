@@ -27,6 +27,7 @@ function listen(life) {
 }
 
 function clicked(life, target) {
+  setTimeout(() => { life.pointed = false; }); // its change comes first
   const legend = target.closest("legend");
   if (legend && life.entry.stage === "rating") {
     life.entry.active = legend.closest("fieldset").dataset.name;
