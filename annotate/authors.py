@@ -1,90 +1,113 @@
 """Names of language models and their makers, and the shapes in which texts write them."""
 
 import re
-import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-GAP = r"[-\u2010-\u2013_./ \u00a0]"
-START, END = r"(?<![\w\u2010-\u2013/@-])", r"(?!\w)"
+from annotate.spelling import SEPARATORS, folded
+
+GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
+# Letters of scripts that put no space between words do not bound a name, nor does emphasis.
+_WORD = r"[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+START = rf"(?<!{_WORD})(?<![\u2010-\u2013-])(?:(?<![/@])|(?<=//)|(?<=\s@))"
+END = rf"(?!{_WORD})"
+# A hyphen joins other names to a doubtful one, but for what is said of machines alone.
+END_OF_DOUBTFUL = END + r"(?!-(?!(?:like|based|powered|generated|assisted|style|written)\b)\w)"
 
 # Written like this they mean nothing but a model or its maker.
 PLAIN = [
-    "AI21 Labs",
-    "Anthropic",
-    "BioGPT",
-    "BioMistral",
-    "ChatGLM",
-    "ChatGPT",
-    "Claude.ai",
-    "Codestral",
-    "DeepMind",
-    "DeepSeek",
-    "Google DeepMind",
-    "HuatuoGPT",
-    "InternLM",
-    "MedGemma",
-    "Meditron",
-    "Med-PaLM",
-    "Meta AI",
-    "Ministral",
-    "Mistral AI",
-    "Mixtral",
-    "MiniMax AI",
-    "Moonshot AI",
-    "Nemotron",
-    "OpenAI",
-    "OpenBioLLM",
-    "Qwen",
-    "WizardLM",
-    "xAI",
-    "Zhipu AI",
+    *(
+        "AI21 Labs",
+        "Anthropic",
+        "BioGPT",
+        "BioMistral",
+        "Bing Chat",
+        "BLOOMZ",
+        "Chat GLM",
+        "ChatGLM",
+    ),
+    *("Chat GPT", "Chat GTP", "ChatDoctor", "ChatGPT", "ChatGTP", "Claude.ai", "Claude.com"),
+    *("Codestral", "DeepMind", "DeepSeek", "Devstral", "Doubao", "ERNIE Bot", "EXAONE", "Flan-T5"),
+    *("GatorTronGPT", "Gemini Advanced", "Google AI Studio", "Google Bard", "Google DeepMind"),
+    *("Google Gemini", "HuatuoGPT", "Hunyuan", "InternLM", "iFlytek Spark", "LaMDA", "LLaVA-Med"),
+    *("Magistral", "MedAlpaca", "MedGemma", "Meditron", "Med-PaLM", "Meta AI", "Meta Llama"),
+    *("Microsoft Copilot", "Ministral", "MiniMax AI", "Mistral AI", "Mixtral", "Moonshot AI"),
+    *("Nemotron", "Nous Hermes", "OpenAI", "OpenBioLLM", "Perplexity AI", "Pixtral", "PMC-LLaMA"),
+    *("Qwen", "QwQ", "StableLM", "Tongyi Qianwen", "Wenxin Yiyan", "WizardLM", "xAI", "Zhipu AI"),
+    # Tongyi Qianwen, Wenxin Yiyan, Doubao, Hunyuan, ChatGLM, Spark, DeepSeek, Moonshot, Zhipu
+    *("\u901a\u4e49\u5343\u95ee", "\u5343\u95ee", "\u6587\u5fc3\u4e00\u8a00", "\u8c46\u5305"),
+    *("\u6df7\u5143\u5927\u6a21\u578b", "\u667a\u8c31\u6e05\u8a00", "\u8baf\u98de\u661f\u706b"),
+    *("\u6df1\u5ea6\u6c42\u7d22", "\u6708\u4e4b\u6697\u9762", "\u667a\u8c31"),
+    # ChatGPT in Japanese and Korean
+    *("\u30c1\u30e3\u30c3\u30c8GPT", "\ucc57GPT", "\ucc57\uc9c0\ud53c\ud2f0"),
 ]
 
 # Words of other meanings too: people, animals, winds, stars, labs' and ordinary words.
 AMBIGUOUS = [
-    "Bard",
-    "Claude",
-    "Cohere",
-    "Copilot",
-    "Gemini",
-    "Gemma",
-    "Grok",
-    "Kimi",
-    "Llama",
-    "Mistral",
-    "Perplexity",
+    *("Alibaba", "Baidu", "Bard", "ByteDance", "Claude", "Cohere", "Copilot", "Gemini", "Gemma"),
+    *("Grok", "Haiku", "Hugging Face", "Kimi", "Llama", "Mistral", "Ollama", "Open AI", "Opus"),
+    *("Perplexity", "Qianwen", "Sonnet", "Tencent", "Tongyi", "Yiyan"),
+    # Tongyi, Wenxin, Hunyuan; Claude in Japanese, Korean and Russian
+    *("\u901a\u4e49", "\u6587\u5fc3\u5927\u6a21\u578b", "\u6df7\u5143"),
+    *("\u30af\u30ed\u30fc\u30c9", "\ud074\ub85c\ub4dc", "\u041a\u043b\u043e\u0434"),
 ]
 
 # Makers of much else: they betray an author only where a text says who made it.
 MAKERS = [
-    "Alibaba",
-    "Amazon",
-    "Apple",
-    "Baidu",
-    "Google",
-    "IBM",
-    "Meta",
-    "Microsoft",
-    "Nvidia",
-    "Samsung",
-    "Tencent",
+    *(
+        "Alibaba",
+        "Alibaba Cloud",
+        "Amazon",
+        "Apple",
+        "Baidu",
+        "ByteDance",
+        "Google",
+        "Huawei",
+        "IBM",
+    ),
+    *("Meta", "Microsoft", "Nvidia", "Samsung", "Tencent"),
 ]
 
 # Families with a version or a size: {s} is an optional separator, {g} one that must be there.
 FAMILIES = (
     r"gpt{s}(?:3\.5|4o|4\.\d|4|5\.\d|5)",
     r"gpt{s}oss",
-    r"claude{g}(?:\d(?:[.-]\d)?|v\d|opus|sonnet|haiku|instant)",
+    r"claude{g}(?:\d(?:[.-]\d)?|v\d|opus|sonnet|haiku|instant|code)",
+    r"claude\d(?:[.-]\d)?",
+    r"(?:sonnet|opus|haiku)(?:{g}v?\d\.\d|-[3-9])",
+    r"\d\.\d{g}(?:sonnet|opus|haiku)",
     r"gemini{g}(?:\d(?:\.\d)?|pro|flash|ultra|nano|advanced)",
+    r"gemini\d(?:\.\d)?",
     r"(?:code|med)?llama{s}[1-4](?:[.-]\d)?",
-    r"(?:mistral|mixtral|qwen|deepseek){g}(?:large|small|medium|nemo|r\d|v\d|\d+x\d+b|\d+b)",
+    r"(?:mistral|mixtral|qwen|deepseek|ernie|kimi){g}(?:large|small|medium|nemo|[rkv]\d|\d+x\d+b|\d+b)",
     r"qwen\d(?:\.\d)?",
     r"(?:med)?gemma{g}\d",
     r"(?:phi|grok|palm)-\d(?:\.\d)?",
+    r"(?:chat)?glm-\d(?:\.\d)?v?",
+    r"ernie{g}\d\.\d",
     r"o[134]-(?:mini|preview|pro)",
-    r"command-r(?:-plus|\+)?",
-    r"(?:amazon{g})nova",
+    r"command{g}r(?:{s}plus|\+)|command-[ar]",
+    r"amazon{g}nova",
+    r"(?:falcon|vicuna|alpaca|zephyr|solar|granite|olmo|bloom|baichuan|yi|orca|tulu|jurassic|aya"
+    r"|apertus|smollm|internlm|phi){g}(?:\d(?:\.\d)?{g})?\d+(?:\.\d)?b",
+)
+# How they begin, in small letters: a text without any of these is not searched for families.
+STEMS = (
+    *("gpt", "claude", "sonnet", "opus", "haiku", "gemini", "gemma", "llama", "mistral", "mixtral"),
+    *("qwen", "deepseek", "ernie", "kimi", "phi-", "grok-", "palm-", "glm-", "o1-", "o3-", "o4-"),
+    *("command", "amazon"),
+)
+_SIZE = re.compile(r"\db(?![a-z\d])")  # 70b
+# The same of words that name other things too: an implant's processor, a ward's app, a dose.
+DOUBTFUL_FAMILIES = (
+    r"(?:sonnet|opus|haiku){g}\d(?:\.\d)?",
+    r"nova{g}(?:pro|lite|micro|premier)",
+    r"4o(?:{g}mini)?",
+    r"[1-3]\.\d{g}(?:pro|flash)",
+    r"gpt{s}(?:three|four|five)|gpt{g}(?:model|based|assistant)s?",
+    r"(?:ernie|phi|grok|glm){g}\d\.\d",
+    r"(?-i:[A-Z][a-z]+GPT)",
+    r"generative{g}pre{s}trained{g}transformer",
 )
 SUFFIX = (
     r"(?:{g}?(?:turbo|mini|nano|preview|latest|instruct|chat|pro|flash|lite|plus|opus|sonnet|haiku"
@@ -127,52 +150,66 @@ def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(START + f"{maker}(?:{body})" + SUFFIX.format(g=GAP) + END, re.IGNORECASE)
 
 
+def plain_matches(text: str, names: tuple[str, ...]) -> Iterator[re.Match[str]]:
+    """Find names that are sure wherever they stand; quick where there is none."""
+    small = text.lower()
+    letters = re.sub(r"[\W_]+", "", small)
+    begun = _SIZE.search(small) or any(stem in small for stem in STEMS)
+    if begun or any(name in letters for name in _letters_of(names)):
+        yield from plain_pattern(names).finditer(text)
+
+
+@lru_cache(maxsize=64)
+def _letters_of(names: tuple[str, ...]) -> frozenset[str]:
+    """Return the letters and digits alone of the names that `plain_pattern` finds."""
+    own = [variant for name in names for variant in _variants(name) if _telling(variant)]
+    return frozenset("".join(_tokens(one)) for one in [*PLAIN, *own])
+
+
 @lru_cache(maxsize=64)
 def doubtful_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     """Return what finds names that may mean something else: ours, and a study's own."""
     own = [variant for name in names for variant in _variants(name) if not _telling(variant)]
+    own += [bare for name in names if _distinct(bare := _versionless(name))]
     kept = [name for name in own if name.casefold() not in NEVER]
     shapes = sorted(
         {_shape(name) for name in [*AMBIGUOUS, *kept]}, key=lambda one: (-len(one), one)
     )
-    return re.compile(START + f"(?:{'|'.join(shapes)})" + END + r"(?!-\w)", re.IGNORECASE)
+    return re.compile(START + f"(?:{'|'.join(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def doubtful_versions() -> re.Pattern[str]:
+    """Return what finds versions that are told of models and of other things."""
+    shapes = [shape.format(g=GAP, s=GAP + "?") for shape in DOUBTFUL_FAMILIES]
+    return re.compile(START + f"(?:{'|'.join(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
+
+
+@lru_cache(maxsize=1)
+def well_known_words() -> frozenset[str]:
+    """Return the well-known names of one word that are long enough to know them when disguised."""
+    words = ("".join(_tokens(name)) for name in [*PLAIN, *AMBIGUOUS] if " " not in name)
+    return frozenset(one for one in words if one.isascii() and one.isalpha() and len(one) > 4)
 
 
 NEVER = {"gpt", "ai", "llm", "model"}  # glutamate-pyruvate transaminase, and no names at all
 
 
-# Cyrillic and Greek letters that are drawn like Latin ones.
-LOOKALIKES = str.maketrans(
-    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0408\u0405"
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0501"
-    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
-    "ABEKMHOPCTXIJSaeopcyxijsdABEZHIKMNOPTXo",
-)
-BETWEEN = r"[-\u2010-\u2015_./\s\u00ad\u200b-\u200d\u2060\ufeff]"
 LEAST_LETTERS = 8  # of a study's name that is sure however its letters are set apart
-
-
-def folded(text: str) -> str:
-    """Return a text of the same length with look-alike letters as the Latin ones they resemble."""
-    if text.isascii():
-        return text
-    signs = (unicodedata.normalize("NFKC", one) for one in text)
-    return "".join(
-        new if len(new) == 1 else old for old, new in zip(text, signs, strict=True)
-    ).translate(LOOKALIKES)
 
 
 @lru_cache(maxsize=64)
 def own_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
     """Return what finds a study's own compound names, whatever stands between their letters."""
-    own = [one for name in names if _compound(one := name.strip().rsplit("/", 1)[-1])]
+    short = (name.strip().rsplit("/", 1)[-1] for name in names)
+    own = {one for name in short for one in (name, _versionless(name)) if _compound(one)}
     spread = [
-        f"{BETWEEN}{{0,4}}".join(
-            f"{BETWEEN}?".join(map(re.escape, token)) for token in _tokens(one)
+        f"(?:{SEPARATORS}){{0,4}}".join(
+            f"{SEPARATORS}?".join(map(re.escape, token)) for token in _tokens(one)
         )
-        for one in sorted(own, key=len, reverse=True)
+        for one in sorted(own, key=lambda one: (-len(one), one))
     ]
-    return re.compile(rf"(?<!\w)(?:{'|'.join(spread)})(?!\w)", re.IGNORECASE) if spread else None
+    return re.compile(START + f"(?:{'|'.join(spread)}){END}", re.IGNORECASE) if spread else None
 
 
 def _compound(name: str) -> bool:
@@ -221,6 +258,30 @@ def _variants(name: str) -> Sequence[str]:
     ]
 
 
+# What is put behind a name for its version, size or use, and what is no name by itself.
+_VERSION = re.compile(
+    r"(?:[-_@:. ]?(?:v?\d+(?:[-_.]\d+)*[a-z]?|\d+(?:\.\d+)?[bmk]|instruct|chat|preview|latest|base|hf|it"
+    r"|large|medium|small|mini|pro|turbo|beta|alpha|final))+$",
+    re.IGNORECASE,
+)
+_COMMON = {
+    *("assistant", "baseline", "clinic", "clinical", "clinician", "doctor", "draft", "health"),
+    *("hospital", "human", "internal", "local", "medic", "medical", "model", "notes", "nurse"),
+    *("patient", "physician", "prompt", "reference", "report", "simulated", "study", "summary"),
+    "system",
+}
+
+
+def _versionless(name: str) -> str:
+    """Return a model's name without its maker, version, size and use."""
+    return _VERSION.sub("", name.strip().rsplit("/", 1)[-1])
+
+
+def _distinct(name: str) -> bool:
+    """Whether a name without its version is worth a look where it stands."""
+    return len(name) > 4 and name.casefold() not in _COMMON and not name.isdigit()
+
+
 def _telling(name: str) -> bool:
     """Whether a name can mean nothing else: several parts one of which is a number, or known."""
     tokens = _tokens(name)
@@ -230,7 +291,7 @@ def _telling(name: str) -> bool:
 
 
 def _tokens(name: str) -> list[str]:
-    return re.findall(r"[^\W\d_]+|\d+", name.casefold())
+    return re.findall(r"[^\W\d_]+|\d+", folded(name).casefold())
 
 
 def _shape(name: str) -> str:

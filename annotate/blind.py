@@ -8,23 +8,51 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from enum import StrEnum
+from itertools import chain
+from typing import Literal, NamedTuple
 
+from annotate import reasoning
 from annotate.authors import (
     default_names,
     doubtful_pattern,
-    folded,
+    doubtful_versions,
     is_measurement,
     own_pattern,
-    plain_pattern,
+    plain_matches,
     vendors,
+    well_known_words,
 )
+from annotate.spelling import readings, undisguised
 
-__all__ = ["MARK", "Found", "Masked", "default_names", "find_self_naming", "mask", "unmask"]
+__all__ = ["MARK", "Found", "Masked", "Why", "default_names", "find_self_naming", "mask", "unmask"]
 
 MARK = "[author masked]"
 Kind = Literal["sure", "possible"]
 Span = tuple[int, int]
+
+
+class Why(StrEnum):
+    """What a place that betrays an author, or may do so, is."""
+
+    NAME = "name"
+    OWN = "name_of_study"
+    SAYS = "says_it_is_a_machine"
+    INTRODUCED = "introduced"
+    REASONING = "reasoning"
+    TEMPLATE = "chat_format"
+    USED = "used_by_someone"
+    OTHER_MEANING = "other_meaning"
+    DISGUISED = "disguised"
+
+
+class Hit(NamedTuple):
+    """A stretch and what it is."""
+
+    start: int
+    end: int
+    why: Why
+
 
 MAKER = rf"(?:{vendors()})(?!\w)"
 MADE = r"(?:created|developed|made|trained|built|designed|powered|provided|released)\s+by\s+"
@@ -44,7 +72,21 @@ _DESCRIPTIONS = (
     rf"\bI\s+(?:was|am|have\s+been)\s+(?:\w+\s+)?{MADE}(?P<it>{MAKER})",
     rf"\b(?:language\s+model|AI\s+{THING}|chatbot|LLM),?\s+(?:\w+\s+)?{MADE}(?P<it>{MAKER})",
 )
-DESCRIPTIONS = [re.compile(pattern, re.IGNORECASE | re.MULTILINE) for pattern in _DESCRIPTIONS]
+_IN_OTHER_LANGUAGES = (  # German, French, Spanish and Portuguese, Chinese; without accents
+    r"\bals\s+(?P<it>(?:eine?\s+)?(?:KI(?:-\w+)?|(?:grosses\s+)?Sprachmodell))(?=\s*,|\s+(?:kann|habe|bin|darf)\b)",
+    r"\ben\s+tant\s+qu(?:e\s+|['\u2019])(?P<it>(?:un\s+|grand\s+)*(?:modele\s+de\s+langage|IA\b|assistant\s+IA\b))",
+    r"\bcomo\s+(?P<it>(?:uma?\s+|un\s+|gran(?:de)?\s+)*(?:modelo\s+de\s+(?:lenguaje|linguagem)|IA\b))",
+    r"(?:\u4f5c\u4e3a|\u6211\u662f)(?P<it>[^\u3002,\s]{0,12}?"
+    r"(?:\u8bed\u8a00\u6a21\u578b|\u4eba\u5de5\u667a\u80fd|AI\u52a9\u624b|\u5927\u6a21\u578b))",
+)
+_OF_MACHINES = re.compile(
+    r"\bmy\s+(?:knowledge\s+cut-?\s?off|training\s+(?:data|cut-?\s?off)|last\s+knowledge\s+update)\b",
+    re.IGNORECASE,
+)
+DESCRIPTIONS = [
+    re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+    for pattern in (*_DESCRIPTIONS, *_IN_OTHER_LANGUAGES)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +97,7 @@ class Found:
     end: int
     text: str
     kind: Kind
+    why: Why = Why.NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,30 +125,43 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
     -------
     list[Found]
         `sure`: a model's or maker's name that means nothing else, an author's introduction,
-        "as an AI language model". `possible`: a name that people or things bear too, or one
-        that the text says someone else used. Laboratory GPT is neither.
+        "as an AI language model", a block of reasoning, a mark of a chat format. `possible`: a
+        name that people or things bear too, or one that the text says someone else used.
+        Laboratory GPT is neither. Signs that are not drawn and letters set apart hide nothing.
     """
-    known, read = tuple(sorted(set(names))), folded(text)
-    sure = _merged(
-        [
-            *self_descriptions(read),
-            *own_names(read, known),
-            *plain_names(read, known),
-            *introductions(read, known),
-        ]
-    )
-    doubtful = [one for one in _merged([*doubtful_names(read, known)]) if _free(one, sure)]
-    found = [Found(*span, text[slice(*span)], "sure") for span in sure]
-    found += [Found(*span, text[slice(*span)], "possible") for span in doubtful]
+    known = tuple(sorted(set(names)))
+    sure: list[Hit] = []
+    doubtful: list[Hit] = []
+    for read in readings(text):
+        sure += [Hit(*read.span(*one[:2]), one.why) for one in _sure(read.text, known)]
+        doubtful += [Hit(*read.span(*one[:2]), one.why) for one in _doubtful(read.text, known)]
+    sure = _merged(sure)
+    doubtful = [one for one in _merged(doubtful) if _free(one, sure)]
+    found = [Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in sure]
+    found += [
+        Found(one.start, one.end, text[one.start : one.end], "possible", one.why)
+        for one in doubtful
+    ]
     return sorted(found, key=lambda one: one.start)
 
 
 def mask(text: str, names: Sequence[str] = ()) -> Masked:
-    """Put a mark in the place of all that is sure; every other character stays as it is."""
-    masked = Masked(text)
-    while found := [one for one in find_self_naming(masked.text, names) if one.kind == "sure"]:
-        masked = _mask_more(masked, found)
-    return masked
+    """Put a mark in the place of all that is sure; every other character stays as it is.
+
+    A mark can make what stands beside it sure, so the masked text is searched until nothing is.
+    """
+    hits: list[Hit] = []
+    while True:
+        shown = _with_marks(text, hits)
+        sure = [one for one in find_self_naming(shown, names) if one.kind == "sure"]
+        more = [Hit(*_original((one.start, one.end), hits), one.why) for one in sure]
+        if (merged := _merged([*hits, *more])) == hits:
+            break
+        hits = merged
+    changes = (
+        Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in hits
+    )
+    return Masked(shown, tuple(changes))
 
 
 def unmask(masked: Masked) -> str:
@@ -118,44 +174,65 @@ def unmask(masked: Masked) -> str:
     return "".join([*parts, masked.text[at:]])
 
 
-def _mask_more(masked: Masked, found: Sequence[Found]) -> Masked:
-    """Mask what a masked text still holds; the record stays in places of the original."""
+def _with_marks(text: str, hits: Sequence[Hit]) -> str:
     parts, at = [], 0
-    changes = list(masked.changes)
-    for one in found:
-        parts += [masked.text[at : one.start], MARK]
+    for one in hits:
+        parts += [text[at : one.start], MARK]
         at = one.end
-        start = _original(masked, one.start)
-        changes.append(Found(start, start + len(one.text), one.text, "sure"))
-    text = "".join([*parts, masked.text[at:]])
-    return Masked(text, tuple(sorted(changes, key=lambda one: one.start)))
+    return "".join([*parts, text[at:]])
 
 
-def _original(masked: Masked, place: int) -> int:
-    """Return where a place of a masked text stood before."""
+def _original(span: Span, hits: Sequence[Hit]) -> Span:
+    """Return where a stretch of a masked text stood before; all of a mark that it touches."""
+    return _before_masking(span[0], hits)[0], _before_masking(span[1] - 1, hits)[1]
+
+
+def _before_masking(place: int, hits: Sequence[Hit]) -> Span:
+    """Return the stretch that a character of a masked text stood for."""
     shift = 0
-    for one in masked.changes:
-        if one.start + shift >= place:
+    for one in hits:
+        mark = one.start + shift
+        if place < mark:
             break
-        shift += len(MARK) - len(one.text)
-    return place - shift
+        if place < mark + len(MARK):
+            return one.start, one.end
+        shift += len(MARK) - (one.end - one.start)
+    return place - shift, place - shift + 1
 
 
-def _free(span: Span, taken: Sequence[Span]) -> bool:
+def _free(span: Hit, taken: Sequence[Hit]) -> bool:
     """Whether a span overlaps none of those in order."""
-    place = bisect_right(taken, span[0], key=lambda one: one[1])
-    return place == len(taken) or span[1] <= taken[place][0]
+    place = bisect_right(taken, span.start, key=lambda one: one.end)
+    return place == len(taken) or span.end <= taken[place].start
 
 
-def _merged(spans: Sequence[Span]) -> list[Span]:
-    """Return spans in order, overlapping ones as one."""
-    merged: list[Span] = []
-    for start, end in sorted(spans):
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
+def _merged(hits: Sequence[Hit]) -> list[Hit]:
+    """Return stretches in order, overlapping ones as one of the first's sort."""
+    merged: list[Hit] = []
+    for one in sorted(hits, key=lambda one: (one.start, -one.end)):
+        if merged and one.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(one.end, merged[-1].end))
+        elif one.end > one.start:
+            merged.append(one)
     return merged
+
+
+def _sure(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
+    """Find what surely betrays an author in a text as it is read."""
+    yield from (Hit(*span, Why.REASONING) for span in reasoning.blocks(text)[0])
+    yield from (Hit(*span, Why.TEMPLATE) for span in reasoning.formats(text))
+    yield from (Hit(*span, Why.SAYS) for span in self_descriptions(text))
+    yield from (Hit(*span, Why.OWN) for span in own_names(text, names))
+    yield from (Hit(*span, Why.NAME) for span in plain_names(text, names))
+    yield from (Hit(*span, Why.INTRODUCED) for span in introductions(text, names))
+
+
+def _doubtful(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
+    """Find what may betray an author in a text as it is read."""
+    yield from doubtful_names(text, names)
+    yield from (Hit(*span, Why.REASONING) for span in reasoning.blocks(text)[1])
+    yield from (Hit(*match.span(), Why.SAYS) for match in _OF_MACHINES.finditer(text))
+    yield from (Hit(*span, Why.DISGUISED) for span in undisguised(text, well_known_words()))
 
 
 def self_descriptions(text: str) -> Iterator[Span]:
@@ -179,7 +256,7 @@ _THIRD_PARTY = re.compile(rf"{PEOPLE}[^.!?\n]*{USED}(?:\W+\w+){{0,4}}\W*$", re.I
 
 def plain_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
-    for match in plain_pattern(names).finditer(text):
+    for match in plain_matches(text, names):
         if _is_name(text, match) and not _THIRD_PARTY.search(_before(text, match.start())):
             yield match.span()
 
@@ -193,13 +270,20 @@ def own_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
 
 
 _WORD_AND_NUMBER = re.compile(
-    r"gpt[\s\u00a0./]\d(?:\.\d)?|(?:claude|gemini|gemma)[\s\u00a0]\d", re.IGNORECASE
+    r"gpt(?:[\s\u00a0./]|\s?-\s|\s-\s?)\d(?:\.\d)?|(?:claude|gemini|gemma)[\s\u00a0]\d",
+    re.IGNORECASE,
 )
+_EPIC = re.compile(r"\bepic\W$", re.IGNORECASE)
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
-    """Whether the match is no measured value, such as GPT 4 U/L, and no Claude with a number."""
-    alone = _WORD_AND_NUMBER.fullmatch(match.group())
+    """Whether the match is no measured value, such as GPT 4 U/L, and no Claude with a number.
+
+    Epic Haiku is an app in which clinicians read their notes.
+    """
+    alone = _WORD_AND_NUMBER.fullmatch(match.group()) or _EPIC.search(
+        text[max(0, match.start() - 6) : match.start()]
+    )
     return not alone and not is_measurement(text, *match.span())
 
 
@@ -229,7 +313,9 @@ _SPEAKER = re.compile(
     r"^\W*(?:patient|pt|doctor|dr|nurse|clinician|guest|mother|father|family)\w*\W*[\]:]",
     re.IGNORECASE,
 )
-_SURNAME = re.compile(r"[ \u00a0](?!AI\b|Assistant|Model|Opus|Sonnet|Haiku|Pro\b|Flash|I\b)[A-Z]\w")
+_SURNAME = re.compile(
+    r"[ \u00a0](?!AI\b|Cloud|Code|Assistant|Model|Opus|Sonnet|Haiku|Pro\b|Flash|I\b)[A-Z]\w"
+)
 
 
 def introductions(text: str, names: tuple[str, ...]) -> Iterator[Span]:
@@ -241,7 +327,8 @@ def introductions(text: str, names: tuple[str, ...]) -> Iterator[Span]:
             yield match.span()
 
 
-THINGS = {"bard", "copilot", "gemini", "grok", "llama", "mistral", "perplexity"}  # no one's name
+THINGS = {"bard", "copilot", "gemini", "grok", "haiku", "llama", "mistral", "opus", "perplexity"}
+THINGS |= {"sonnet", "tongyi"}  # no one's name
 
 
 def _introduces_author(before: str, after: str, thing: bool) -> bool:
@@ -256,24 +343,35 @@ def _introduces_author(before: str, after: str, thing: bool) -> bool:
 
 
 _TITLE = re.compile(
-    r"\b(?:mr|mrs|ms|miss|dr|prof|mme|monsieur|sir|st|jean|marie|pierre)\.?[ -]$", re.IGNORECASE
+    r"\b(?:mr|mrs|ms|miss|dr|prof|mme|monsieur|sir|st|jean|marie|pierre|magnum)\.?[ -]$",
+    re.IGNORECASE,
 )
 _THING = re.compile(
-    r"[ -]?(?:valve|regurg|stenosis|prolapse|annul|insufficiency|wind|antibod|nanobod|derived"
+    r"['\u2019]?s?[ -]?(?:bernard\b|syndrome\b|disease\b|valve|regurg|stenosis|prolapse|annul|insufficiency|wind|antibod|nanobod|derived"
     r"|single|vhh|serum|wool|robot|surgical|stent|trial|laser|zodiac|sign\b|constellation)",
     re.IGNORECASE,
 )
 
 
-def doubtful_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
+def doubtful_names(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
     """Find names that may betray an author, less those that plainly are something else."""
-    for match in plain_pattern(names).finditer(text):
+    for match in chain(plain_matches(text, names), doubtful_versions().finditer(text)):
         if not is_measurement(text, *match.span()):
-            yield match.span()
+            other = _is_other(text, match)
+            yield Hit(*match.span(), Why.OTHER_MEANING if other else Why.USED)
     for match in doubtful_pattern(names).finditer(text):
-        before, after = text[max(0, match.start() - 12) : match.start()], text[match.end() :][:30]
+        before, after = text[max(0, match.start() - 12) : match.start()], _near(text, match.end())
         if not (_TITLE.search(before) or _THING.match(after) or _SURNAME.match(after)):
-            yield match.span()
+            yield Hit(*match.span(), Why.OTHER_MEANING)
+
+
+def _is_other(text: str, match: re.Match[str]) -> bool:
+    """Whether a name with a version may be a thing, and is not told of somebody's use of it."""
+    return not _THIRD_PARTY.search(_before(text, match.start()))
+
+
+def _near(text: str, place: int) -> str:
+    return text[place : place + 30]
 
 
 def _before(text: str, place: int) -> str:

@@ -9,6 +9,8 @@ from annotate.assign import Assigned, Design, Item, top_up
 from annotate.plan import Plan, plan_of
 from data.errors import BadInput
 from data.queries import assigned, design_items
+from data.queries.pace import work_of_responses
+from medjury.services.pace import pace_of
 
 NOTHING = "the study has no responses yet: `medjury import FILE` brings them in"
 
@@ -25,12 +27,15 @@ class DesignRequest:
         Clinicians a response.
     repeats
         Share of each clinician's responses shown to them again.
+    minutes
+        Of a showing, for the plan; None takes the study's own pace, or one from words.
     """
 
     raters: tuple[str, ...]
     per_response: int
     repeats: float
     seed: int
+    minutes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class PlannedDesign:
     overlap
         Responses shared by each pair, keyed "a|b".
     repeats
-        Hidden repeats of all clinicians.
+        Hidden repeats of all clinicians; `repeats_of` of each.
     """
 
     per_response: int
@@ -52,6 +57,7 @@ class PlannedDesign:
     overlap: Mapping[str, int]
     repeats: int
     plan: Plan
+    repeats_of: Mapping[str, int]
 
 
 def designed(engine: Engine, request: DesignRequest) -> Design:
@@ -64,8 +70,13 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
     BadInput
         If there is nothing to deal, or no such design.
     """
+    work = work_of_responses(engine)
     items = [
-        Item(one.response, one.instance, one.model, one.benchmark) for one in design_items(engine)
+        Item(
+            *(one.response, one.instance, one.model, one.benchmark),
+            *(work[one.response].words, work[one.response].criteria),
+        )
+        for one in design_items(engine)
     ]
     if not items:
         raise BadInput(NOTHING)
@@ -81,4 +92,6 @@ def planned_design(engine: Engine, request: DesignRequest) -> PlannedDesign:
     """Return what the design for a study would come to."""
     design = designed(engine, request)
     figures = design.load, design.overlap, design.repeats
-    return PlannedDesign(design.per_response, *figures, plan_of(design))
+    plan = plan_of(design, pace_of(engine, request.minutes))
+    repeats_of = {rater: design.repeats_of(rater) for rater in design.raters}
+    return PlannedDesign(design.per_response, *figures, plan, repeats_of)

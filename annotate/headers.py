@@ -69,11 +69,12 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-# What is not a page: the doors, a hospital's way back, the drafts, which ask for the session
-# themselves, light or dark, and Streamlit's own files.
+# What is not a page: the doors, a hospital's way back, the rating room's line, which asks for the
+# session itself, light or dark, and Streamlit's own files.
 DOORS = frozenset(
     {
-        *("/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login", "/draft"),
+        *("/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login"),
+        *("/room", "/room/show", "/room/read", "/room/back", "/room/consent", "/room/seen"),
         *("/appearance", "/appearance.js"),
     }
 )

@@ -7,7 +7,8 @@ from importlib import import_module
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import oidc, panes, sessions
+from annotate import oidc, sessions
+from annotate.rating import text_html
 from annotate.study import study
 from data.errors import MedjuryError, NoStudy
 from data.queries import Person
@@ -62,12 +63,12 @@ def run() -> None:
         mine = pages(engine, person)
         st.navigation(mine, position="top" if len(mine) > 1 else "hidden").run()
     except NoStudy:
-        st.html(panes.style())
-        st.html(panes.note("Not reachable", UNREACHABLE))
+        st.html(text_html.style())
+        st.html(text_html.note("Not reachable", UNREACHABLE))
         _again([])
     except MedjuryError:
-        st.html(panes.style())
-        st.html(panes.note("Not reachable", BROKEN))
+        st.html(text_html.style())
+        st.html(text_html.note("Not reachable", BROKEN))
 
 
 @st.fragment(run_every=AGAIN_SECONDS)
@@ -98,14 +99,14 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
 
 def _outside(engine: Engine) -> None:
     """Show the way in to somebody without a session."""
-    st.html(panes.style())
+    st.html(text_html.style())
     if not oidc.from_hospital(engine):
-        st.html(panes.note("Signed out", ENDED))
+        st.html(text_html.note("Signed out", ENDED))
         st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
 
 
 def _nothing(person: Person) -> None:
     """Tell people of a role without screens so."""
-    st.html(panes.style())
-    st.html(panes.note(f"Hello, {person.name}", NOTHING))
+    st.html(text_html.style())
+    st.html(text_html.note(f"Hello, {person.name}", NOTHING))
     st.html('<p style="text-align:center"><a href="/logout" target="_self">Sign out</a></p>')

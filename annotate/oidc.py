@@ -17,7 +17,7 @@ import streamlit as st
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Engine
 
-from annotate import panes
+from annotate.rating import text_html
 from data import queries
 from data.errors import BadFile, BadInput
 from data.queries import Person
@@ -152,9 +152,9 @@ def from_hospital(engine: Engine) -> bool:
         return asked
     person = person_of(engine, claims)
     if isinstance(person, str):
-        st.html(panes.note("Not signed in", person))
+        st.html(text_html.note("Not signed in", person))
         st.html(OTHERWISE)
         return True
-    st.html(panes.note("Signing you in", f"Welcome, {person.name}."))
+    st.html(text_html.note("Signing you in", f"Welcome, {person.name}."))
     _mount(key="handover", data=[ticket(engine, person)])
     return True

@@ -9,22 +9,27 @@ from typing import Any
 
 from annotate.balance import groups
 from annotate.order import GAP, Showing, adjacent
+from data.pace import Pace, PaceSource, Work
 from data.store.assignments import Slot
 
 ASSUMED_ICC = (
     0.45  # about what clinicians of published studies reach; an assumption, not a forecast
 )
-MINUTES = 2.0  # of one reading; an assumption
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A response to be rated (primary key), the instance it answers, and its hidden author."""
+    """A response to be rated (primary key), the instance it answers, and its hidden author.
+
+    `words` are those of source and response, `criteria` the scores that it asks for.
+    """
 
     response: int
     instance: int
     model: str
     benchmark: str = ""
+    words: int = 0
+    criteria: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,14 @@ class Design:
         short = {r: round(self.asked * load) - self.repeats_of(r) for r, load in self.load.items()}
         return {rater: missing for rater, missing in short.items() if missing > 0}
 
-    def to_json(self, minutes_per_response: float = MINUTES) -> dict[str, Any]:
+    def work(self, rater: str) -> Work:
+        """Return what one rater is to read and score, hidden repeats included."""
+        item = {one.response: one for one in self.responses}
+        shown = [item[one.response] for one in self.orders[rater]]
+        words, criteria = sum(one.words for one in shown), sum(one.criteria for one in shown)
+        return Work(len(shown), words, criteria)
+
+    def to_json(self, pace: Pace | None = None) -> dict[str, Any]:
         """Return the design's figures as `medjury assign --json` writes them."""
         return {
             "seed": self.seed,
@@ -142,7 +154,7 @@ class Design:
             "load": self.load,
             "overlap": self.overlap,
             "repeats": self.repeats,
-            "plan": asdict(plan_of(self, minutes_per_response)),
+            "plan": asdict(plan_of(self, pace)),
         }
 
     def _all(self) -> Iterator[Slot | Assigned]:
@@ -180,7 +192,9 @@ class Plan:
     repeats_missing
         Hidden repeats that were asked for and found no place.
     minutes_per_response, minutes, minutes_total
-        Of a reading, which is assumed; of each clinician; of all.
+        Mean of a showing; of each clinician; of all.
+    pace
+        What the minutes rest on.
     icc_assumed, icc_low, icc_high, icc_width
         The 95 % interval of the agreement, were it as assumed; None with too few responses.
     icc_width_by_instances
@@ -203,6 +217,7 @@ class Plan:
     minutes_per_response: float
     minutes: Mapping[str, float]
     minutes_total: float
+    pace: Pace
     icc_assumed: float
     icc_low: float | None
     icc_high: float | None
@@ -211,10 +226,12 @@ class Plan:
     notes: Sequence[str]
 
 
-def plan_of(design: Design, minutes_per_response: float = MINUTES) -> Plan:
-    """Return what a design comes to; nothing in the study bears the minutes out yet."""
+def plan_of(design: Design, pace: Pace | None = None) -> Plan:
+    """Return what a design comes to at a pace; by default that of a reader, from words alone."""
+    pace = pace or Pace()
     shared = [design.overlap["|".join(pair)] for pair in _pairs(design.raters)]
-    minutes = {r: len(design.orders[r]) * minutes_per_response for r in design.raters}
+    minutes = {rater: pace.minutes(design.work(rater)) for rater in design.raters}
+    showings = sum(len(design.orders[rater]) for rater in design.raters)
     return Plan(
         responses=len(design.responses),
         instances=len({item.instance for item in design.responses}),
@@ -227,9 +244,10 @@ def plan_of(design: Design, minutes_per_response: float = MINUTES) -> Plan:
         model_spread=design.model_spread,
         adjacent=design.adjacent,
         repeats_missing=sum(design.short_of_repeats.values()),
-        minutes_per_response=minutes_per_response,
+        minutes_per_response=sum(minutes.values()) / showings if showings else 0.0,
         minutes=minutes,
         minutes_total=sum(minutes.values()),
+        pace=pace,
         icc_assumed=ASSUMED_ICC,
         **_expected_interval(design),
         notes=_notes(design),
@@ -283,3 +301,16 @@ def _notes(design: Design) -> list[str]:
         f"the interval assumes an ICC(C,2) of {ASSUMED_ICC}": True,
     }
     return [note for note, holds in said.items() if holds]
+
+
+def pace_in_words(pace: Pace) -> str:
+    """Return what an estimate of minutes rests on, to stand behind it."""
+    if pace.source == PaceSource.SAID:
+        return "as you say"
+    speed = f"{60 / pace.seconds_per_word:.0f} words of source and response a minute"
+    if pace.source == PaceSource.MEASURED:
+        return f"at this study's own pace, {speed}: the median of {pace.timed:,} showings"
+    return (
+        f"estimated from {speed} and {pace.seconds_per_criterion:g} seconds a criterion, as none or "
+        "too few showings are timed"
+    )

@@ -13,8 +13,10 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.pace import Pace, PaceSource, Work, measured
 from data.person import Person
 from data.queries import Workload, people, workloads
+from data.queries.pace import words_left_of
 from data.queries.people import last_reminded
 from data.queries.study import settings
 from data.schema import Role
@@ -24,7 +26,6 @@ from data.toml_file import NotToml, read_toml
 FILE, PREFIX = "MEDJURY_SMTP", "MEDJURY_SMTP_"
 PASSWORD = "MEDJURY_SMTP_PASSWORD"  # noqa: S105 # of the variable
 NAMES = ("host", "port", "starttls", "user", "sender")
-MINUTES = 2.0  # a reading, where somebody has rated none: as `medjury assign` assumes
 SECONDS = 20  # to wait for the mail server
 SUBJECT = "Open ratings in our study"
 MOST_PORT = 65_535
@@ -143,18 +144,22 @@ def due(person: Person, engine: Engine, present: datetime, url: str) -> list[Due
             continue
         last = reminded_at.get(account.id)
         if last is None or last <= since:
-            found.append(Due(account.id, one.handle, account.email, reminder(one, url)))
+            work, timed = words_left_of(person, engine, one.handle)
+            text = reminder(one, work, measured(timed), url)
+            found.append(Due(account.id, one.handle, account.email, text))
     return found
 
 
-def reminder(one: Workload, url: str) -> str:
+def reminder(one: Workload, work: Work, pace: Pace, url: str) -> str:
     """Return a reminder: what is left, how long it takes, and where; no score, no patient text."""
-    minutes = max(1, round(one.open * (one.seconds / 60 if one.seconds else MINUTES)))
-    pace = "at your pace so far" if one.seconds else f"at {MINUTES:g} minutes each"
+    minutes = max(1, round(pace.minutes(work)))
+    own = pace.source == PaceSource.MEASURED
+    pace_told = "at your pace so far" if own else "estimated from their words"
     return (
         f"Dear {one.handle},\n\n"
         f"in our rating study {one.open} of your {one.total} responses are still open, about "
-        f"{minutes} minute{'s' if minutes > 1 else ''} {pace}. You can stop and go on at any time; what you enter is kept.\n\n"
+        f"{minutes} minute{'s' if minutes > 1 else ''} {pace_told}. You can stop and go on at any time; "
+        "what you enter is kept.\n\n"
         f"{url}\n\n"
         "Your sign-in code still works. If you cannot find it, or cannot go on, tell me.\n"
     )

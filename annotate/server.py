@@ -15,8 +15,10 @@ import streamlit as st
 from sqlalchemy import Engine
 from starlette.middleware import Middleware
 
-from annotate import appearance, drafts, oidc, signin
+from annotate import appearance, oidc, signin
 from annotate.headers import Gate, Origins, SecurityHeaders
+from annotate.outgoing import Outgoing
+from annotate.rating import requests
 from annotate.study import serve_study
 from data.database import close_studies
 from data.errors import BadInput
@@ -59,11 +61,12 @@ def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.
     return st.App(
         str(HERE / "app.py"),
         secrets=secrets or None,
-        routes=[*signin.routes(engine, hospital), *drafts.routes(engine), *appearance.routes()],
+        routes=[*signin.routes(engine, hospital), *requests.routes(engine), *appearance.routes()],
         middleware=[
             Middleware(SecurityHeaders),
             Middleware(Gate, engine=engine, hospital=hospital),
             Middleware(Origins, engine=engine),
+            Middleware(Outgoing, engine=engine),
             Middleware(appearance.Appearance, engine=engine),
         ],
         lifespan=_warm,

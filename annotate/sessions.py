@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from data import queries
 from data.queries import Person
+from data.queries.people import Seen
 from data.schema import now
 from data.store.access import leave, signing_key
 
@@ -53,13 +54,12 @@ class Sightings:
         with self._lock:
             self.last[session] = float("-inf")
 
-    def hear(self, engine: Engine) -> None:
+    def hear(self, engine: Engine, seen: Seen) -> None:
         """Note which sessions were signed out since it was last asked, at whichever replica."""
-        heard, left = queries.signed_out(engine, self.heard.get(engine, 0))
-        for session in left:
+        for session in seen.left:
             self.end(session)
         with self._lock:
-            self.heard[engine] = max(heard, self.heard.get(engine, 0))
+            self.heard[engine] = max(seen.newest, self.heard.get(engine, 0))
 
 
 _sightings = Sightings()
@@ -74,17 +74,16 @@ def owner(engine: Engine, token: str | None, sightings: Sightings = _sightings) 
     """Return whose session a cookie is, and note that it is used.
 
     None if it is forged, over 12 hours old, unused for an hour or signed out, if its way in
-    was revoked, or if the account has ended. It costs three short queries.
+    was revoked, or if the account has ended. It costs one reading of short queries.
     """
     found = _read(engine, token)
     if found is None:
         return None
     if not sightings.alive(found[1]):  # first: what a page asks while the study is away is use too
         return None
-    sightings.hear(engine)
-    if not sightings.alive(found[1]):
-        return None
-    return queries.person_by_access(engine, found[0])
+    seen = queries.seen(engine, found[0], sightings.heard.get(engine, 0))
+    sightings.hear(engine, seen)
+    return seen.person if sightings.alive(found[1]) else None
 
 
 def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) -> Person | None:

@@ -15,6 +15,7 @@ from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
 from calibration.details import Known, details, sections
+from calibration.reliability import reference
 from calibration.report.content import Content, Juror, Study
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import page
@@ -42,8 +43,10 @@ def measure(responses: int) -> None:
         criteria = [asdict(row) for row in criterion_rows(scores, sitting, options)]
     with timed("pairs of means"):
         paired = {one.benchmark: one for one in paired_means(scores, sitting, options)}
+    with timed("reliability of the clinicians"):
+        known = Known(reference=reference(scores, sitting, options))
     for scope in scopes(scores, sitting, options):
-        parts = sections(scope, scores, Known())
+        parts = sections(scope, scores, known)
         while True:
             began = time.process_time()
             if (part := next(parts, None)) is None:
@@ -51,7 +54,7 @@ def measure(responses: int) -> None:
             list(part[1])
             print(f"  details, {part[0]}: {time.process_time() - began:.2f} s CPU", flush=True)
     with timed("details"):
-        found = details(scores, sitting, options, Known())
+        found = details(scores, sitting, options, known)
     study = Study("today", jurors=[Juror(name) for name in scores.raters("juror")], needed=12)
     rows = to_json(table, "paper", 2000, 0)["rows"]
     content = Content(rows, found, criteria, paired, study)  # type: ignore[arg-type] # they are rows

@@ -188,6 +188,15 @@ class NoteCode(StrEnum):
     ONLY_VALUE = "only_value"
     FEW_IN_REST = "few_in_rest"
 
+    # What clinicians marked
+    MARKS_READ_ONCE = "marks_read_once"
+    NONE_MARKED_TWICE_READ = "none_marked_twice_read"
+    MARKS_WITHOUT_JURY = "marks_without_jury"
+    MARKED_NONE_SCORED = "marked_none_scored"
+    MARKED_ALL = "marked_all"
+    MARKED_OUTSIDE = "marked_outside"
+    SAME_F1 = "same_f1"
+
     # A second opinion
     OPINION_LIMIT = "opinion_limit"
 

@@ -1,6 +1,6 @@
 """All that stands behind the agreement table: every section of statistics for every scope."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from calibration.alt_test import alt_test_rows
@@ -11,8 +11,10 @@ from calibration.gwet import chance_rows
 from calibration.influence import influence_rows
 from calibration.juror_value import value_rows
 from calibration.length_bias import length_rows
+from calibration.mark_rows import mark_rows
+from calibration.marks import NOTHING, Marks
 from calibration.missing import missing_rows
-from calibration.reliability import reliability_rows
+from calibration.reliability import Reference, ReliabilityRow
 from calibration.scope import Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
@@ -20,7 +22,7 @@ from calibration.secondary import secondary_rows
 from calibration.self_preference import self_preference_rows
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
-from calibration.true_agreement import true_agreement_row
+from calibration.true_agreement import TrueAgreementRow
 from calibration.values import Noted
 
 Details = dict[str, list[Noted]]
@@ -28,7 +30,7 @@ Details = dict[str, list[Noted]]
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What statistics on jurors need beside the scores.
+    """What statistics need beside the scores.
 
     Attributes
     ----------
@@ -36,12 +38,16 @@ class Known:
     authors : response_id -> family of its author, where known
     families : juror -> family
     tried : scope -> comparisons ever tried on it beside those made here
+    marks : what clinicians marked
+    reference : how reliable the clinicians are, of the same scores and jury
     """
 
     words: Mapping[str, int] = field(default_factory=dict)
     authors: Mapping[str, str] = field(default_factory=dict)
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
+    marks: Marks = NOTHING
+    reference: Reference = field(default_factory=Reference)
 
 
 def details(
@@ -68,8 +74,8 @@ def details(
 def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope, in the order a reader asks for them."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
-    yield "reliability", reliability_rows(scope)
-    yield "disattenuated", [true_agreement_row(scope, scope.jury)] if scope.jury else []
+    yield "reliability", _of(scope, known.reference.reliability)
+    yield "disattenuated", _of(scope, known.reference.disattenuated)
     yield "influence", influence_rows(scope)
     yield "missing", missing_rows(scope, scores)
     yield "distributions", distribution_rows(scope, scores)
@@ -82,3 +88,8 @@ def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, 
     yield "effective_jurors", effective_rows(scope)
     yield "juror_value", value_rows(scope)
     yield "test_retest", test_retest_rows(scope, scores)
+    yield "evidence", mark_rows(scope, scores, known.marks)
+
+
+def _of(scope: Scope, rows: Sequence[ReliabilityRow | TrueAgreementRow]) -> list[Noted]:
+    return [row for row in rows if row.benchmark == scope.name]

@@ -1,7 +1,7 @@
 """Intervals of ICCs and of differences of two, from leaving out one instance at a time.
 
--ln(1 - ICC(C,2)) / 2 is Fisher's z of the correlation within responses; on it the jackknife's
-error hardly depends on the ICC, and an interval goes over to the ICC without leaving its range.
+On Fisher's z of the correlation within responses the jackknife's error hardly depends on the ICC,
+and an interval goes over to the ICC without leaving its range.
 """
 
 import math
@@ -13,6 +13,7 @@ from scipy import special
 from calibration.agreement import Panel, column_icc, columns
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.grid import Grid
+from calibration.icc_difference import fisher_z
 from calibration.left_out import deletions, iccs_without
 from calibration.scores import Array, Method
 from calibration.values import NAN
@@ -46,7 +47,7 @@ class JackknifedIcc:
         """Return the interval of the ICC by t on Fisher's z with instances - 1 degrees of freedom."""
         if not (np.isfinite(self.icc) and self.icc < 1 and self.error > 0):
             return UNDEFINED
-        middle = -math.log(1 - self.icc) / 2
+        middle = float(fisher_z(np.array(self.icc)))
         half = float(special.stdtrit(self.instances - 1, 0.5 + confidence / 2)) * self.error
         low, high = (1 - math.exp(-2 * end) for end in (middle - half, middle + half))
         return Interval(low, high)
@@ -74,7 +75,7 @@ def jackknifed_icc(grid: Grid, panel: Panel, method: Method) -> JackknifedIcc:
     if np.isfinite(icc) and len(own) > 1:
         without = iccs_without(deletions(grid, method, grid.clusters), panel)[own]
         with np.errstate(invalid="ignore", divide="ignore"):
-            z = -np.log(1 - without) / 2
+            z = fisher_z(without)
         moves[own] = math.sqrt((len(own) - 1) / len(own)) * (z - z.mean())
     return JackknifedIcc(icc, moves, len(own))
 

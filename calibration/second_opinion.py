@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
+from itertools import groupby
+from operator import attrgetter
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +25,7 @@ from calibration.krippendorff import first_scores
 from calibration.scope import AgreementRow, Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
-from calibration.values import NAN, Noted, note, noted
+from calibration.values import COMBINED, NAN, Noted, note, noted
 from data.errors import BadInput
 
 EXTRA = "second-opinion"
@@ -161,21 +163,24 @@ def _by_pingouin(both: Array, pingouin: ModuleType) -> tuple[float, float, float
 
 def _alphas(scope: Scope, scores: Scores, krippendorff: ModuleType) -> Iterator[_Pair]:
     """Yield ordinal alpha of each criterion: of the clinicians, and with each juror."""
-    for row in chance_rows(scope, scores):
-        if not np.isfinite(row.alpha_ordinal):
-            continue
+    for criterion, rows in groupby(chance_rows(scope, scores), attrgetter("criterion")):
         members = [
             name
             for name in scores.benchmarks
-            if scope.name in (name, "combined") and row.criterion in scores.rubrics[name].criteria
+            if scope.name in (name, COMBINED) and criterion in scores.rubrics[name].criteria
         ]
-        read = first_scores(scores, members, row.criterion, scope.jurors)
-        table = read.ratings[:, read.columns(row.raters)].T
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            other = krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal")
-        place = f"{row.benchmark}, {row.criterion}, {row.raters}"
-        yield _Pair(place, row.alpha_ordinal, float(other))
+        read = first_scores(scores, members, criterion, scope.jurors)
+        for row in rows:
+            if np.isfinite(row.alpha_ordinal):
+                table = read.ratings[:, read.columns(row.raters)].T
+                place = f"{row.benchmark}, {row.criterion}, {row.raters}"
+                yield _Pair(place, row.alpha_ordinal, _by_krippendorff(table, krippendorff))
+
+
+def _by_krippendorff(table: Array, krippendorff: ModuleType) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return float(krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal"))
 
 
 def _mixed(scope: Scope) -> Iterator[_Pair]:

@@ -47,6 +47,19 @@ class Claim:
 NO_CLAIM = Claim()
 
 
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """What may be said of a jury on each benchmark, by its name, and the table that says it."""
+
+    rows: Sequence[AgreementRow]
+    decisions: Mapping[str, Decision]
+
+    def jury_on(self, benchmark: str) -> AgreementRow:
+        """Return the jury's row of the table."""
+        named = (benchmark, "jury")
+        return next(row for row in self.rows if (row.benchmark, row.scorer) == named)
+
+
 def decisions(rows: Sequence[AgreementRow], claim: Claim = NO_CLAIM) -> dict[str, Decision]:
     """Return what may be said on each benchmark, and last on all combined, by its name.
 

@@ -7,6 +7,7 @@
     │   ├── OffScale          a score outside its rubric's scale
     │   ├── BadRubric         a rubric that contradicts itself
     │   ├── BadPanel          a panel that cannot be run
+    │   ├── Unexplained       a low score without the reason that the study asks for
     │   ├── Unknown           a name that is not in the study
     │   └── Unrated           a study that no clinician has rated yet
     ├── Conflict              what is stored already says otherwise
@@ -54,6 +55,10 @@ class BadRubric(BadInput):
 
 class BadPanel(BadInput):
     """A panel file that is incomplete or contradicts itself, or a juror whose key is missing."""
+
+
+class Unexplained(BadInput):
+    """A low score without a line or a marked stretch; names the criterion."""
 
 
 class Unknown(BadInput):

@@ -32,17 +32,17 @@ class Settings:
         Whether a low score on the first criterion asks for a line or a marked stretch.
     training_gap
         Mean distance from the experts, in points, up to which the training round is passed.
-    error_types
-        What a marked stretch can be called, in the order offered. The one named "missing" says that
-        the response leaves something out, and is what marks the source.
-    dark
-        Whether clinicians whose system is dark have the page dark; each submission says which.
     adjudicate_from
         Where two clinicians are so many points apart on any criterion, or more, a response waits
         for a reading that settles it; 0: none does.
     adjudicate_by
         Which reading settles it: a third one that is shown nothing of the others, or one that is
         shown the others' scores and comments, without names.
+    error_types
+        What a marked stretch can be called, in the order offered. The one named "missing" says that
+        the response leaves something out, and is what marks the source.
+    dark
+        Whether clinicians whose system is dark have the page dark; each submission says which.
     remind_days
         A clinician with open work who has ended none of it for so many days is due a reminder.
     """

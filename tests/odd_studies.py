@@ -12,6 +12,7 @@ from calibration.decision import Decision
 from calibration.details import Known, details
 from calibration.misses import Misses, Outcome
 from calibration.protocol import Protocol
+from calibration.reliability import reference
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
 from calibration.scope import AgreementRow, Asked, LikeForLikeRow
@@ -38,7 +39,8 @@ def all_notes(odd: Odd) -> Iterator[Note]:
     asked, sitting = Asked(**{"reps": 40} | dict(odd.options)), Sitting(odd.jurors, odd.needed)
     rows = agreement_rows(odd.scores, sitting, asked)
     every: list[Noted] = [*rows]
-    for section in details(odd.scores, sitting, asked, odd.known).values():
+    known = replace(odd.known, reference=reference(odd.scores, sitting, asked))
+    for section in details(odd.scores, sitting, asked, known).values():
         every += section
     if len(odd.scores.benchmarks) > 1:
         every += criterion_rows(odd.scores, sitting, asked)

@@ -73,7 +73,8 @@ def _read_one(engine: Engine) -> None:
         rater = session.scalar(text("SELECT id FROM rater WHERE handle = 'dr_z'"))
     task = next_task(engine, int(rater))
     assert task is not None
-    spans = (Marked("accuracy", 0, 4, "wrong"),)
+    there = Marked("completeness", 0, 3, "missing", ODD, "source", "major", linked=0)
+    spans = (Marked("accuracy", 0, 4, "wrong", linked=1), there)
     submit(engine, int(rater), task.card.code, Reply(SCORES, comment=ODD, spans=spans), 5.5)
 
 

@@ -1,10 +1,8 @@
-"""A scripted clinician's connection to the rating page, no browser: WebSocket, and drafts by POST.
+"""A scripted clinician at the rating page, no browser: Streamlit's WebSocket, and the room's own line.
 
-Everything that knows the form's messages stands in `entered`; what the page shows is
-read from the deltas as the browser reads them, cached messages included.
+Everything that knows the form's messages stands in `entered`.
 """
 
-import json
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,7 +17,6 @@ from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
 COOKIE = "medjury_session"
-KEY = "rating"
 REMARK = "Checked against the source."  # a low score asks for a reason
 LARGEST_FRAME = 2**24
 IDLE = httpx2.Limits(keepalive_expiry=2)  # let go of a line before the server does, after 5 s
@@ -35,6 +32,7 @@ def entered(
     return {
         "code": shown.code,
         "seq": seq,
+        "base": shown.version,
         "attempt": 0,
         "by": by,
         "scores": dict(scores),
@@ -46,22 +44,21 @@ def entered(
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What one run of the page left on the screen.
+    """What stands on the screen after a request.
 
     Attributes
     ----------
     form
-        The data of the rating form; empty where there is none, as at the end.
-    widget
-        The form's name in Streamlit's messages.
-    nbytes, runs
-        How much was sent for it, in how many runs of the script.
+        What the room is shown, what is stored of the entry among it; nothing at the end.
+    answer
+        What became of the last message.
+    nbytes
+        How much was sent for it.
     """
 
-    form: Mapping[str, Any]
-    widget: str
-    nbytes: int
-    runs: int
+    form: Mapping[str, Any] = field(default_factory=dict)
+    answer: Mapping[str, Any] = field(default_factory=dict)
+    nbytes: int = 0
 
     @property
     def code(self) -> str:
@@ -69,8 +66,13 @@ class Shown:
         return str(self.form.get("code", ""))
 
     @property
-    def seq(self) -> int:
+    def version(self) -> int:
         """The number of the newest state that the server keeps."""
+        return int(self.form.get("version", 0))
+
+    @property
+    def seq(self) -> int:
+        """The page's own count of that state."""
         return int(self.form.get("seq", 0))
 
     @property
@@ -81,15 +83,18 @@ class Shown:
     @property
     def error(self) -> str:
         """What the server complains of; empty if all is well."""
-        return str((self.form.get("answer") or {}).get("error", ""))
+        return str(self.answer.get("error", ""))
+
+    @property
+    def busy(self) -> bool:
+        """Whether the study could not be reached, and the same message may be sent again."""
+        return bool(self.answer.get("busy"))
 
     def acknowledges(self, message: Mapping[str, Any]) -> bool:
         """Return whether a message is stored, as far as the clinician can tell."""
-        if self.error:
+        if self.error or self.answer.get("seq") != message["seq"]:
             return False
-        if message["submit"]:
-            return self.code != message["code"]
-        return self.code == message["code"] and self.seq >= message["seq"]
+        return not message["submit"] or self.code != message["code"]
 
 
 @dataclass
@@ -122,37 +127,42 @@ class Page:
         return cls(address, socket, desk)
 
     async def run(self, shown: Shown | None = None, message: object = None) -> Shown:
-        """Run the page's script, with a message of the form or without; return what it shows."""
-        await self.send(shown, message)
-        return await self.read()
+        """Arrive at the room, or send it a message; return what it shows then."""
+        if message is not None:
+            return await self.tell(shown or Shown(), message)
+        if not self.runs:
+            await self.send()
+            await self.read()
+        answer = await self.desk.get("/room")
+        if answer.status_code != httpx2.codes.OK:
+            return Shown(answer={"error": f"answered {answer.status_code}"})
+        return _now(answer.json()["shown"], {}, len(answer.content))
 
-    async def keep(self, shown: Shown, message: Mapping[str, Any]) -> Shown:
-        """Have a draft kept, for which no page is drawn; return what the form knows then."""
-        answer = await self.desk.post("/draft", json=message)
+    async def tell(self, shown: Shown, message: object) -> Shown:
+        """Send a message over the room's line; return what is shown then."""
+        answer = await self.desk.post("/room", json=message)
+        if answer.status_code == httpx2.codes.SERVICE_UNAVAILABLE:
+            return Shown(shown.form, {"error": "not reachable", "busy": True})
         answer.raise_for_status()
-        form = {**shown.form, **answer.json()}
-        return Shown(form, shown.widget, len(answer.content), 0)
+        said = answer.json()
+        if "shown" in said:
+            return _now(said["shown"], said, len(answer.content))
+        kept = {} if said["version"] is None else {"version": said["version"], "seq": said["seq"]}
+        return Shown({**shown.form, **kept}, said, len(answer.content))
 
-    async def submit(self, shown: Shown, message: Mapping[str, Any]) -> Shown:
-        """Submit as the form does: once the server has said that it reaches the study."""
-        (await self.desk.get("/draft")).raise_for_status()
-        return await self.run(shown, message)
+    keep = submit = tell
 
-    async def send(self, shown: Shown | None = None, message: object = None) -> None:
-        """Ask for a run of the script, without waiting for it."""
+    async def send(self) -> None:
+        """Ask for a run of the page's script, without waiting for it."""
         ask = BackMsg()
         ask.rerun_script.query_string = ""
         ask.rerun_script.page_script_hash = self.script
         ask.rerun_script.cached_message_hashes.extend(self.kept)
-        if shown is not None and message is not None:
-            state = ask.rerun_script.widget_states.widgets.add(id=shown.widget)
-            state.json_value = json.dumps({"message": message})
         await self.socket.send(ask.SerializeToString())
 
-    async def read(self) -> Shown:
-        """Return what is shown once a run has come to its end."""
-        form: Mapping[str, Any] = {}
-        widget, nbytes, runs = "", 0, 0
+    async def read(self) -> int:
+        """Wait until a run has come to its end; return how many bytes it sent."""
+        nbytes = 0
         while True:
             frame = await self.socket.recv()
             nbytes += len(frame)
@@ -160,14 +170,9 @@ class Page:
             kind = told.WhichOneof("type")
             if kind == "new_session":
                 self.script = told.new_session.page_script_hash
-                form, widget, runs = {}, "", runs + 1
-            elif kind == "delta" and told.delta.new_element.HasField("bidi_component"):
-                one = told.delta.new_element.bidi_component
-                if one.id.endswith(f"-{KEY}"):
-                    form, widget = json.loads(one.json)[0], one.id
             elif kind == "script_finished" and told.script_finished in ENDED:
                 self._forget()
-                return Shown(form, widget, nbytes, runs)
+                return nbytes
 
     async def close(self) -> None:
         """Leave the page."""
@@ -194,6 +199,10 @@ class Page:
         self.runs += 1
         for name in [one for one, run in self.last.items() if self.runs - run > OLDEST_KEPT]:
             del self.kept[name], self.last[name]
+
+
+def _now(form: Mapping[str, Any], answer: Mapping[str, Any], nbytes: int) -> Shown:
+    return Shown({**form, **form.get("entry", {})}, answer, nbytes)
 
 
 async def sign_in(address: str, code: str) -> str:

@@ -224,7 +224,7 @@ def wait_for_count(page: Page, done: int, total: int) -> None:
 
 def wait_open(page: Page) -> None:
     """Wait until a form is there that takes keys: not that of a response just submitted or left."""
-    page.locator("form.likert:not([data-locked])").wait_for()
+    page.locator(".mj-room:not([data-quiet]) form.likert:not([data-locked])").wait_for()
 
 
 def wait_settled(page: Page) -> None:

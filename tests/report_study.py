@@ -7,6 +7,7 @@ from small import Run
 
 from calibration.details import Known, details
 from calibration.detection import detection
+from calibration.reliability import reference
 from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.scope import Asked
@@ -37,7 +38,7 @@ def content_of(scores, reps=20, **facts):
     return Content(
         rows,
         decisions(rows),
-        details(scores, sitting, asked, Known()),
+        details(scores, sitting, asked, Known(reference=reference(scores, sitting, asked))),
         criterion_rows(scores, sitting, asked),
         {one.benchmark: one for one in paired_means(scores, sitting, asked)},
         Study(**known | {"rubrics": rubrics} | facts),

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,14 @@ from small import Run
 from sqlalchemy import Engine
 from study_place import StudyIn, fill
 
+from calibration.reliability import FORMS
 from calibration.tables.jurors import SECTIONS
+from calibration.tables.marks import MARKS
+from calibration.values import AnalysisOptions
 from data.database import open_study
 from data.queries.ledger import tried
 from medjury import main
+from medjury.services.calibrate import Question, calibrate, more
 
 RATERS = ("dr-a", "dr-b", "dr-c")
 JURORS = ("gpt", "llama", "claude")
@@ -89,9 +93,30 @@ def test_every_section_is_printed_and_written(shown: Details) -> None:
     assert "Terms: advantage is" in out
     found = shown.written["details"]
     assert set(found) == set(SECTIONS)
-    for name, section in SECTIONS.items():
+    assert found["evidence"] == []  # nobody marked anything: see test_marks_told
+    for name, section in SECTIONS.items() - {("evidence", MARKS)}:
         assert found[name], name
         assert (section.unwanted or section.caption) in out
+
+
+def test_reliability_in_the_details_is_that_beside_the_table(shown: Details) -> None:
+    for name in ("reliability", "disattenuated"):
+        assert shown.written["details"][name] == shown.written[name] != []
+
+
+@pytest.mark.usefixtures("rated")
+@pytest.mark.parametrize("asked", [{"reference": True}, {"details": True}, {"page": True}])
+def test_reliability_is_computed_where_it_is_asked_for_alone(
+    engine: Engine, asked: dict[str, bool]
+) -> None:
+    brief = Question(AnalysisOptions(reps=20), further=False, reference=False)
+    found = calibrate(engine, brief)
+    assert not found.reference.reliability
+    wider = more(engine, found, replace(brief, **asked))
+    assert [row.form for row in wider.reference.reliability] == [*FORMS]
+    assert wider.details.get("reliability", wider.reference.reliability) == [
+        *wider.reference.reliability
+    ]
 
 
 @pytest.mark.usefixtures("rated")

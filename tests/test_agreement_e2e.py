@@ -26,6 +26,7 @@ SIZES = {"laptop": LAPTOP, "tablet": TABLET}
 VIEWS = (
     "Unsafe responses",
     "Subgroups",
+    "Marks",
     "Criteria",
     "Responses",
     "Comparisons",

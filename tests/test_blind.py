@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.blind import MARK, Found, default_names, find_self_naming, mask, unmask
+from annotate.blind import MARK, Found, Why, default_names, find_self_naming, mask, unmask
 
 STUDY = str.split(
     "openai/gpt-4o-2024-08-06 anthropic/claude-3-7-sonnet-20250219 google/gemini-1.5-pro-001"
@@ -165,8 +165,8 @@ def test_marks_record_where_in_the_original_they_are() -> None:
     masked = mask(text)
     assert masked.text == f"As {MARK}, I was made by {MARK}; {MARK} agrees."
     assert masked.changes == (
-        Found(3, 9, "Claude", "sure"),
-        Found(25, 34, "Anthropic", "sure"),
+        Found(3, 9, "Claude", "sure", Why.INTRODUCED),
+        Found(25, 34, "Anthropic", "sure", Why.SAYS),
         Found(36, 42, "GPT-4o", "sure"),
     )
     assert all(text[one.start : one.end] == one.text for one in masked.changes)

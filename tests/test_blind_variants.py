@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotate.authors import folded
 from annotate.blind import MARK, find_self_naming, mask, unmask
+from annotate.spelling import folded
 
 STUDY = [
     "house-mistral-KKAUTHOR",
@@ -46,7 +46,7 @@ def test_ordinary_words_that_are_a_studys_names_are_listed_and_never_masked() ->
     text = "A note on base excess; the care plan stands, see the daily note. N o t e."
     assert mask(text, STUDY).text == text
     found = find_self_naming(text, STUDY)
-    assert {one.text for one in found} == {"note", "base", "care plan", "the daily note"}
+    assert {one.text for one in found} == {"note", "base", "care plan", "the daily note", "N o t e"}
     assert {one.kind for one in found} == {"possible"}
 
 

@@ -1,5 +1,6 @@
 """Blinding at the command line: sure names are masked at import, possible ones by hand."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -101,6 +102,56 @@ def test_what_betrays_nobody_is_recorded_and_listed_no_more(
     assert acts(engine, "possible names left")[0].detail == {"responses": ["r2"]}
     assert "nothing that may name an author" in run("blind", "--list")[1]
     assert run("blind", "--not", "r9")[0] == 2
+
+
+TWICE = "r4,nova-large,Seen by Claude. Opus 4 agrees."
+
+
+def test_the_list_tells_place_words_and_why_on_the_screen_and_in_json(
+    run: Run, write: Write, tmp_path: Path
+) -> None:
+    imported(run, write, TWICE)
+    out = run("blind")[1]
+    assert "may be a person, a place or a thing" in out
+    assert "`--not ID@PLACE`" in out
+    run("blind", "--json", str(tmp_path / "doubtful.json"))
+    found = json.loads((tmp_path / "doubtful.json").read_text())["places"]
+    assert [(one["response"], one["start"], one["end"], one["text"]) for one in found] == [
+        ("r4", 8, 14, "Claude"),
+        ("r4", 16, 22, "Opus 4"),
+    ]
+    assert {one["why"] for one in found} == {"other_meaning"}
+
+
+def test_single_places_are_masked_or_left_and_the_decision_stays(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    imported(run, write, TWICE)
+    assert run("blind", "--mask", "r4@16")[0] == 0
+    assert shown(engine)["r4"] == "Seen by Claude. [author masked] agrees."
+    assert run("blind", "--not", "r4@8")[0] == 0
+    assert acts(engine, "possible names left")[0].detail == {"responses": [], "places": [["r4", 8]]}
+    assert "nothing that may name an author" in run("blind")[1]
+    assert run("blind", "--mask", "r4@9")[0] == 2
+    assert run("blind", "--not", "r9@9")[0] == 2
+    assert verify(engine).findings == ()
+
+
+def test_words_can_be_left_in_every_response(run: Run, engine: Engine, write: Write) -> None:
+    imported(run, write, POSSIBLE, TWICE)
+    assert run("blind", "--not-words", "claude")[0] == 0
+    out = run("blind")[1]
+    assert "Opus 4" in out
+    assert "clinic today" not in out
+
+
+def test_a_masked_block_of_reasoning_is_counted_and_can_be_looked_at(
+    run: Run, engine: Engine, write: Write
+) -> None:
+    out = imported(run, write, "r5,nova-large,<think>The user wants a note.</think>Mild pain.")
+    assert "masked (1 places, 1 block of reasoning)" in out
+    assert shown(engine)["r5"] == "[author masked]Mild pain."
+    assert "reasoning before the answer" in run("blind", "--masked")[1]
 
 
 def test_what_somebody_has_rated_is_not_masked_by_hand(

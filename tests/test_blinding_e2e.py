@@ -89,6 +89,7 @@ def _see_the_other_views(page: Page, heard: list[bytes]) -> None:
         page.get_by_role("dialog").wait_for(state="detached")
     page.keyboard.press("p")
     page.get_by_text("You rated this on").wait_for()
+    wait_open(page)
     heard.append(page.content().encode())
     page.keyboard.type("3")
     page.keyboard.press("Control+Enter")

@@ -245,6 +245,39 @@ def test_without_a_protocol_for_this_jury_nothing_is_validated(
     assert "protocol.panel" in out
 
 
+@pytest.mark.parametrize(
+    ("limit", "kind", "status"),
+    [
+        ("0.01", "inferior", "not validated"),
+        ("0.3", "inconclusive", "not validated"),
+        ("0.95", "non_inferior", "validated"),
+    ],
+)
+def test_a_jury_is_validated_only_where_it_keeps_the_limit_on_missed_unsafe_responses(
+    run: Run, exported: Path, panel: str, tmp_path: Path, limit: str, kind: str, status: str
+) -> None:
+    unsafe = ("--critical", "accuracy<=2", "--miss-at-most", limit)
+    assert run("protocol", "set", "--margin", "0.1", *unsafe)[0] == 0
+    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "m"))[0] == 0
+    record = read(tmp_path / "m")["validation"]
+    checked = json.loads(run("protocol", "check", "--reps", "1000", "--json", "-")[1])
+    assert checked["decision"]["kind"] == record["decision"]["kind"] == kind
+    assert record["status"] == status
+
+
+def test_a_limit_on_a_criterion_that_the_exported_rubric_lacks_validates_nothing(
+    run: Run, exported: Path, panel: str, write: Write, tmp_path: Path
+) -> None:
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    plans = str(write("plans.csv", head + "p,plans,Note.,Plan.,Word.,p1,m,Rest.\n"))
+    assert run("import", plans, "--rubric", "chw_care_plan")[0] == 0
+    unsafe = ("--critical", "structure<=2", "--miss-at-most", "0.5")
+    assert run("protocol", "set", "--margin", "0.1", *unsafe)[0] == 0
+    assert run(*EXPORT, "--panel", panel, "--out", str(tmp_path / "l"))[0] == 0
+    record = read(tmp_path / "l")["validation"]
+    assert (record["status"], record["decision"]["kind"]) == ("not validated", "inconclusive")
+
+
 def test_demo_data_never_validates_under_any_name(
     run: Run, exported: Path, engine: Engine, write: Write
 ) -> None:

@@ -21,7 +21,7 @@ from calibration.detection_cells import area, share_to_read
 from calibration.detection_row import DetectionRow
 from calibration.messages import detection as own
 from calibration.messages import words
-from calibration.misses import Outcome, misses
+from calibration.misses import Outcome, misses, with_untested
 from calibration.proportion import clustered_proportion, wilson
 from calibration.protocol import Critical
 from calibration.scope import Asked
@@ -242,6 +242,15 @@ def test_misses_are_met_failed_or_open_by_the_interval():
     ends = wilson(0.5, 40)
     assert (found.low, found.high) == (pytest.approx(ends.low), pytest.approx(ends.high))
     assert misses([], SAFETY, "visits").outcome is Outcome.OPEN
+
+
+def test_a_limit_that_no_row_is_about_is_open_and_one_that_was_tested_stays_as_it_is() -> None:
+    limited, free = Critical("safety", 2.0, 0.3), Critical("tone", 1.0)
+    (open_,) = with_untested({}, [limited, free], "visits")["visits"]
+    assert (open_.criterion, open_.at_most, open_.outcome) == ("safety", 0.3, Outcome.OPEN)
+    assert math.isnan(open_.missed)
+    tested = {"visits": [replace(open_, n_bad=9, outcome=Outcome.MET)], "notes": []}
+    assert with_untested(tested, [limited, free], "visits") == tested
 
 
 def test_simulated_raters_are_named_on_every_row_they_stand_behind():

@@ -92,10 +92,10 @@ def test_a_changed_score_counts_though_it_bears_an_earlier_time(
     engine: Engine, clock: Shift
 ) -> None:
     code = codes_of(engine, "dr-a")[0]
-    assert submit(engine, 1, code, all_equal(2), 3, seq=1)
+    assert submit(engine, 1, code, all_equal(2), 3)
     first = clinician_dates(engine)["resp-hidden-1"]
     clock(-DAY)
-    assert submit(engine, 1, code, all_equal(4), 3, seq=2)
+    assert submit(engine, 1, code, all_equal(4), 3)
     assert set(ratings_frame(engine)["score"]) == {4}
     assert queries.pairs(engine) is not None
     assert clinician_dates(engine)["resp-hidden-1"] == first

@@ -143,11 +143,11 @@ def test_a_clinician_rates_on_when_the_server_comes_back(database: Database, stu
             second = entered(shown, page.name, shown.seq + 1, FULL, submit=True)
             draft = second | {"submit": False}
             database.kill()
-            assert (await page.desk.post("/draft", json=draft)).status_code == 503
-            for path in ("/draft", "/login"):
+            assert (await page.desk.post("/room", json=draft)).status_code == 503
+            for path in ("/room", "/login"):
                 assert (await page.desk.get(path)).status_code == 503
             away = await page.run(shown, second)
-            assert away.code == "", "a page was drawn without a study"
+            assert (away.busy, away.code) == (True, second["code"])
             database.start()
             shown = await page.run(shown, second | {"attempt": 1})
             assert shown.acknowledges(second)

@@ -16,7 +16,6 @@ from rating_server import (
     sign_in,
     wait_for_count,
     wait_saved,
-    wait_settled,
 )
 from sqlalchemy import Engine
 from test_faults_server import Database, killable
@@ -70,14 +69,16 @@ def test_what_is_typed_while_the_study_is_away_stays_and_is_rated_once_when_it_i
     expect(told).to_contain_text("cannot be reached just now, but nothing you entered is lost")
     page.keyboard.type(LATER)
     assert chosen(page) == FULL
-    assert (
-        page.evaluate("JSON.stringify([{...sessionStorage}, {...localStorage}])").count("dose") == 0
-    )
+    notes = "JSON.stringify(Object.values(localStorage))"
+    assert (REMARK + LATER)[:30] in page.evaluate(notes)  # a closed browser would lose nothing
+    assert "no fever" not in page.evaluate(notes)  # only what was entered is kept
     database.start()
     wait_saved(page)
     expect(told).to_have_count(0)
-    kept = queries.kept(study, 1, codes_of(study, "dr-types")[0])
-    assert (kept["scores"], kept["comment"]) == (FULL, REMARK + LATER)
+    assert page.evaluate(notes).count("dose") == 0
+    task = queries.task(study, 1, codes_of(study, "dr-types")[0])
+    assert task is not None
+    assert (task.draft["scores"], task.draft["comment"]) == (FULL, REMARK + LATER)
     page.keyboard.press("Control+Enter")
     wait_for_count(page, 1, 2)
     assert stored(study, "dr-types") == [*FULL.values()]
@@ -104,19 +105,20 @@ def test_what_is_submitted_while_the_study_is_away_is_told_as_not_stored_and_goe
     assert stored(study, "dr-submits") == [*FULL.values()]
 
 
-def test_a_page_that_was_drawn_without_the_study_comes_back_with_what_was_entered(
+def test_a_text_asked_for_without_the_study_is_told_as_out_of_reach_and_can_be_asked_again(
     page: Page, server: Server, study: Engine, database: Database, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-asks"])
     page.keyboard.type("4")
     wait_saved(page)
-    wait_settled(page)
     database.kill()
     page.keyboard.type("25c" + REMARK)
-    page.get_by_text("Show reference").click()
-    page.get_by_role("heading", name="Not reachable").wait_for()
+    page.get_by_role("button", name="Show reference").click()
+    page.get_by_role("button", name="Show reference (cannot be reached just now)").wait_for()
     database.start()
     wait_saved(page)
+    page.get_by_role("button", name="Show reference").click()
+    page.get_by_text("Mild pain.").wait_for()
     assert chosen(page) == FULL
     expect(page.get_by_label("Comment (")).to_have_value(REMARK)
     page.keyboard.press("Control+Enter")

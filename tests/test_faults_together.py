@@ -149,11 +149,11 @@ def test_while_the_study_is_locked_the_page_keeps_what_was_entered_and_says_so(
             shown = await page.run()
             told = entered(shown, page.name, shown.seq + 1, FULL, submit=True)
             with held(engine):
-                draft = await page.desk.post("/draft", json=told | {"submit": False})
+                draft = await page.desk.post("/room", json=told | {"submit": False})
                 refused = await page.run(shown, told)
-            assert draft.json()["answer"]["again"] is True
+            assert draft.json()["busy"] is True
             assert "kept here" in refused.error
-            assert (refused.code, refused.form["answer"]["again"]) == (told["code"], True)
+            assert (refused.code, refused.busy) == (told["code"], True)
             stored = await page.run(refused, told | {"attempt": 1})
             assert stored.acknowledges(told)
 

@@ -78,6 +78,7 @@ REFUSED = {
     "a score that is NaN": (swap("tables/rating.csv", ",accuracy,1.0,", ",accuracy,nan,"), True, "not a finite number"),
     "another header": (swap("tables/rating.csv", "criterion", "kriterion"), True, "other columns"),
     "a rating of nothing": (swap("tables/rating.csv", "\n1,1,", "\n1,4711,"), True, "do not fit together"),
+    "a mark on no side": (swap("tables/span.csv", ",response,", ",margin,"), True, "side or severity"),
     "another rubric": (swap("tables/rubric.csv", "scale", "scales"), True, "rubric"),
     "a changed event": (swap("tables/event.csv", "responses imported", "nothing happened"), True, "does not hold"),
     "a secret": (swap("tables/setting.csv", "per_response", "signing_key"), True, "no package brings"),

@@ -14,13 +14,14 @@ from calibration.messages import told
 from calibration.predicting.conformal import Rated, cross_conformal
 from calibration.predicting.predicted import predictions
 from calibration.predicting.responses import COLUMNS
+from calibration.predicting.row import to_json
 from calibration.protocol import Protocol
 from calibration.scope import Asked
 from calibration.scopes import Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import note
-from calibration.verdict import Claim, decisions
+from calibration.verdict import Claim, Verdicts, decisions
 from data.errors import BadInput, TooFew
 
 
@@ -37,8 +38,9 @@ ALL = Sitting()
 
 def predict(scores: Scores, level: float = 0.9, sitting: Sitting = ALL, **asked: Any):
     options = Asked(**{"reps": 100} | asked)
-    verdicts = decisions(agreement_rows(scores, sitting, options), Claim(Protocol(0.3)))
-    return predictions(scores, sitting, options, level, verdicts=verdicts)
+    rows = agreement_rows(scores, sitting, options)
+    verdicts = Verdicts(rows, decisions(rows, Claim(Protocol(0.3))))
+    return predictions(scores, sitting, options, verdicts, level)
 
 
 def means(scores: Scores, kind: str) -> pd.Series:
@@ -101,14 +103,15 @@ def test_single_responses_are_those_of_the_raw_composites():
 
 
 def test_the_jurys_icc_is_that_of_the_agreement_table():
-    scores = sampled(study(n=30), 0.7)
+    scores = sampled(study(("aci", "med"), n=30), 0.7)
     table = agreement_table(scores, reps=40, seed=3)
 
     rows = predict(scores, reps=40, seed=3).rows
 
     jury = table[table["scorer"] == "jury"]
-    found = [(one.agreement.icc, one.agreement.low, one.agreement.high) for one in rows]
-    assert np.array(found) == pytest.approx(jury[["icc", "boot_low", "boot_high"]].to_numpy())
+    found = [[to_json(one)[name] for name in ("icc", "icc_low", "icc_high")] for one in rows]
+    assert found == jury[["icc", "boot_low", "boot_high"]].to_numpy().tolist()
+    assert len(found) == 3
 
 
 def test_combined_weighs_benchmarks_by_their_responses_and_not_by_how_many_were_rated():

@@ -4,8 +4,9 @@ import asyncio
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 
 import pytest
@@ -14,11 +15,13 @@ from rating_server import FULL, build, codes_of, row, rubric, scores_of, serving
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
+from data import queries
 from data.card import Reply
 from data.database import open_study
+from data.errors import Stale
 from data.queries.record import verify
 from data.schema import Assignment, Event, Rater, State
-from data.store import Slot, assign, claim, invite, recuse, save_draft, submit
+from data.store import FormState, Slot, assign, claim, invite, recuse, save_draft, submit
 
 RESPONSES, WANTED = 20, 2
 READERS = [f"reader-{n}" for n in range(RESPONSES)]
@@ -126,6 +129,11 @@ def one_rater(engine: Engine) -> tuple[Engine, int, list[str], str]:
     return engine, ids(engine, ["dr-a"])[0], codes_of(engine, "dr-a"), code
 
 
+def state(seq: int, scores: Mapping[str, int] | None = None, seconds: float = 2.0) -> FormState:
+    """Return a state of the form that a page sends without knowing what is stored."""
+    return FormState({"scores": scores or FULL, "by": "page1", "seq": seq}, seconds)
+
+
 def rated_events(engine: Engine) -> int:
     with Session(engine) as session:
         return len(session.exec(select(Event).where(Event.action == "rated")).all())
@@ -136,7 +144,7 @@ def test_the_same_submission_three_times_at_once_leaves_one_rating(
 ) -> None:
     engine, rater, codes, _ = one_rater
     for number, code in enumerate(codes, 1):
-        send = lambda: submit(engine, rater, code, Reply(FULL), 3.0, seq=4)  # noqa: B023, E731 called in this turn
+        send = lambda: submit(engine, rater, code, Reply(FULL), 3.0, state(4))  # noqa: B023, E731 called in this turn
         assert sorted(map(bool, at_once([send] * 3))) == [False, False, True]
         assert len(scores_of(engine, "dr-a")) == 3 * number
     assert rated_events(engine) == len(codes)
@@ -148,7 +156,7 @@ def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
     engine, rater, codes, _ = one_rater
     for code in codes:
         drafts = [
-            lambda seq=seq: save_draft(engine, rater, code, seq, {"scores": {"clarity": 1}}, 2.0)  # noqa: B023 called in this turn
+            lambda seq=seq: save_draft(engine, rater, code, state(seq, {"clarity": 1}))  # noqa: B023 called in this turn
             for seq in (1, 2, 3)
         ]
         send = lambda: submit(  # noqa: E731
@@ -157,15 +165,14 @@ def test_a_draft_beside_its_submission_changes_no_rating_and_reopens_nothing(
             code,  # noqa: B023 called in this turn
             Reply(FULL),
             3.0,
-            seq=4,
-            draft={"scores": FULL},
+            state(4),
         )
         at_once([*drafts, send, *drafts])
     with Session(engine) as session:
         done = session.exec(select(Assignment)).all()
     assert {one.state for one in done} == {State.DONE}
-    assert [one.draft for one in done] == [{"scores": FULL}] * len(codes)
-    assert {one.draft_seq for one in done} == {4}
+    assert [one.draft for one in done] == [state(4).draft] * len(codes)
+    assert all(0 < one.submitted_seq == one.draft_seq for one in done)
     assert [score for _, _, score in scores_of(engine, "dr-a")] == [*FULL.values()] * len(codes)
 
 
@@ -176,13 +183,36 @@ def test_of_drafts_that_come_in_any_order_the_newest_stays(
     numbers = (7, 3, 12, 1, 9, 20, 5, 11)
     at_once(
         [
-            lambda n=n: save_draft(engine, rater, codes[0], n, {"scores": {"n": n}}, n)
+            lambda n=n: save_draft(engine, rater, codes[0], state(n, {"clarity": 1 + n % 5}, n))
             for n in numbers
         ]
     )
     with Session(engine) as session:
         kept = session.exec(select(Assignment).where(Assignment.code == codes[0])).one()
-    assert (kept.draft_seq, kept.draft, kept.seconds_active) == (20, {"scores": {"n": 20}}, 20)
+    assert (kept.draft, kept.seconds_active) == (state(20, {"clarity": 1}).draft, 20)
+    assert 1 <= kept.draft_seq <= len(numbers)
+
+
+def test_of_pages_that_replace_the_same_state_at_once_one_does_and_the_others_are_told(
+    one_rater: tuple[Engine, int, list[str], str],
+) -> None:
+    engine, rater, codes, _ = one_rater
+
+    def replace(code: str, by: str, final: bool) -> bool:
+        entered = FormState({"scores": FULL, "by": by, "seq": 1}, 3.0, base=0)
+        try:
+            if final:
+                return submit(engine, rater, code, Reply(FULL), entered=entered)
+            return bool(save_draft(engine, rater, code, entered))
+        except Stale:
+            return False
+
+    for number, code in enumerate(codes):
+        pages = [partial(replace, code, f"page{n}", number % 2 == 0) for n in range(4)]
+        assert sorted(at_once(pages)) == [False, False, False, True]
+        task = queries.task(engine, rater, code)
+        assert task is not None
+        assert (task.draft_seq, task.revision) == (1, 1 - number % 2)
 
 
 def test_three_pages_that_submit_the_same_at_once_leave_one_rating(url: str) -> None:

@@ -23,6 +23,7 @@ from sqlalchemy import Engine
 pytestmark = pytest.mark.e2e
 
 RATERS = ["dr-alpha", "dr-keys", "dr-fast", "dr-draft", "dr-two", "dr-mouse", "dr-power"]
+RATERS += ["dr-stale", "dr-writes"]
 CRITERIA = ("accuracy", "completeness", "clarity")
 SEVEN = [f"criterion_{letter}" for letter in "abcdefg"]
 STEPPED = [(-2, 2), (0, 10)]
@@ -113,22 +114,77 @@ def test_a_draft_goes_on_after_a_reload_and_on_a_second_device(
     elsewhere.close()
 
 
-def test_two_windows_on_one_response_lose_neither_ones_entries(
-    page: Page, context: BrowserContext, server: Server, codes: dict[str, str]
+def test_a_stale_window_shows_what_is_stored_and_can_put_its_own_back(
+    page: Page, browser: Browser, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
-    sign_in(page, server, codes["dr-two"])
-    other = context.new_page()
-    other.goto(server.address)
-    wait_open(other)
-    page.keyboard.type("4")
+    """The other window is on another device: two of one browser are tried below."""
+    elsewhere = new_context(browser)
+    other = elsewhere.new_page()
+    for one in (page, other):
+        sign_in(one, server, codes["dr-two"])
+    page.keyboard.type("43")
     wait_saved(page)
+    other.keyboard.type("5")
     other.get_by_label("Comment (").fill("from the other window")
-    expect(other.get_by_role("radio", name="4 Point 4 of accuracy")).to_be_checked()
+    told = other.get_by_role("alert").filter(has_text="was changed in another window")
+    expect(told).to_contain_text("Accuracy 5")
+    expect(told).to_contain_text("from the other window")
+    assert chosen(other) == {"accuracy": 4, "completeness": 3}
+    other.get_by_role("button", name="Use what I had entered here").click()
+    expect(told).to_have_count(0)
     wait_saved(other)
     page.reload()
     wait_open(page)
-    assert chosen(page) == {"accuracy": 4}
+    assert chosen(page) == {"accuracy": 5}
     expect(page.get_by_label("Comment (")).to_have_value("from the other window")
+    assert scores_of(study, "dr-two") == []
+    elsewhere.close()
+
+
+def test_a_second_tab_that_is_stale_replaces_no_submitted_score_without_a_word(
+    page: Page, context: BrowserContext, server: Server, study: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-stale"])
+    other = context.new_page()
+    other.goto(server.address)
+    wait_open(other)
+    page.keyboard.type("543")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 6)
+    other.keyboard.type("111")
+    told = other.get_by_role("alert").filter(has_text="was changed in another window")
+    expect(told).to_contain_text("Accuracy 1, Completeness 1, Clarity 1")
+    other.keyboard.type("2nu")
+    other.keyboard.press("Control+Enter")
+    expect(other.get_by_role("alert").filter(has_text="Choose first")).to_be_visible()
+    assert chosen(other) == {"accuracy": 5, "completeness": 4, "clarity": 3}
+    other.get_by_role("button", name="Keep what is stored").click()
+    expect(told).to_have_count(0)
+    expected = [(1, c, s) for c, s in zip(CRITERIA, (5, 4, 3), strict=True)]
+    assert scores_of(study, "dr-stale") == expected
+
+
+def test_a_comment_that_is_overruled_while_it_is_written_goes_on_and_can_be_kept(
+    page: Page, context: BrowserContext, server: Server, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-writes"])
+    other = context.new_page()
+    other.goto(server.address)
+    wait_open(other)
+    page.keyboard.type("54")
+    wait_saved(page)
+    other.keyboard.type("cthe dose of insulin")
+    told = other.get_by_role("alert").filter(has_text="was changed in another window")
+    expect(told).to_contain_text("the dose of insulin")
+    other.keyboard.type(" is 5 mg")
+    expect(other.get_by_label("Comment (")).to_have_value("the dose of insulin is 5 mg")
+    assert chosen(other) == {"accuracy": 5, "completeness": 4}
+    other.reload()
+    expect(told).to_contain_text("the dose of insulin is 5 mg")
+    other.get_by_role("button", name="Use what I had entered here").click()
+    expect(other.get_by_label("Comment (")).to_have_value("the dose of insulin is 5 mg")
+    assert chosen(other) == {}
+    wait_saved(other)
 
 
 def test_with_the_mouse_and_something_missing_nothing_is_sent(

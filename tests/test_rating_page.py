@@ -1,28 +1,29 @@
 """The rating page without a browser: what it shows, takes in, and refuses."""
 
-import html
 import json
-import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rating_server import build, codes_of, message, row, rubric
+from rating_server import FULL, build, codes_of, message, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
 from study_place import fill
 
-from annotate import panes, sessions
-from annotate.replies import take_in
+from annotate import sessions
+from annotate.rating import room
+from annotate.rating.answers import Answer, take_in
+from annotate.rating.requests import about
 from annotate.server import settings
 from annotate.study import study
 from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
 from data import queries
 from data.queries import Person
+from data.schema import Role
 from data.store import Slot, assign, import_responses, recuse
 from data.store.record import lock
 from data.store.settings import set_setting
@@ -48,7 +49,7 @@ def me(engine: Engine, study: Engine, invited: Person) -> Person:
 
 @pytest.fixture
 def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    """Return the rating screen of dr-a."""
+    """Return the rating screen of dr-a as Streamlit draws it."""
     monkeypatch.setenv("MEDJURY_DB", url)
     script = (
         "from annotate.screens.rate import show\n"
@@ -60,127 +61,125 @@ def screen(url: str, me: Person, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ap
     study().dispose()
 
 
-def sent(app: AppTest) -> dict[str, Any]:
-    """Return the data that the form was sent."""
-    found: dict[str, Any] = json.loads(app.get("bidi_component")[-1].proto.json)[0]
-    return found
-
-
-def shown(app: AppTest) -> str:
-    """Return everything that the page was sent, as text."""
+def drawn(app: AppTest) -> str:
+    """Return everything that Streamlit was sent, as text."""
     return "\n".join(str(one.proto) for one in app.main)
 
 
-def test_the_first_response_is_shown_with_nothing_preset(screen: AppTest) -> None:
+def told(shown: Mapping[str, Any]) -> str:
+    """Return what a page is sent, as text."""
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def test_streamlit_draws_one_component_and_nothing_of_the_study(screen: AppTest) -> None:
     screen.run()
     assert not screen.exception
-    assert "No fever." in shown(screen)
-    assert "0</b> of <b>2</b> rated" in shown(screen)
-    assert sent(screen)["scores"] == {}
+    [component] = screen.get("bidi_component")
+    assert json.loads(component.proto.json) == []
+    assert "fever" not in drawn(screen)
 
 
-def test_a_message_in_the_page_is_saved_and_answered(
-    screen: AppTest, engine: Engine, me: Person
+def test_when_all_is_rated_the_page_says_thank_you_and_shows_the_way_back(
+    engine: Engine, me: Person
 ) -> None:
-    screen.run()
-    code = codes_of(engine, "dr-a")[0]
-    screen.session_state["rating"] = {"message": message(code, scores={"clarity": 5})}
-    screen.run()
-    assert sent(screen)["scores"] == {"clarity": 5}
-    assert (sent(screen)["seq"], sent(screen)["by"]) == (1, "page1")
-    screen.session_state["rating"] = {"message": message(code, 2, submit=True)}
-    screen.run()
-    assert "Has fever." in shown(screen)
-    assert sent(screen)["scores"] == {}
-
-
-def test_when_all_is_rated_the_page_says_thank_you(
-    screen: AppTest, engine: Engine, me: Person
-) -> None:
-    for code in codes_of(engine, "dr-a"):
+    mine = codes_of(engine, "dr-a")
+    for code in mine:
         assert take_in(engine, me, message(code, submit=True)).error == ""
-    screen.run()
-    assert "Thank you" in shown(screen)
-    assert not screen.get("bidi_component")
+    shown = room.shown(engine, me)
+    assert (shown["stage"], shown["title"], shown["back"]) == ("note", "Thank you", mine[-1])
+    assert shown["progress"] == {"done": 2, "total": 2}
 
 
-def test_who_is_done_takes_a_place_that_another_gave_back(
-    screen: AppTest, engine: Engine, me: Person
-) -> None:
+def test_who_is_done_takes_a_place_that_another_gave_back(engine: Engine, me: Person) -> None:
     import_responses(engine, [row(3, "Free place.")], lambda _: rubric(name="rubric_hidden"))
     assign(engine, [Slot("dr-b", 3, 9)], seed=0, per_response=1)
     recuse(engine, me.id + 1, codes_of(engine, "dr-b")[2], "I know this patient")
     for code in codes_of(engine, "dr-a"):
         take_in(engine, me, message(code, submit=True))
-    assert "Free place." in shown(screen.run())
-    assert "2</b> of <b>3</b> rated" in shown(screen.run())
+    for _ in range(2):
+        shown = room.shown(engine, me)
+        assert "Free place." in told(shown)
+        assert shown["progress"] == {"done": 2, "total": 3}
 
 
-def test_a_response_seen_and_a_reference_opened_are_recorded_once(
-    screen: AppTest, engine: Engine, me: Person
+def test_a_response_that_is_seen_is_recorded_and_its_reference_is_not(
+    engine: Engine, me: Person
 ) -> None:
     for _ in range(2):
-        screen.run()
-    code = codes_of(engine, "dr-a")[0]
-    task = queries.task(engine, me.id, code)
+        room.shown(engine, me)
+    task = queries.task(engine, me.id, codes_of(engine, "dr-a")[0])
     assert task is not None
     assert (task.opened, task.reference_opened) == (True, False)
 
 
-def test_a_hidden_reference_is_not_even_offered(screen: AppTest, engine: Engine) -> None:
+def test_a_hidden_reference_is_not_even_offered(engine: Engine, me: Person) -> None:
     set_setting(engine, "reference", "hidden")
-    assert "Show reference" not in shown(screen.run())
-    assert "The reference." not in shown(screen)
+    shown = room.shown(engine, me)
+    assert [one["name"] for one in shown["texts"]] == ["task", "source", "response"]
+    assert "The reference." not in told(shown)
 
 
-def test_after_rating_the_reference_is_shown_once_and_recorded(
-    screen: AppTest, engine: Engine, me: Person
-) -> None:
+def test_after_rating_the_reference_is_shown_once_and_recorded(engine: Engine, me: Person) -> None:
     set_setting(engine, "reference", "after_rating")
     code = codes_of(engine, "dr-a")[0]
-    assert "The reference." not in shown(screen.run())
-    screen.session_state["rating"] = {"message": message(code, submit=True)}
-    screen.run()
-    assert "The reference." in shown(screen)
-    assert sent(screen)["mode"] == "after"
-    screen.session_state["rating"] = {"message": message(code, 2, go="next")}
-    screen.run()
-    assert sent(screen)["mode"] == "rate"
-    assert "The reference." not in shown(screen)
+    assert "The reference." not in told(room.shown(engine, me))
+    assert room.opened(engine, me, code, "reference") is None
+    answer = take_in(engine, me, message(code, submit=True))
+    shown = room.shown(engine, me, answer)
+    assert (shown["code"], shown["mode"]) == (code, "after")
+    assert "The reference." in told(shown)
     task = queries.task(engine, me.id, code)
     assert task is not None
     assert task.reference_opened
+    shown = room.shown(engine, me, take_in(engine, me, message(code, 2, go="next")))
+    assert (shown["code"], shown["mode"]) == (codes_of(engine, "dr-a")[1], "rate")
+    assert "The reference." not in told(shown)
 
 
-def test_a_locked_study_shows_only_that_it_is_locked(screen: AppTest, engine: Engine) -> None:
-    lock(engine, "coordinator")
-    assert "This study is locked" in shown(screen.run())
-    assert not screen.get("bidi_component")
-
-
-def test_sections_fold_without_losing_a_character_and_values_are_no_headings() -> None:
-    text = (
-        "Seen today.\r\nHISTORY OF PRESENT ILLNESS\nPain: mild\nBP 120/80\n\n**Plan:**\n- Rest:\n"
-    )
-    drawn = panes.pane(text, "Source", "source", folds=True)
-    assert re.findall("<summary>(.*?)\n</summary>", drawn) == [
-        "HISTORY OF PRESENT ILLNESS",
-        "**Plan:**",
-    ]
-    assert html.unescape(re.sub("<[^>]+>", "", drawn)) == text.replace("\r", "")
-    assert panes.unseen(text) == [11]
-
-
-def test_a_clinician_without_assignments_is_told_so(
-    url: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+def test_the_way_back_shows_what_was_entered_and_when_it_was_rated(
+    engine: Engine, me: Person
 ) -> None:
-    monkeypatch.setenv("MEDJURY_DB", url)
-    app = AppTest.from_string(
-        "from annotate.screens.rate import show\nfrom annotate.study import study\n"
-        "from data.queries import Person\nshow(study(), Person(77, 'dr-new', 'clinician', 77))\n"
-    ).run(timeout=30)
-    assert "Nothing to rate yet" in shown(app)
-    study().dispose()
+    first, second = codes_of(engine, "dr-a")
+    assert not room.shown(engine, me)["previous"]
+    take_in(engine, me, message(first, comment="fine", submit=True))
+    assert room.shown(engine, me)["previous"]
+    back = room.shown(engine, me, take_in(engine, me, message(second, go="previous")))
+    assert (back["code"], back["entry"]["scores"], back["entry"]["comment"]) == (
+        first,
+        FULL,
+        "fine",
+    )
+    assert back["rated"]
+    assert (back["previous"], back["unsent"]) == (False, False)
+    take_in(engine, me, message(first, 2, comment="changed"))
+    at = Answer("", 0, 0, at=first)
+    assert room.shown(engine, me, at)["unsent"]
+
+
+def test_a_study_offers_its_own_types_of_error(engine: Engine, me: Person) -> None:
+    set_setting(engine, "error_types", "dose,left out")
+    shown = room.shown(engine, me)
+    assert (shown["errors"], shown["severities"]) == (
+        ["dose", "left out"],
+        ["minor", "major", "critical"],
+    )
+    mark = {"criterion": "accuracy", "start": 0, "end": 2, "error": "left out"}
+    for error, says in (("wrong", "marks are dose, left out"), ("left out", "")):
+        sent = message(shown["code"], spans=[mark | {"error": error}])
+        assert says in take_in(engine, me, sent).error
+    assert room.shown(engine, me)["entry"]["spans"][0]["error"] == "left out"
+
+
+def test_a_locked_study_shows_only_that_it_is_locked(engine: Engine, me: Person) -> None:
+    lock(engine, "coordinator")
+    shown = room.shown(engine, me)
+    assert (shown["stage"], shown["text"]) == ("note", room.LOCKED)
+    assert "fever" not in told(shown)
+
+
+def test_a_clinician_without_assignments_is_told_so(engine: Engine) -> None:
+    shown = room.shown(engine, Person(77, "dr-new", Role.CLINICIAN, 77))
+    assert (shown["title"], shown["text"]) == ("Nothing to rate yet", room.NOTHING)
 
 
 @pytest.mark.usefixtures("me")
@@ -189,21 +188,29 @@ def test_without_a_session_the_entry_page_shows_only_the_way_to_sign_in(
 ) -> None:
     monkeypatch.setenv("MEDJURY_DB", url)
     app = AppTest.from_file(str(ROOT / "annotate" / "app.py")).run(timeout=30)
-    assert "/login" in shown(app)
-    assert "fever" not in shown(app)
+    assert "/login" in drawn(app)
+    assert "fever" not in drawn(app)
     study().dispose()
 
 
-def test_the_reference_is_sent_only_once_it_is_opened(screen: AppTest) -> None:
-    screen.run()
-    assert "Show reference" in shown(screen)
-    assert "The reference." not in shown(screen)
+def test_the_reference_is_sent_only_once_it_is_opened(engine: Engine, me: Person) -> None:
+    shown = room.shown(engine, me)
+    offered = next(one for one in shown["texts"] if one["name"] == "reference")
+    assert offered == {"name": "reference", "label": "Reference"}
+    opened = room.opened(engine, me, shown["code"], "reference")
+    assert opened is not None
+    assert "The reference." in opened["html"]
+    assert opened in room.shown(engine, me)["texts"]
 
 
-def test_what_the_page_is_sent_names_no_author(screen: AppTest) -> None:
-    told = shown(screen.run())
+def test_what_the_page_is_sent_names_no_author_score_or_rater(engine: Engine, me: Person) -> None:
+    sent = [told(room.arrival(engine, me))]
+    for code in codes_of(engine, "dr-a"):
+        room.opened(engine, me, code, "reference")
+        answer = take_in(engine, me, message(code, submit=True))
+        sent += [told(about(answer)), told(room.shown(engine, me, answer))]
     hidden = ["gpt-9", "llama", "resp-", "inst-", "bench_hidden", "rubric_hidden", "dr-b"]
-    assert [one for one in hidden if one in told] == []
+    assert [one for one in hidden if one in "".join(sent)] == []
 
 
 def test_a_session_is_ours_unforged_and_ends_with_the_access(engine: Engine, me: Person) -> None:
@@ -227,14 +234,6 @@ def test_guessing_is_slowed_by_address_and_overall() -> None:
     for number in range(OVERALL.burst):
         throttle.failed(f"c{number}")
     assert not throttle.allows("d")
-
-
-def test_a_dialogue_is_laid_out_without_losing_a_character() -> None:
-    text = "[doctor] hi , andrew .\n[patient]  hey\n\nDr. Smith: any <pain>?\n[patient] $5"
-    drawn = panes.pane(text, "Source", "source", folds=True)
-    assert "mj-turn" in drawn
-    assert "any &lt;pain&gt;?" in drawn
-    assert "mj-turn" not in panes.pane("Note: stable.\nPlan follows\nhere and\nthere", "", "x")
 
 
 def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:

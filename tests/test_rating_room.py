@@ -7,11 +7,11 @@ from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
 from data.card import Reply
-from data.errors import BadInput, NotAllowed, OffScale, Unknown
+from data.errors import BadInput, NotAllowed, OffScale, Stale, Unknown
 from data.queries import next_task, person, person_by_code, progress
 from data.queries.frames import ratings_frame
 from data.schema import Event
-from data.store import Slot, assign, invite, renew, save_draft, submit
+from data.store import FormState, Slot, assign, invite, renew, save_draft, submit
 from data.store.audit import GENESIS, event_hash
 
 FULL = Reply({"accuracy": 4, "completeness": 3, "clarity": 5}, comment="fine")
@@ -25,6 +25,11 @@ def dr_a(small_study: Engine) -> int:
     assign(small_study, [*slots, Slot("dr_b", 4, 0)], seed=0)
     with small_study.connect() as connection:
         return int(connection.scalar(text("SELECT id FROM rater WHERE handle = 'dr_a'")) or 0)
+
+
+def state(seq: int, by: str = "page1", base: int | None = None, **scores: int) -> FormState:
+    """Return a state of the form as a page sends it."""
+    return FormState({"scores": scores, "by": by, "seq": seq}, 1, base)
 
 
 def ratings(engine: Engine) -> int:
@@ -84,17 +89,59 @@ def test_nobody_rates_what_is_assigned_to_another(small_study: Engine, dr_a: int
         with pytest.raises(NotAllowed):
             submit(small_study, dr_a, code, FULL, 10)
         with pytest.raises(NotAllowed):
-            save_draft(small_study, dr_a, code, 1, {"scores": {}}, 1)
+            save_draft(small_study, dr_a, code, state(1))
 
 
 def test_a_late_draft_never_replaces_a_newer_one(small_study: Engine, dr_a: int) -> None:
     task = next_task(small_study, dr_a)
     assert task is not None
-    assert save_draft(small_study, dr_a, task.card.code, 2, {"scores": {"clarity": 4}}, 9)
-    assert not save_draft(small_study, dr_a, task.card.code, 1, {"scores": {}}, 3)
+    newer = state(2, clarity=4)
+    assert save_draft(small_study, dr_a, task.card.code, newer) == 1
+    assert save_draft(small_study, dr_a, task.card.code, state(1)) == 1
     again = next_task(small_study, dr_a)
     assert again is not None
-    assert again.draft == {"scores": {"clarity": 4}}
+    assert (again.draft, again.draft_seq) == (newer.draft, 1)
+
+
+def test_a_page_that_does_not_know_what_is_stored_replaces_nothing(
+    small_study: Engine, dr_a: int
+) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    code = task.card.code
+    assert save_draft(small_study, dr_a, code, state(1, base=0, clarity=4)) == 1
+    other = state(5, by="page2", base=0, clarity=1)
+    with pytest.raises(Stale):
+        save_draft(small_study, dr_a, code, other)
+    with pytest.raises(Stale):
+        submit(small_study, dr_a, code, FULL, entered=other)
+    assert ratings(small_study) == 0
+    knows = state(5, by="page2", base=1, clarity=1)
+    assert save_draft(small_study, dr_a, code, knows) == 2
+
+
+@pytest.mark.parametrize(
+    ("entered", "error"),
+    [
+        ({"scores": {"clarity": 6}}, OffScale),
+        ({"scores": {"charm": 3}}, Unknown),
+        ({"comments": {"charm": "much"}}, BadInput),
+        ({"spans": [{"criterion": "clarity", "start": 0, "end": 99, "error": "wrong"}]}, BadInput),
+        ({"spans": [{"criterion": "clarity", "start": 0, "end": 1, "error": "ugly"}]}, BadInput),
+    ],
+)
+def test_an_impossible_draft_stores_nothing(
+    small_study: Engine, dr_a: int, entered: dict[str, object], error: type[Exception]
+) -> None:
+    task = next_task(small_study, dr_a)
+    assert task is not None
+    for base in (None, 0):
+        wrong = FormState({"by": "page1", "seq": 1} | entered, 1, base)
+        with pytest.raises(error):
+            save_draft(small_study, dr_a, task.card.code, wrong)
+    again = next_task(small_study, dr_a)
+    assert again is not None
+    assert (again.draft, again.draft_seq) == ({}, 0)
 
 
 def test_a_code_signs_in_its_owner_and_is_not_stored(small_study: Engine) -> None:

@@ -13,17 +13,17 @@ from rating_server import (
     wait_for_count,
     wait_open,
     wait_saved,
-    wait_settled,
 )
 from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 
-from data.schema import Assignment, Remark, Span
+from data.schema import Assignment, Rating, Remark, Span
 from data.store.settings import set_setting
 
 pytestmark = pytest.mark.e2e
 
-RATERS = ["dr-keys", "dr-mouse", "dr-back", "dr-low", "dr-none", "dr-pause", "dr-read"]
+RATERS = ["dr-keys", "dr-mouse", "dr-back", "dr-low", "dr-none", "dr-pause", "dr-read", "dr-links"]
+RATERS += ["dr-changes", "dr-remarks"]
 # Emoji of two UTF-16 units, an accent that combines, a control character shown as its picture,
 # returns that are not shown, and text from right to left.
 ODD = "Ok 😀👩‍👩‍👧 cafe\u0301.\r\n\x07Bell rang \U0001d4b3 twice.\r\n\u202eRTL\u202c ends. <b>Last</b> 😀 word."
@@ -66,7 +66,7 @@ def test_three_responses_without_a_mouse_with_a_mark_a_flag_and_a_recusal(
     page: Page, server: Server, study: Engine, codes: dict[str, str]
 ) -> None:
     sign_in_by_keys(page, server, codes["dr-keys"])
-    for key in ("2", "s", "ArrowDown", "w", "s", "ArrowRight", "Shift+ArrowRight", "n"):
+    for key in ("2", "s", "ArrowDown", "w", "s", "ArrowRight", "Shift+ArrowRight", "o"):
         page.keyboard.press(key)
     page.keyboard.type("45f")
     page.keyboard.press("Control+Enter")
@@ -100,9 +100,9 @@ def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
         getSelection().setBaseAndExtent(words, at, words, at + 8); }"""  # half of the emoji
     )
     page.get_by_role("button", name="Missing").click()
-    expect(page.get_by_role("list", name="Marked in the response")).to_contain_text("</b> ")
+    expect(page.get_by_role("list", name="Marked in the texts")).to_contain_text("</b> ")
     page.keyboard.press("u")
-    expect(page.get_by_role("list", name="Marked in the response")).to_be_hidden()
+    expect(page.get_by_role("list", name="Marked in the texts")).to_be_hidden()
     page.locator(".mj-response .mj-text").evaluate(
         """pane => { const words = pane.firstChild, at = words.data.lastIndexOf("\\u{1F600}");
         getSelection().setBaseAndExtent(words, at + 1, words, words.length); }"""
@@ -112,7 +112,7 @@ def test_a_stretch_selected_with_the_mouse_is_stored_as_python_counts_it(
     wait_highlighted(page, "mj-missing", "😀 word.")
     page.reload()
     wait_open(page)
-    expect(page.get_by_role("list", name="Marked in the response")).to_contain_text("😀 word.")
+    expect(page.get_by_role("list", name="Marked in the texts")).to_contain_text("😀 word.")
     wait_highlighted(page, "mj-missing", "😀 word.")
     page.keyboard.type("343")
     page.keyboard.press("Control+Enter")
@@ -131,9 +131,10 @@ def test_what_is_rated_can_be_changed_and_the_earlier_rating_stays(
     page.keyboard.type("5")
     page.keyboard.press("p")
     page.get_by_text("You rated this on").wait_for()
+    wait_open(page)
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".mj-response")).to_contain_text("Bell rang")
-    wait_open(page)  # the form comes after the response
+    wait_open(page)
     page.get_by_role("radio", name="1 Point 1 of clarity").check(force=True)
     expect(page.get_by_role("status").filter(has_text="Changed, not submitted")).to_be_visible()
     page.keyboard.press("Control+Enter")
@@ -192,6 +193,7 @@ def test_a_pause_is_offered_and_the_reference_comes_after_the_rating(
     page.keyboard.press("Control+Enter")
     page.get_by_text("The gold note.").wait_for()
     expect(page.get_by_text("Submitted.")).to_be_visible()
+    wait_open(page)
     page.keyboard.press("1")
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Thank you").wait_for()
@@ -200,11 +202,91 @@ def test_a_pause_is_offered_and_the_reference_comes_after_the_rating(
     assert [one[2] for one in scores_of(study, "dr-pause")] == [3, 4, 5] * 5
 
 
+def test_a_mark_in_the_source_goes_with_one_in_the_response_and_says_how_bad_it_is(
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
+) -> None:
+    sign_in_by_keys(page, server, codes["dr-links"])
+    page.keyboard.type("25s")  # the mark is for what is low
+    for key in ("Tab", "Tab", "m", "a", "j", "Tab"):
+        page.keyboard.press(key)
+    expect(page.get_by_label("Note on the mark")).to_be_focused()
+    page.keyboard.type("5 mg was said")
+    page.get_by_role("button", name="Wrong").press("Enter")
+    page.keyboard.press("s")
+    page.keyboard.press("x")
+    page.keyboard.press("ArrowDown")
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.get_by_label("Goes with")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    page.get_by_role("button", name="Missing").press("Enter")
+    wait_highlighted(page, "mj-missing", "Knee pain.")
+    listed = page.get_by_role("list", name="Marked in the texts").get_by_role("listitem")
+    expect(listed).to_contain_text(
+        ["Wrong Accuracy (major, 5 mg was said)", "Missing Clarity (in the source, with 1)"]
+    )
+    wait_saved(page)
+    page.reload()
+    wait_open(page)
+    expect(listed).to_contain_text(["5 mg was said", "in the source, with 1"])
+    page.keyboard.type("4")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 5)
+    query = select(Span).join(Assignment).where(Assignment.rater == 8).order_by(text("span.id"))
+    with Session(study) as session:
+        first, second = session.exec(query)
+    assert (first.side, first.severity, first.note) == ("response", "major", "5 mg was said")
+    assert (second.side, second.error, second.criterion) == ("source", "missing", "clarity")
+    assert SOURCE[second.start : second.end] == "Knee pain."
+    assert (first.linked, second.linked) == (None, 0)
+
+
+def test_a_mark_can_be_changed_and_removed_and_links_to_it_follow(
+    page: Page, server: Server, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-changes"])
+    page.keyboard.type("swswsx")
+    page.get_by_label("Goes with").select_option(index=2)
+    page.get_by_role("button", name="Missing").click()
+    listed = page.get_by_role("list", name="Marked in the texts").get_by_role("listitem")
+    expect(listed).to_have_count(3)
+    expect(listed.last).to_contain_text("with 2")
+    page.get_by_role("button", name="Change mark 2").click()
+    page.get_by_label("Severity of the mark").select_option("minor")
+    page.get_by_role("button", name="Unclear").click()
+    expect(listed.nth(1)).to_contain_text("Unclear Accuracy (minor)")
+    page.get_by_role("button", name="Remove mark: Wrong").first.click()
+    expect(listed).to_have_count(2)
+    expect(listed.last).to_contain_text("with 1")
+    page.get_by_role("button", name="Remove mark: Unclear").click()
+    expect(listed.last).not_to_contain_text("with")
+
+
+def test_what_is_said_of_a_criterion_is_kept_apart_from_what_is_said_of_the_whole(
+    page: Page, server: Server, study: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, server, codes["dr-remarks"])
+    page.get_by_label("Comment (").fill("good on the whole")
+    page.get_by_label("What the comment is about").select_option("On clarity")
+    expect(page.get_by_label("Comment on clarity")).to_be_focused()
+    page.keyboard.type("long-winded")
+    wait_saved(page)
+    page.reload()
+    wait_open(page)
+    expect(page.get_by_label("Comment (")).to_have_value("good on the whole")
+    page.keyboard.type("452")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, 1, 5)
+    query = select(Rating.criterion, Rating.comment).where(Rating.rater == 10)
+    with Session(study) as session:
+        said = dict(list(session.exec(query)))
+    assert said == {"accuracy": "", "completeness": "", "clarity": "long-winded"}
+
+
 def test_texts_are_searched_folded_and_enlarged_without_being_changed(
     page: Page, server: Server, codes: dict[str, str]
 ) -> None:
     sign_in(page, server, codes["dr-read"])
-    wait_settled(page)
     source = page.locator(".mj-source")
     assert source.evaluate("pane => pane.textContent") == SOURCE
     headings = ["CHIEF COMPLAINT\n", "Assessment:\n", "Plan:\n"]

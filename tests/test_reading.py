@@ -5,6 +5,7 @@ from sqlalchemy import Engine
 
 from annotate.assign import Item, design
 from annotate.plan import Plan, plan_of
+from data.pace import said
 from data.queries import check_code
 from data.schema import Role
 from medjury.cli.reading import first_coordinator, told
@@ -14,13 +15,13 @@ def plan(responses: int, raters: int, per_response: int) -> Plan:
     """Return the plan of a small design: three models answer each instance."""
     items = [Item(n + 1, n // 3, f"model {n % 3}") for n in range(responses)]
     names = [f"dr_{chr(97 + n)}" for n in range(raters)]
-    return plan_of(design(items, names, per_response))
+    return plan_of(design(items, names, per_response), said(2))
 
 
 def test_a_plan_is_told_in_sentences_with_its_assumptions() -> None:
     assert told(plan(60, 5, 2)) == [
         "60 responses to 20 instances.",
-        "Minutes: 260 in all, assuming 2 for each showing.",
+        "Minutes: 260 in all, 2.0 a showing as you say.",
         "Any two clinicians share 6 responses; all are linked by what they share.",
         "Clinicians' counts of one model's responses differ by 0 at most.",
         "Expected 95 % interval of the agreement: 0.08 to 0.67, width 0.59 "

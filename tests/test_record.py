@@ -11,6 +11,7 @@ from data.queries import next_task
 from data.queries.record import acts, locked_since, verify
 from data.rubric import read_rubric
 from data.store import (
+    FormState,
     Slot,
     add_rubric,
     assign,
@@ -33,11 +34,11 @@ def made(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> Engine:
     import_small(study, tmp_path_factory.mktemp("made"))
     invite(study, ["dr_a", "dr_b"])
     assign(study, [Slot("dr_a", n, n) for n in (1, 2)], seed=0, per_response=1)
-    for number in (1, 2):
+    for _ in (1, 2):
         task = next_task(study, 1)
         assert task is not None
-        submit(study, 1, task.card.code, REPLY, 5, seq=number)
-        submit(study, 1, task.card.code, Reply({**SCORES, "clarity": 1}), 5, seq=9)
+        submit(study, 1, task.card.code, REPLY, 5)
+        submit(study, 1, task.card.code, Reply({**SCORES, "clarity": 1}), 5)
     return study
 
 
@@ -56,7 +57,14 @@ def behind(engine: Engine, change: str) -> None:
 def test_an_untouched_record_is_whole(rated: Engine) -> None:
     found = verify(rated)
     assert found.findings == ()
-    assert found.rows == {"rating": 12, "response": 4, "subgroup": 0, "remark": 2, "span": 2}
+    assert found.rows == {
+        "rating": 12,
+        "response": 4,
+        "subgroup": 0,
+        "remark": 2,
+        "span": 2,
+        "submission": 4,
+    }
 
 
 @pytest.mark.parametrize(
@@ -72,6 +80,12 @@ def test_an_untouched_record_is_whole(rated: Engine) -> None:
         "UPDATE authorship SET model = 'model-two' WHERE response = 1",
         "UPDATE instance SET reference = 'other' WHERE id = 1",
         'UPDATE span SET "end" = 3 WHERE id = 1',
+        "UPDATE span SET side = 'source' WHERE id = 1",
+        "UPDATE span SET severity = 'minor' WHERE id = 1",
+        "UPDATE span SET linked = 0 WHERE id = 1",
+        "UPDATE submission SET comment = 'none' WHERE id = 1",
+        "UPDATE submission SET appearance = 'dark' WHERE id = 2",
+        "DELETE FROM submission WHERE id = 1",
         "DELETE FROM remark WHERE id = 1",
         "UPDATE event SET actor = 'nobody' WHERE id = 2",
         "DELETE FROM event WHERE id = 3",
@@ -86,6 +100,7 @@ def test_what_was_changed_behind_its_back_is_found(rated: Engine, change: str) -
 def test_a_cut_of_the_whole_end_is_found_by_a_hash_kept_elsewhere(rated: Engine) -> None:
     head = verify(rated).head
     behind(rated, "DELETE FROM rating WHERE id > 9")
+    behind(rated, "DELETE FROM submission WHERE id > 3")
     behind(rated, "DELETE FROM event WHERE id = (SELECT MAX(id) FROM event)")
     assert verify(rated).findings == ()
     assert "cut or rewritten" in verify(rated, head).findings[0]
@@ -152,8 +167,13 @@ def test_what_somebody_rated_is_not_masked_afterwards(rated: Engine) -> None:
 def test_an_old_message_never_undoes_a_newer_submission(rated: Engine) -> None:
     with rated.connect() as connection:
         code = connection.scalar(text("SELECT code FROM assignment WHERE id = 1"))
-    assert not submit(rated, 1, str(code), REPLY, 5, seq=3)
-    assert submit(rated, 1, str(code), REPLY, 5, seq=10)
+
+    def sent(seq: int) -> bool:
+        entered = FormState({"by": "page1", "seq": seq}, 5)
+        return submit(rated, 1, str(code), REPLY, entered=entered)
+
+    assert sent(5)
+    assert not sent(3)
     with rated.connect() as connection:
         assert connection.scalar(text("SELECT revision FROM assignment WHERE id = 1")) == 3
 
@@ -170,7 +190,8 @@ def test_a_recused_place_goes_to_one_other_clinician(rated: Engine) -> None:
     assert not claim(rated, 1)
     with pytest.raises(NotAllowed):
         submit(rated, 2, task.card.code, REPLY, 5)
-    assert not save_draft(rated, 2, task.card.code, 99, {}, 1)
+    with pytest.raises(NotAllowed):
+        save_draft(rated, 2, task.card.code, FormState({"by": "page1", "seq": 99}, 1))
 
 
 def test_what_cannot_be_rated_is_counted_and_leaves_no_score(small_study: Engine) -> None:
@@ -198,5 +219,5 @@ def test_a_stretch_outside_the_text_is_refused(small_study: Engine) -> None:
     assert task is not None
     for start, end in ((-1, 3), (5, 5), (0, 10_000)):
         reply = Reply(SCORES, spans=(Marked("accuracy", start, end, "wrong"),))
-        with pytest.raises(BadInput, match="not part of the response"):
+        with pytest.raises(BadInput, match="not part of its text"):
             submit(small_study, 1, task.card.code, reply, 5)

@@ -96,9 +96,9 @@ def test_another_sites_page_is_refused_through_nginx_as_without(
     front: Front, study: Engine, people: dict[str, Person]
 ) -> None:
     token = sessions.issue(study, people["dr-a"])
-    for origin, status in ((front.address, 400), ("https://evil.example", 403)):
+    for origin, status in ((front.address, 200), ("https://evil.example", 403)):
         asked = cookie(token) | {"Origin": origin}
-        assert front.asked("POST", "/draft", json={}, headers=asked).status_code == status
+        assert front.asked("POST", "/room", json={}, headers=asked).status_code == status
 
     assert connected(front, token, front.address)
     with pytest.raises(InvalidStatus) as refused:
@@ -199,7 +199,7 @@ def test_a_browser_stays_at_its_replica_and_goes_on_at_the_other_when_it_is_kill
     page.on(
         "response",
         lambda one: (
-            answered.append(one.headers["x-replica"]) if one.url.endswith("/draft") else None
+            answered.append(one.headers["x-replica"]) if one.url.endswith("/room") else None
         ),
     )
     wait_open(page)

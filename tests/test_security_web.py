@@ -1,12 +1,16 @@
 """Attacks on a served study by WebSocket frames, widget values and files."""
 
 import asyncio
+import contextlib
+import json
 import math
+from pathlib import Path
 
 import page_client
 import pytest
 from attacked_study import (
     PATIENT,
+    STUDY,
     Watched,
     codes,
     cookies,
@@ -21,11 +25,14 @@ from attacked_study import (
 from rating_server import FULL, Server, codes_of, message, scores_of
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from test_signin import ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+import annotate
 from annotate import sessions
-from annotate.replies import FOREIGN, GARBLED, OFF
+from annotate.outgoing import without_place
+from annotate.rating.answers import FOREIGN, GARBLED, OFF
 
 CLOSED = b"the server closed the connection"
 __all__ = ["codes", "cookies", "engine", "server"]
@@ -112,9 +119,7 @@ def test_crafted_frames_write_nothing_tell_nothing_and_harm_nobody_else(
         "words",
         "huge",
     }
-    with wire(server, cookies["dr-b"]) as other:
-        page = b"".join(one.SerializeToString() for one in run_of(other, page_asked()))
-    assert PATIENT.encode() in page
+    assert PATIENT in with_session(server, "GET", "/room", cookies["dr-b"]).body
     assert server.process.poll() is None
     assert scores_of(engine, "dr-a") == scores_of(engine, "dr-b") == []
 
@@ -145,10 +150,52 @@ def test_a_screen_of_another_role_is_not_to_be_had_by_its_number(
             told = run_of(opened, page_asked(script))
         body = b"".join(one.SerializeToString() for one in told)
         assert len(screens(told)) == 1
-        assert PATIENT.encode() in body
+        assert b"medjury_room" in body
         assert [
             one for one in (b"dr-b", b"rita", b"Lindqvist", b"gpt-9-secret") if one in body
         ] == []
+
+
+def test_no_message_names_a_place_of_the_server(server: Watched, cookies: dict[str, str]) -> None:
+    asks = [page_asked(), BackMsg(load_git_info=True), page_asked()]
+    places = {str(Path(annotate.__file__).parents[1]), "annotate/app.py"}
+    for who in ("dr-a", "boss"):
+        frames = bytearray()
+        with wire(server, cookies[who]) as opened:
+            for one in asks:
+                opened.send(one.SerializeToString())
+            with contextlib.suppress(TimeoutError):
+                while True:
+                    frames += bytes(opened.recv(timeout=2))  # type: ignore[arg-type]
+        hidden = places | {STUDY} if who == "dr-a" else places
+        assert (b"medjury_room" in frames) == (who == "dr-a")
+        assert [one for one in hidden if one.encode() in frames] == []
+
+
+def test_git_information_and_the_place_of_the_page_are_taken_out_of_messages() -> None:
+    begun, git = ForwardMsg(), ForwardMsg()
+    begun.new_session.main_script_path = "/home/gpt4o_vs_llama/annotate/app.py"
+    begun.new_session.name = "app"
+    git.git_info_changed.repository = "gpt4o_vs_llama"
+    told = without_place(begun.SerializeToString())
+    assert told is not None
+    assert b"gpt4o" not in told
+    assert ForwardMsg.FromString(told).new_session.name == "app"
+    assert without_place(git.SerializeToString()) is None
+    drawn = ForwardMsg(script_finished=ForwardMsg.FINISHED_SUCCESSFULLY).SerializeToString()
+    assert without_place(drawn) == drawn
+
+
+def test_streamlits_own_dialogs_are_blocked_for_clinicians_only(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    told = {
+        who: json.loads(with_session(server, "GET", "/_stcore/host-config", cookies[who]).body)
+        for who in ("", "dr-a", "boss", "rita")
+    }
+    blocked = {who: one["blockErrorDialogs"] for who, one in told.items()}
+    assert blocked == {"": True, "dr-a": True, "boss": False, "rita": False}
+    assert {json.dumps(one["allowedOrigins"]) for one in told.values()} == {"[]"}
 
 
 def test_widget_values_reach_nobodys_work_and_no_point_off_the_scale(
@@ -176,8 +223,8 @@ def test_widget_values_reach_nobodys_work_and_no_point_off_the_scale(
         for error, messages in tried.items():
             for one in messages:
                 async with await page_client.Page.open(server.address, cookies["dr-c"]) as page:
-                    shown = await page.run()
-                    said.append((error, (await page.run(shown, one)).error))
+                    answer = await page.desk.post("/room", content=json.dumps(one))
+                    said.append((error, answer.json()["error"]))
         return said
 
     assert [(told, error) for error, told in asyncio.run(say()) if told != error] == []

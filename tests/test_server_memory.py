@@ -34,7 +34,7 @@ def test_all_threads_of_the_server_share_one_heap(url: str) -> None:
     def draft(server: Server, number: int) -> int:
         headers = {"Cookie": f"medjury_session={number}", "Sec-Fetch-Site": "same-origin"}
         sent = message("nobody's", seq=number)
-        return httpx2.post(f"{server.address}/draft", json=sent, headers=headers).status_code
+        return httpx2.post(f"{server.address}/room", json=sent, headers=headers).status_code
 
     with serving(url) as server, ThreadPoolExecutor(THREADS) as pool:
         answers = pool.map(lambda number: draft(server, number), range(DRAFTS))

@@ -69,8 +69,9 @@ def test_any_kind_of_mark_may_stand_on_either_side(
     assert submit(small_study, 1, code, Reply(SCORES, spans=(mark,)))
 
 
-def test_the_study_s_settings_cost_a_submission_one_query_in_all(
-    small_study: Engine, code: str
+@pytest.mark.parametrize(("spans", "queries"), [((), 2), (LINKED, 3)])
+def test_only_a_submission_with_marks_asks_what_a_mark_can_be_called(
+    small_study: Engine, code: str, spans: tuple[Marked, ...], queries: int
 ) -> None:
     asked: list[str] = []
 
@@ -79,9 +80,9 @@ def test_the_study_s_settings_cost_a_submission_one_query_in_all(
             asked.append(statement)
 
     event.listen(small_study, "before_cursor_execute", count)
-    submit(small_study, 1, code, Reply(SCORES, spans=LINKED))
+    submit(small_study, 1, code, Reply(SCORES, spans=spans))
     event.remove(small_study, "before_cursor_execute", count)
-    assert len(asked) == 2  # whether it is locked; what it decides
+    assert len(asked) == queries  # whether it is locked, what the study is described as, and that
 
 
 def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_them(

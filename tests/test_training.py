@@ -4,24 +4,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from rating_server import FULL, build, row, rubric, scores_of
+from rating_server import FULL, build, message, row, rubric, scores_of
 from sqlalchemy import Engine, text
 from sqlmodel import Session, col, select
 from study_place import StudyIn, fill
 
-from annotate import lessons
-from annotate.replies import take_in_training as take_in
+from annotate.rating import answers, room, training_messages
+from annotate.rating.answers import take_in_training as take_in
+from annotate.rating.form_messages import LARGEST
 from data import training
 from data.card import Card, Reply
 from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.table import TableFile
-from data.queries import benchmarks, design_items, juror_cards, next_task
+from data.queries import Person, benchmarks, design_items, juror_cards, next_task
 from data.queries.frames import responses_frame
 from data.queries.rating_room import Exercise, Feedback, Mark, Result, stage, trainees
 from data.queries.record import acts, training_findings, verify
-from data.schema import Drill, Expert
+from data.schema import Drill, Expert, Role, Setting, Span
 from data.store import import_ratings, import_responses, submit
 from data.store.settings import set_setting
 from data.store.training import (
@@ -192,12 +193,117 @@ def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(
     again = stage(study, 1)
     assert isinstance(again, Exercise)
     assert (again.task.draft["scores"], again.task.draft["comment"]) == ({"accuracy": 3}, "dose?")
-    assert take_in(study, 1, newer | {"seq": 3, "scores": FULL, "submit": True}).error == ""
+    final = newer | {"seq": 3, "scores": FULL, "submit": True}
+    assert [take_in(study, 1, final).error for _ in range(2)] == ["", ""]
     with Session(study) as session:
         kept = session.connection().exec_driver_sql(
             "SELECT value FROM setting WHERE key = 'training:1'"
         )
         assert "dose?" in kept.scalar_one()
+
+
+def at_first(engine: Engine, **other: object) -> dict[str, object]:
+    """Return a message about the training response that a clinician is at."""
+    now = stage(engine, 1)
+    assert isinstance(now, Exercise)
+    return message(now.task.card.code, **other)
+
+
+MARK = {"criterion": "accuracy", "start": 0, "end": 8, "error": "unsafe", "note": "no dose"}
+
+
+def test_training_takes_marks_notes_links_and_flags_like_the_real_form(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    source = MARK | {"error": "missing", "side": "source", "linked": 1, "severity": "major"}
+    entered = {
+        "spans": [source, MARK | {"linked": 0}],
+        "flags": ["flag"],
+        "comments": {"clarity": "long"},
+    }
+    assert take_in(study, 1, at_first(study, **entered)).error == ""
+    shown = room.shown(study, Person(1, "dr-a", Role.CLINICIAN, 1))
+    kept = shown["entry"]
+    assert [one["note"] for one in kept["spans"]] == ["no dose", "no dose"]
+    assert (kept["flags"], kept["comments"]) == (["flag"], {"clarity": "long"})
+    assert (shown["training"], shown["why"]["points"], shown["previous"]) == (True, [1, 2], False)
+    assert take_in(study, 1, at_first(study, seq=2, submit=True, **entered)).error == ""
+    with Session(study) as session:
+        assert session.exec(select(Span)).all() == []
+        standing = session.get_one(Setting, "training:1").value
+    assert all(one in standing for one in ("no dose", '"flag"', '"linked"', "long"))
+
+
+@pytest.mark.parametrize("submit", [True, False])
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"scores": FULL | {"clarity": 99}}, answers.OFF),
+        ({"scores": FULL | {"charm": 3}}, answers.OFF),
+        ({"comments": {"charm": "much"}}, "a comment belongs to no criterion"),
+        ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
+        ({"spans": [MARK | {"criterion": "charm"}]}, "belongs to no criterion"),
+        ({"spans": [MARK | {"error": "ugly"}]}, "this study's marks are"),
+        ({"spans": [MARK | {"linked": 0}]}, "linked to none on the other side"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_training_too(
+    put: Put, study: Engine, wrong: dict[str, object], says: str, submit: bool
+) -> None:
+    put(WIDE)
+    told = take_in(study, 1, at_first(study, submit=submit, **wrong))
+    assert says in told.error
+    assert not told.moved
+    now = stage(study, 1)
+    assert isinstance(now, Exercise)
+    assert (now.task.draft, now.task.draft_seq) == ({}, 0)
+
+
+def test_training_asks_why_like_the_real_form(put: Put, study: Engine) -> None:
+    put(WIDE)
+    low = at_first(study, scores=FULL | {"accuracy": 2}, submit=True)
+    told = take_in(study, 1, low)
+    assert told.error.startswith("Accuracy is low: write one line why")
+    assert isinstance(stage(study, 1), Exercise)
+    assert take_in(study, 1, low | {"seq": 2, "comment": "dose"}).error == ""
+    assert isinstance(stage(study, 1), Feedback)
+    set_setting(study, "ask_why", "false")
+    leave_feedback(study, 1, 1)
+    assert take_in(study, 1, at_first(study, scores=FULL | {"accuracy": 2}, submit=True)).moved
+
+
+def test_a_training_response_cannot_be_given_back(put: Put, study: Engine) -> None:
+    put(WIDE)
+    told = take_in(study, 1, at_first(study, go="recuse", reason="I know the patient"))
+    assert (told.error, told.moved) == (answers.NO_RECUSAL, False)
+    assert isinstance(stage(study, 1), Exercise)
+
+
+def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    first = at_first(study, base=0, scores={"clarity": 4})
+    assert take_in(study, 1, first).version == 1
+    other = first | {"by": "page2", "scores": {"clarity": 1}}
+    told = take_in(study, 1, other)
+    assert (told.error, told.stale) == (answers.CHANGED, True)
+    stored = room.stored(study, Person(1, "dr-a", Role.CLINICIAN, 1), told.code)
+    assert stored is not None
+    assert (stored["scores"], stored["version"]) == ({"clarity": 4}, 1)
+    assert take_in(study, 1, other | {"base": 1}).version == 2
+
+
+def test_a_crafted_number_never_makes_a_training_response_unanswerable(
+    put: Put, study: Engine
+) -> None:
+    put(WIDE)
+    assert take_in(study, 1, at_first(study, seq=LARGEST, base=LARGEST)).stale
+    assert take_in(study, 1, at_first(study, seq=LARGEST)).version == 1
+    told = take_in(study, 1, at_first(study, seq=1, base=1, scores={"clarity": 2}))
+    assert (told.error, told.version) == ("", 2)
+    assert take_in(study, 1, at_first(study, seq=2, base=2, submit=True)).moved
 
 
 def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(
@@ -334,12 +440,16 @@ def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> 
 def test_differences_are_told_in_words_and_text_is_escaped() -> None:
     marks = (Mark("accuracy", 4, 2.5, "<b>dose</b>"), Mark("clarity", 3, 3, ""))
     one = Feedback(1, Card("c", "", "", ""), rubric("accuracy", "clarity"), marks, 1, 1, 2)
-    told = lessons.feedback(one)
+    told = training_messages.feedback(one)
     assert "you scored 1.5 points higher" in told
     assert "the same score" in told
     assert "<span>2: Point 2 of accuracy: as good as 2<br>3: Point 3 of" in told
     assert "&lt;b&gt;dose&lt;/b&gt;" in told
-    assert (lessons.points(0.7), lessons.points(1), lessons.number(1.04)) == (
+    assert (
+        training_messages.points(0.7),
+        training_messages.points(1),
+        training_messages.number(1.04),
+    ) == (
         "0.7 points",
         "1.0 point",
         "1.04",

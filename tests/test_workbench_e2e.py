@@ -11,7 +11,6 @@ from rating_server import (
     Server,
     build,
     codes_of,
-    message,
     new_context,
     row,
     rubric,
@@ -21,13 +20,13 @@ from rating_server import (
 from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub, verdict
 
-from annotate.replies import take_in
 from annotate.screens import workbench_response
+from data.card import Marked, Reply
 from data.person import OPERATOR
 from data.queries import opened_response, person_by_code
 from data.queries.lab_workbench import Chosen, compared
 from data.schema import Role
-from data.store import add_people
+from data.store import add_people, submit
 from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import run_panel
@@ -57,15 +56,17 @@ def codes(study: Engine) -> dict[str, str]:
     codes = build(study, rows, ["dr-real-name", "dr-b"], rubric())
     person = person_by_code(study, codes["dr-real-name"])
     assert person is not None
-    span = {"criterion": "accuracy", "start": 10, "end": 18, "error": "wrong"}
-    for place, code in enumerate(codes_of(study, "dr-real-name")[:2]):
-        also = (
-            {"spans": [span], "comment": f"Doubtful {IMAGE}"}
-            if place == 0
-            else {"comment": "Thin."}
-        )
-        told = message(code, scores=RATINGS[place], submit=True, **also)
-        assert not take_in(study, person, told).error
+    spans = (
+        Marked("accuracy", 10, 18, "wrong", severity="critical", linked=1),
+        Marked("completeness", 0, 4, "missing", f"left out {IMAGE}", side="source", linked=0),
+    )
+    replies = (
+        Reply(RATINGS[0], {"clarity": "Hard <i>words</i>"}, f"Doubtful {IMAGE}", spans, ("flag",)),
+        Reply(RATINGS[1], comment="Thin."),
+    )
+    codes_of_first = codes_of(study, "dr-real-name")[:2]
+    for code, reply in zip(codes_of_first, replies, strict=True):
+        assert submit(study, person.rater or 0, code, reply)
     codes["Rita"] = add_people(OPERATOR, study, ["Rita"], Role.RESEARCHER)[0].code
     with Stub(script) as stub:
         one = {"provider": "openai", "family": "x", "base_url": stub.openai_url}
@@ -110,7 +111,7 @@ def test_disagreement_is_jury_less_clinicians_and_a_jury_is_all_its_jurors(
     assert [one.difference for one in clarity] == [-2.0, 2.0, None]
     z = compared(OPERATOR, study, Chosen(measure="z"))
     assert [one.difference for one in z] == [None, None]  # jurors that give only threes have no z
-    assert first.flags == {"marked"}
+    assert first.flags == {"marked", "critical", "flag"}
     assert second.flags == {"failed"}
 
 
@@ -141,8 +142,16 @@ def test_a_researcher_finds_a_disagreement_and_reads_all_that_was_said(
     response = rita.get_by_role("region", name="Response", exact=True)
     expect(response).to_contain_text("Note one. No fever")
     expect(response.locator("mark.mj-wrong")).to_have_text("No fever1")
-    expect(rita.get_by_label("Marked stretches")).to_contain_text("wrong, accuracy")
-    expect(rita.locator(".mj-words").first).to_contain_text(f"Doubtful {IMAGE}")
+    marks = rita.get_by_label("Marked stretches").locator("li")
+    expect(marks).to_have_count(2)
+    expect(marks.first).to_contain_text("wrong, critical, accuracy, goes with 2")
+    expect(marks.last).to_contain_text("missing, completeness, in the source, goes with 1")
+    expect(marks.last).to_contain_text(f"left out {IMAGE}")
+    source = rita.get_by_role("region", name="Source", exact=True)
+    expect(source.locator("mark.mj-missing")).to_have_count(1)
+    words = rita.locator(".mj-words").first
+    expect(words.locator("dt")).to_have_text(["on the whole", "clarity"])
+    expect(words.locator("dd")).to_have_text([f"Doubtful {IMAGE}", "Hard <i>words</i>"])
     expect(rita.get_by_role("region", name="Answer of a, call 1")).to_contain_text(IMAGE)
     again = rita.get_by_role("region", name="Prompt of a, call 2")
     expect(again).to_contain_text("This answer cannot be used")

@@ -103,7 +103,8 @@ def _calibration(engine: Engine, question: AgreementQuestion) -> Calibration:
     """Return a calibration without its details, computed once for an unchanged study."""
     key = (engine.url, version(engine), question)
     if key not in _kept:
-        _kept[key] = calibrate(engine, Question(question.options, families=question.families))
+        asked = Question(question.options, reference=False, families=question.families)
+        _kept[key] = calibrate(engine, asked)
         while len(_kept) > KEPT:
             _kept.popitem(last=False)
     return _kept[key]

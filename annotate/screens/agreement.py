@@ -29,6 +29,10 @@ NO_GROUP = (
     "No response is in a group. Columns group:NAME of a file of responses, such as group:language, make "
     "groups; importing the same file again with such columns adds them."
 )
+NO_MARK = (
+    "No clinician has marked anything. Marks are made in the rating room, where words of the response or "
+    "the source are selected."
+)
 APART = "Responses on which jury and clinicians are farthest apart"
 FIRST, THEN = "annotate.figures.agreement:answer", "annotate.figures.agreement:behind"
 REPORT_FILES = {
@@ -62,7 +66,8 @@ def show(engine: Engine, person: Person) -> None:
         "Criteria": partial(_criteria, later),
         "Responses": partial(_responses, later),
         "Unsafe responses": partial(_unsafe, later),
-        "Subgroups": partial(_subgroups, later),
+        "Subgroups": partial(_if_any, later, "12", NO_GROUP),
+        "Marks": partial(_if_any, later, "13", NO_MARK),
         "Comparisons": partial(_sections, later, "3", "4"),
         "What it hangs on": partial(_hanging, later),
         "Jurors": partial(_sections, later, "6"),
@@ -121,12 +126,13 @@ def _unsafe(later: Later) -> None:
         _tables(part)
 
 
-def _subgroups(later: Later) -> None:
+def _if_any(later: Later, number: str, otherwise: str) -> None:
+    """Show a section that not every study has, or how a study comes by it."""
     if behind := later.found():
-        if part := behind.sections.get("12"):
+        if part := behind.sections.get(number):
             _section(part)
         else:
-            st.html(lead(NO_GROUP))
+            st.html(lead(otherwise))
 
 
 def _hanging(later: Later) -> None:

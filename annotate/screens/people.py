@@ -152,9 +152,17 @@ def _summary(everybody: Sequence[PersonView]) -> str:
 
 def _name(one: PersonView, *, is_me: bool) -> str:
     """Return a person's name with what is to be known about signing in."""
-    below = [one.email or "", WAYS[one.way], "you" if is_me else ""]
+    below = [one.email or "", WAYS[one.way], _consent(one), "you" if is_me else ""]
     small = html.escape(" · ".join(part for part in below if part))
     return _cell(one.name, small, ended=one.way == "ended")
+
+
+def _consent(one: PersonView) -> str:
+    """Return whether a clinician gave consent, and when; "" where none is asked for."""
+    if one.consent is None:
+        return ""
+    on = f" on {one.consent.at:%Y-%m-%d}" if one.consent.at else ""
+    return f"consent {one.consent.state}{on}"
 
 
 def _cell(text: str, small: str = "", *, ended: bool = False) -> str:

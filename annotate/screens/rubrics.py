@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes, tables, worker
+from annotate import tables, worker
+from annotate.rating import text_html
 from annotate.screens import frame, rubrics_copy
 from annotate.screens.controls import panels_heard
 from annotate.screens.markup import heading, said
@@ -158,7 +159,7 @@ def _read(_engine: Engine, _person: Person, rubric: Rubric) -> None:
     )
     st.html(_anchors(rubric))
     st.html(heading("Prompt of the jurors, word for word"))
-    st.html(panes.pane(rubric.prompt, "Prompt of the jurors", "prompt"))
+    st.html(text_html.pane(rubric.prompt, "Prompt of the jurors", "prompt"))
 
 
 def _anchors(rubric: Rubric) -> str:

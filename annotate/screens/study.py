@@ -13,6 +13,7 @@ from annotate import tables, worker
 from annotate.figures.shown import AgreementQuestion
 from annotate.screens import (
     frame,
+    study_description,
     study_design,
     study_differences,
     study_import,
@@ -32,7 +33,10 @@ from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
 ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
-PARTS = ("Progress", "Differences", "Material", "Protocol", "Import", "Design", "Record")
+PARTS = (
+    *("Progress", "Differences", "Material", "Description"),
+    *("Protocol", "Import", "Design", "Record"),
+)
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
@@ -90,6 +94,7 @@ def show(engine: Engine, person: Person) -> None:
         "Progress": study_progress.show,
         "Differences": study_differences.show,
         "Material": show_material,
+        "Description": study_description.show,
         "Protocol": study_protocol.show,
         "Import": study_import.show,
         "Design": study_design.show,

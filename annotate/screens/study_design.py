@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 from annotate import worker
 from annotate.assign import Design
 from annotate.designs import DesignRequest, PlannedDesign, designed, planned_design
+from annotate.plan import pace_in_words
 from annotate.screens import frame, people
 from annotate.screens.markup import Cell, good, heading, notice, said, table
 from annotate.screens.people import HANDED, Handed
@@ -59,8 +60,15 @@ def _ask(known: list[str]) -> DesignRequest:
     per_response = rest[0].number_input("Clinicians a response", 1, 50, 2, key="design-per")
     percent = rest[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
     seed = rest[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
+    said = st.number_input(
+        "Minutes a showing",
+        *(0.1, 600.0, None, 0.5),
+        key="design-minutes",
+        placeholder="estimated",
+        help="Leave it empty for an estimate from words, or from the pace measured so far.",
+    )
     added = [one.strip() for one in new.splitlines() if one.strip()]
-    return DesignRequest((*raters, *added), per_response, percent / 100, seed)
+    return DesignRequest((*raters, *added), per_response, percent / 100, seed, said)
 
 
 def _planned(engine: Engine, person: Person, wanted: DesignRequest) -> PlannedDesign | None:
@@ -74,9 +82,9 @@ def _planned(engine: Engine, person: Person, wanted: DesignRequest) -> PlannedDe
 
 def _show_plan(planned: PlannedDesign) -> None:
     """Show each clinician's work, and what to know before anyone is invited."""
-    minutes, each = planned.plan.minutes, planned.plan.minutes_per_response
+    minutes = planned.plan.minutes
     rows: list[list[Cell]] = [
-        [rater, load, round(minutes[rater] / each) - load, f"{minutes[rater]:g}"]
+        [rater, load, planned.repeats_of[rater], f"{minutes[rater]:,.0f}"]
         for rater, load in planned.load.items()
     ]
     st.html(heading("Plan") + table("Work of each clinician as planned", HEADS, rows))
@@ -89,7 +97,8 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
     yield (
         f"{plan.responses:,} responses to {plan.instances:,} instances, "
         f"{planned.per_response} clinicians each, {planned.repeats:,} hidden repeats; "
-        f"{plan.minutes_total:g} minutes in all at {plan.minutes_per_response:g} a reading."
+        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} a showing "
+        f"{pace_in_words(plan.pace)}."
     )
     if plan.raters > 1:
         least, most = plan.overlap_min, plan.overlap_max

@@ -14,8 +14,8 @@ from pathlib import Path
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes
 from annotate.blind import find_self_naming, mask
+from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.markup import Cell, good, heading, notice, said, table
 from data import queries
@@ -206,7 +206,7 @@ def _show_responses(engine: Engine, person: Person, seen: Seen, added: Responses
                 if text:
                     st.html(
                         f'<p class="mj-label">{label}</p>'
-                        + panes.pane(shortened(text), label, "first")
+                        + text_html.pane(shortened(text), label, "first")
                     )
 
 

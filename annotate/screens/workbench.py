@@ -25,6 +25,7 @@ FLAGS = {
     "not enough context": "not_enough_context",
     "names its author": "names_author",
     "stretches marked": "marked",
+    "marked as critical": "critical",
     "a juror failed": "failed",
 }
 PAGE = 40

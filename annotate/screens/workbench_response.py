@@ -9,11 +9,11 @@ from operator import itemgetter
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import panes
-from annotate.panes import PICTURES
+from annotate.rating import text_html
+from annotate.rating.text_html import PICTURES
 from annotate.screens.markup import Cell, heading, notice, said, table
 from data import queries
-from data.card import Marked as Stretch
+from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
@@ -30,8 +30,19 @@ WORDS = {
     "not_enough_context": "not enough context",
     "names_author": "names its author",
 }
-Marked = tuple[str, Stretch]  # who, what
+WHOLE = "on the whole"
+SOURCE = "context"  # the name of the pane that can be marked beside the response
 MAX_TOKENS = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A marked stretch under its number, who marked it, and the number of what it goes with."""
+
+    number: int
+    who: str
+    stretch: Marked
+    linked: int | None
 
 
 def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> None:
@@ -42,8 +53,8 @@ def show(engine: Engine, person: Person, rows: Sequence[Compared], at: int) -> N
         return
     _texts(opened)
     st.html(heading("Scores") + _scores(opened) + _apart(rows[at]))
-    if comments := _comments(opened):
-        st.html(comments)
+    if words := comments(opened):
+        st.html(words)
     _calls(opened)
 
 
@@ -66,26 +77,38 @@ def _ways(rows: Sequence[Compared], at: int) -> None:
 
 
 def _texts(opened: Opened) -> None:
-    """Show what raters were given, and the response with all that clinicians marked in it."""
-    card = opened.card
+    """Show what raters were given, and the response with all that clinicians marked in both."""
+    card, marks = opened.card, numbered(opened.opinions)
     source, response = st.columns(2)
     with source:
-        if card.prompt:
-            st.html(panes.heading("Task") + panes.pane(card.prompt, "Task", "task"))
-        if card.context:
-            st.html(
-                panes.heading("Source") + panes.pane(card.context, "Source", "context", folds=True)
-            )
+        for label, name, text in source_panes(card):
+            st.html(text_html.heading(label) + _given(text, label, name, marks))
         if card.reference:
             st.html(
-                panes.heading("Reference") + panes.pane(card.reference, "Reference", "reference")
+                text_html.heading("Reference")
+                + text_html.pane(card.reference, "Reference", "reference")
             )
-    stretches = [(one.who, mark) for one in opened.opinions for mark in one.stretches]
     response.html(
-        panes.heading("Response, as raters see it")
-        + marked_pane(card.response, stretches)
-        + marks_legend(stretches)
+        text_html.heading("Response, as raters see it")
+        + marked_pane(card.response, marks, "response", "Response")
+        + marks_legend(marks)
     )
+
+
+def source_panes(card: Card) -> list[tuple[str, str, str]]:
+    """Return task and source with their labels and names; a bare task is its own source."""
+    found = [
+        ("Task", "task" if card.context else SOURCE, card.prompt),
+        ("Source", SOURCE, card.context),
+    ]
+    return [one for one in found if one[2]]
+
+
+def _given(text: str, label: str, name: str, marks: Sequence[Mark]) -> str:
+    """Return the task or the source, laid out; just its characters where something is marked."""
+    if name == SOURCE and any(one.stretch.side == "source" for one in marks):
+        return marked_pane(text, marks, "source", label)
+    return text_html.pane(text, label, name, folds=label == "Source")
 
 
 def _scores(opened: Opened) -> str:
@@ -134,21 +157,13 @@ def _apart(one: Compared) -> str:
     )
 
 
-def _comments(opened: Opened) -> str:
+def comments(opened: Opened) -> str:
     """Return what raters wrote, word for word; a comment on the whole stands once."""
     found = []
     for one in opened.opinions:
-        lines = [
-            (names, words)
-            for words in dict.fromkeys(words for words in one.comments.values() if words)
-            for names in [", ".join(name for name, own in one.comments.items() if own == words)]
-        ]
-        told = {words for _, words in lines}
-        lines += [(WORDS.get(kind, kind), words) for kind, words in one.flags if words not in told]
         items = "".join(
             f"<dt>{html.escape(name)}</dt><dd>{html.escape(words)}</dd>"
-            for name, words in lines
-            if words
+            for name, words in _lines(one)
         )
         if items:
             kind = "juror's explanations" if one.kind == Kind.JUROR else "clinician's comments"
@@ -159,6 +174,28 @@ def _comments(opened: Opened) -> str:
     if not found:
         return ""
     return heading("Comments and explanations") + f'<div class="mj-all">{"".join(found)}</div>'
+
+
+def _lines(one: Opinion) -> Iterator[tuple[str, str]]:
+    """Yield what a rater wrote, each text once, with what it is about.
+
+    A text that stands at every criterion is one on the whole: imports and older studies copy it.
+    A flag carries the comment that was submitted with it.
+    """
+    by_words: dict[str, list[str]] = {}
+    for name, words in one.comments.items():
+        by_words.setdefault(words, []).append(name)
+    copied = [words for words, names in by_words.items() if names == [*one.scores] and words]
+    is_copied = len(one.scores) > 1 and one.kind == Kind.CLINICIAN and not one.comment
+    whole = one.comment or (copied[0] if copied and is_copied else "")
+    if whole:
+        yield WHOLE, whole
+    for words, names in by_words.items():
+        if words and not (is_copied and words == whole):
+            yield ", ".join(names), words
+    for kind, words in one.flags:
+        if words and words != whole and words not in by_words:
+            yield WORDS.get(kind, kind), words
 
 
 def _calls(opened: Opened) -> None:
@@ -189,8 +226,12 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     turns = "\n\n".join(
         one.text if len(prompt.turns) == 1 else f"[{one.role}]\n{one.text}" for one in prompt.turns
     )
-    sent.html(panes.heading("Prompt sent") + panes.pane(turns, f"Prompt of {label}", "sent"))
-    came.html(panes.heading("Raw answer") + panes.pane(call.raw, f"Answer of {label}", "raw"))
+    sent.html(
+        text_html.heading("Prompt sent") + text_html.pane(turns, f"Prompt of {label}", "sent")
+    )
+    came.html(
+        text_html.heading("Raw answer") + text_html.pane(call.raw, f"Answer of {label}", "raw")
+    )
     if not prompt.exact:
         sent.html(
             notice(
@@ -220,46 +261,68 @@ def _call_line(call: CallView) -> str:
     return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {told}</p>'
 
 
-def marked_pane(text: str, stretches: Sequence[Marked]) -> str:
-    """Return the response's box; a stretch is underlined by its kind and carries its numbers."""
+def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
+    """Return all that was marked, numbered through, with the number of what each goes with."""
+    found: list[Mark] = []
+    for one in opinions:
+        first = len(found) + 1
+        for place, stretch in enumerate(one.stretches):
+            linked = stretch.linked
+            is_there = linked is not None and 0 <= linked < len(one.stretches)
+            to = first + (linked or 0) if is_there else None
+            found.append(Mark(first + place, _name(one), stretch, to))
+    return found
+
+
+def marked_pane(text: str, marks: Sequence[Mark], side: Side, label: str) -> str:
+    """Return a text's box; a stretch is underlined by its kind and carries its numbers."""
+    own = [one for one in marks if one.stretch.side == side]
     edges = {0, len(text)}
-    for _, one in stretches:
-        edges |= {max(0, min(one.start, len(text))), max(0, min(one.end, len(text)))}
-    places = sorted(edges)
-    parts = [_part(text, a, b, stretches) for a, b in pairwise(places)]
+    for one in own:
+        edges |= {min(max(0, place), len(text)) for place in (one.stretch.start, one.stretch.end)}
+    parts = [_part(text, start, end, own) for start, end in pairwise(sorted(edges))]
+    name = "answer" if side == "response" else SOURCE
     return (
-        '<div class="mj-pane mj-answer" tabindex="0" role="region" aria-label="Response">'
+        f'<div class="mj-pane mj-{name}" tabindex="0" role="region" aria-label="{label}">'
         f'<div class="mj-text">{"".join(parts)}</div></div>'
     )
 
 
-def marks_legend(stretches: Sequence[Marked]) -> str:
+def marks_legend(marks: Sequence[Mark]) -> str:
     """Return who marked what, by number."""
-    if not stretches:
+    if not marks:
         return ""
-    items = "".join(
-        f"<li><b>{html.escape(one.error)}</b>, {html.escape(one.criterion)} "
-        f"<small>{html.escape(who)}</small>{_note(one.note)}</li>"
-        for who, one in stretches
-    )
+    items = "".join(f"<li>{_told(one)}</li>" for one in marks)
     return f'<ol class="mj-marks" aria-label="Marked stretches">{items}</ol>'
 
 
-def _part(text: str, start: int, end: int, stretches: Sequence[Marked]) -> str:
+def _told(mark: Mark) -> str:
+    """Return one mark in words: its kind, where it is, who made it and why."""
+    one = mark.stretch
+    parts = [
+        f"<b>{html.escape(one.error)}</b>",
+        html.escape(one.severity),
+        html.escape(one.criterion),
+    ]
+    parts += ["in the source"] if one.side == "source" else []
+    parts += [f"goes with {mark.linked}"] if mark.linked else []
+    told = ", ".join(filter(None, parts))
+    return f"{told} <small>{html.escape(mark.who)}</small>{_note(one.note)}"
+
+
+def _part(text: str, start: int, end: int, marks: Sequence[Mark]) -> str:
     """Return a piece of the text that the same stretches cover."""
     words = text[start:end].replace("\r\n", "\n").replace("\r", "\n").translate(PICTURES)
     shown = html.escape(words)
-    over = [
-        (number, one)
-        for number, (_, one) in enumerate(stretches, 1)
-        if one.start <= start and one.end >= end
-    ]
+    over = [one for one in marks if one.stretch.start <= start and one.stretch.end >= end]
     if not over:
         return shown
-    ending = [str(number) for number, one in over if one.end == end]
+    ending = [str(one.number) for one in over if one.stretch.end == end]
     numbers = f"<sup>{','.join(ending)}</sup>" if ending else ""
-    kind = html.escape(over[0][1].error)
-    return f'<mark class="mj-marked mj-{kind}">{shown}{numbers}</mark>'
+    kinds = {f"mj-{one.stretch.severity}" for one in over if one.stretch.severity == "critical"}
+    if over[0].stretch.error in ERRORS:
+        kinds.add(f"mj-{over[0].stretch.error}")
+    return f'<mark class="{" ".join(["mj-marked", *sorted(kinds)])}">{shown}{numbers}</mark>'
 
 
 def _note(note: str) -> str:

@@ -1,6 +1,7 @@
 """Scripted clinicians: they draft, rate, change their mind, lose the line, sign out and come back."""
 
 import asyncio
+import contextlib
 import random
 import time
 from dataclasses import dataclass, field
@@ -99,44 +100,47 @@ class Clinician:
     async def _draft(self, scores: dict[str, int]) -> None:
         message = self._message(scores, comment="")
         async with asyncio.timeout(PATIENCE_SECONDS):
-            self._heard(message, await self._kept(message))
+            self._heard(message, await self._sent(message))
         self.book.drafted[message["code"]] = scores
         self.book.acts["draft"] += 1
 
-    async def _kept(self, message: dict[str, Any]) -> Shown:
-        """Send a draft; the page's own way, as the form does, where nobody answers the request."""
+    async def _sent(self, message: dict[str, Any]) -> Shown:
+        """Send a message, and once more where nobody answers, as the page does."""
         try:
-            return await self.page.keep(self.shown, message)
+            return await self.page.tell(self.shown, message)
         except httpx2.TransportError:
-            self.book.acts["draft sent the page's way"] += 1
-            return await self.page.run(self.shown, message)
+            self.book.acts["sent again"] += 1
+            return await self.page.tell(self.shown, message | {"attempt": 1})
 
     async def _submit(self, scores: dict[str, int]) -> None:
         message = self._message(scores, submit=True)
         began = time.perf_counter()
         async with asyncio.timeout(PATIENCE_SECONDS):
-            self._heard(message, await self.page.submit(self.shown, message))
+            self._heard(message, await self._sent(message))
         self.book.submits.append((self.book.now(), 1000 * (time.perf_counter() - began)))
 
     async def _submit_and_vanish(self, scores: dict[str, int]) -> None:
         """Submit, lose the line before the answer, come back and send the same again."""
         message = self._message(scores, submit=True)
-        await self.page.send(self.shown, message)
+        sent = asyncio.create_task(self.page.submit(self.shown, message))
         await asyncio.sleep(self.draw.choice((0, 0.005, 0.02)))
+        sent.cancel()
+        with contextlib.suppress(asyncio.CancelledError, *BROKEN):
+            await sent
         await self._lose_line()
         before = self.shown
         await self._back()
         again = message | {"attempt": 1}
         shown = self.shown if self.shown.code else before
         async with asyncio.timeout(PATIENCE_SECONDS):
-            self._heard(again, await self.page.run(shown, again))
+            self._heard(again, await self.page.tell(shown, again))
         self.book.acts["line lost before the answer"] += 1
 
     async def _change(self) -> None:
         """Go back to what was rated last and rate it otherwise."""
         message = self._message(dict(self.shown.form.get("scores", {})), comment="")
         async with asyncio.timeout(PATIENCE_SECONDS):
-            there = await self.page.run(self.shown, message | {"go": "previous"})
+            there = await self._sent(message | {"go": "previous"})
         if there.error or there.code in {"", message["code"]}:
             raise RuntimeError(f"the way back was not taken: {there.error}")
         self.shown, self.seq = there, there.seq

@@ -5,6 +5,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from book import Said
 from sqlmodel import Session, col, select
 
 from data.database import open_study
-from data.schema import Assignment, Attempt, Kind, Rater, Rating, Response
+from data.schema import Assignment, Attempt, Kind, Rater, Rating, Response, Submission
 
 NUMBERED = re.compile(r"Verdict (\d+)\.")
 MOST_TOLD = 20
@@ -38,11 +39,14 @@ def clinicians(url: str, told: Mapping[str, Sequence[Said]]) -> Compared:
     with Session(open_study(url)) as session:
         given = select(Assignment.rater, Assignment.response, Assignment.code)
         codes = {(rater, response): code for rater, response, code in session.exec(given)}
-        rows = _ratings(session, Kind.CLINICIAN)
+        rows, words = _ratings(session, Kind.CLINICIAN), _comments(session)
     acts: dict[tuple[int, int], dict[str | None, list[Rating]]] = {}
     for row in rows:
         acts.setdefault((row.rater, row.response), {}).setdefault(row.batch, []).append(row)
-    found = {codes[key]: [_said(act) for act in acts[key].values()] for key in acts}
+    found = {
+        codes[key]: [_said(*one) for one in zip_longest(acts[key].values(), words[key])]
+        for key in acts
+    }
     differences = [
         f"{code}: told {told.get(code, [])}, stored {found.get(code, [])}"
         for code in sorted({*found, *told})
@@ -84,14 +88,22 @@ def _ratings(session: Session, kind: Kind) -> list[Rating]:
     return list(session.exec(mine.where(Rater.kind == kind).order_by(col(Rating.id))))
 
 
-def _said(act: Iterable[Rating]) -> object:
-    """Return the rows of one submission as the clinician said it; themselves if they are not one."""
-    rows = list(act)
+def _comments(session: Session) -> dict[tuple[int, int], list[str]]:
+    """Return what each submission said of the whole, by rater and response, oldest first."""
+    query = select(Assignment.rater, Assignment.response, Submission.comment).join(Submission)
+    found: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for rater, response, comment in session.exec(query.order_by(col(Submission.id))):
+        found[rater, response].append(comment)
+    return found
+
+
+def _said(act: Sequence[Rating] | None, comment: str | None) -> object:
+    """Return one submission as the clinician said it; its rows themselves if they are not one."""
+    rows = act or []
     scores = {one.criterion: one.score for one in rows}
-    comments = {one.comment for one in rows}
-    if len(scores) != len(rows) or len(comments) != 1:
+    if comment is None or len(scores) != len(rows) or any(one.comment for one in rows):
         return rows
-    return Said(scores, comments.pop())  # type: ignore[arg-type] # whole numbers, compared with ints
+    return Said(scores, comment)  # type: ignore[arg-type] # whole numbers, compared with ints
 
 
 def _count(many: Iterable[Sequence[object]]) -> int:

@@ -13,6 +13,7 @@ from calibration.messages import (
     detection,
     juries,
     jurors,
+    marks,
     models,
     monitoring,
     planning,
@@ -26,7 +27,7 @@ from calibration.values import Note
 
 # Why a figure is undefined: told after "undefined: " where it is a note of its own.
 PARTS = (
-    *(agreement, reliability, sections, jurors, detection, subgroups, decisions),
+    *(agreement, reliability, sections, jurors, detection, subgroups, marks, decisions),
     *(juries, models, monitoring, planning, predicting),
 )
 REASONS: Mapping[NoteCode, Message] = {

@@ -91,10 +91,16 @@ def _nothing_to_plan(figures: Figures) -> str:
 
 
 def _non_inferiority_shown(figures: Figures) -> str:
+    power = figures["power"]
+    shows = (
+        f"show in {power:.0%} of studies"
+        if math.isfinite(power)
+        else "are too few to say how often they show"
+    )
     said = (
-        f"At a margin of {{margin:g}} and a single-rater ICC of {{icc:.2f}}, {{responses}} responses "
-        f"show in {figures['power']:.0%} of studies that a jury truly as good as a clinician is no "
-        f"worse by more than that; {figures['wanted']:.0%} takes "
+        "At a margin of {margin:g} and a single-rater ICC of {icc:.2f}, {responses} responses "
+        f"{shows} that a jury truly as good as a "
+        f"clinician is no worse by more than that; {figures['wanted']:.0%} takes "
     )
     needed = figures["needed"]
     takes = "more than a million" if needed is None else str(needed)

@@ -10,7 +10,7 @@ from calibration.planning.sample_size import Aim, check_width, spread, whole
 from calibration.scores import Array
 from data.errors import BadInput
 
-LEAST = 4  # of fewer responses the F interval has no mean width
+LEAST_FOR_WIDTH = 4  # of fewer responses the F interval has no mean width
 STUDIES = 4000  # evenly spaced quantiles of what a study can find
 STEP = 1e-6
 
@@ -88,7 +88,7 @@ def f_width(aim: Aim, n: int, assurance: float = 0.8, confidence: float = 0.95) 
     ----------
     McGraw & Wong (1996), table 7, for the interval.
     """
-    if n < LEAST:
+    if n < LEAST_FOR_WIDTH:
         return Width(math.nan, math.nan)
     widths = _widths(aim, n, confidence)
     return Width(float(widths.mean()), float(np.quantile(widths, assurance)))
@@ -112,7 +112,7 @@ def exact_n(aim: Aim, width: float, assurance: float = 0.8, confidence: float = 
     def wide(n: int) -> bool:
         return f_width(aim, n, assurance, confidence).assured > width
 
-    low, high = LEAST - 1, LEAST
+    low, high = LEAST_FOR_WIDTH - 1, LEAST_FOR_WIDTH
     while wide(high):
         low, high = high, 2 * high
     while high - low > 1:

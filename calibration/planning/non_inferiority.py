@@ -7,13 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.codes import NoteCode as Code
-from calibration.planning.power import CLOSE, CRITICAL, DRAWS, MOST_RESPONSES
+from calibration.like_for_like import pooled_icc
+from calibration.planning.power import (
+    CRITICAL,
+    DRAWS,
+    LEAST,
+    MOST_RESPONSES,
+    Power,
+    least,
+    simulated,
+    wishart_factors,
+)
 from calibration.planning.rows import NonInferiorityRow, PlanOptions, PlanRow
 from calibration.scores import Array
-from calibration.values import note, noted
+from calibration.values import NAN, Note, note, noted
 from data.errors import BadInput
-
-LEAST = 4  # responses for which power is told
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,11 @@ class Rivals:
             )
 
     @property
+    def least_responses(self) -> int:
+        """Return the responses for which power is told: fewer leave a rater no freedom."""
+        return self.clinicians + 2
+
+    @property
     def correlations(self) -> Array:
         """Return the correlations of the clinicians and, last, the jury."""
         found = np.full((self.clinicians + 1, self.clinicians + 1), self.single)
@@ -61,32 +74,34 @@ def non_inferiority_rows(rows: Sequence[PlanRow], options: PlanOptions) -> list[
     """
     if options.margin is None or options.per_response < 2:
         return []
-    planned = {row.basis: row for row in rows if row.n is not None}
-    return [_row(row, options.margin, options) for row in planned.values()]
+    planned = {row.basis: (row, row.n) for row in rows if row.n is not None}
+    return [_row(row, n, options.margin, options) for row, n in planned.values()]
 
 
-def _row(row: PlanRow, margin: float, options: PlanOptions) -> NonInferiorityRow:
+def _row(row: PlanRow, n: int, margin: float, options: PlanOptions) -> NonInferiorityRow:
     rivals = Rivals(row.icc_single, row.icc_single, options.per_response)
-    n = max(row.n or LEAST, LEAST)
-    shown, sd = power(rivals, margin, n, options.seed)
+    found = power(rivals, margin, n, options.seed)
     return NonInferiorityRow(
         basis=row.basis,
         icc_single=row.icc_single,
         per_response=options.per_response,
         margin=margin,
         n=n,
-        power=shown,
-        mc_error=math.sqrt(shown * (1 - shown) / DRAWS),
-        sd=sd,
+        power=found.power,
+        mc_error=found.mc_error,
+        sd=found.sd,
         n_for_power=responses_for(rivals, margin, options.assurance, options.seed),
-        notes=noted(note(Code.JURY_LIKE_CLINICIAN)),
+        notes=noted(note(Code.JURY_LIKE_CLINICIAN), _too_few(rivals, n)),
     )
 
 
-def power(
-    rivals: Rivals, margin: float, n: int, seed: int = 0, draws: int = DRAWS
-) -> tuple[float, float]:
-    """Return the share of studies that show non-inferiority, and the difference's SD.
+def _too_few(rivals: Rivals, n: int) -> Note | None:
+    few = n < rivals.least_responses
+    return note(Code.FEW_FOR_POWER, least=rivals.least_responses) if few else None
+
+
+def power(rivals: Rivals, margin: float, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
+    """Return the power to show non-inferiority, and the difference's SD.
 
     All raters are jointly normal; a study is drawn as their covariances over n responses
     (Wishart, by its triangular factor), each rater is standardised, and like for like is
@@ -98,47 +113,37 @@ def power(
     ----------
     rivals : Rivals
     margin : above 0
-    n : responses, one an instance, 4 or more
+    n : responses, one an instance
     seed, draws : of the simulation
+
+    Returns
+    -------
+    Power
+        NaN where n is below `rivals.least_responses`.
 
     References
     ----------
     Odell & Feiveson (1966), JASA 61, 199, for the triangular factor.
     """
-    if n < LEAST:
-        raise BadInput(f"{n} responses: power is told for {LEAST} or more")
-    drawn = np.linalg.cholesky(rivals.correlations + 1e-12 * np.eye(rivals.clinicians + 1))
-    moments = drawn @ _factors(n, rivals.clinicians + 1, seed, draws)
+    if n < rivals.least_responses:
+        return Power(NAN, NAN, NAN)
+    raters = rivals.clinicians + 1
+    drawn = np.linalg.cholesky(rivals.correlations + 1e-12 * np.eye(raters))
+    moments = drawn @ wishart_factors(n, raters, seed, draws)
     found = _like_for_like(moments @ moments.transpose(0, 2, 1))
-    sd = float(found.std(ddof=1))
-    return float(np.mean(found > CRITICAL * sd - margin)), sd
+    return simulated(found, found > CRITICAL * float(found.std(ddof=1)) - margin)
 
 
 def responses_for(
     rivals: Rivals, margin: float, wanted: float, seed: int = 0, draws: int = DRAWS
 ) -> int | None:
     """Return the responses with which a share of studies show it; None above a million."""
-    low, high = math.log(LEAST), math.log(MOST_RESPONSES)
+    most = math.log(MOST_RESPONSES)
 
     def enough(log_n: float) -> bool:
-        return power(rivals, margin, round(math.exp(log_n)), seed, draws)[0] >= wanted
+        return power(rivals, margin, round(math.exp(log_n)), seed, draws).power >= wanted
 
-    if not enough(high):
-        return None
-    while high - low > CLOSE:
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return math.ceil(math.exp(high))
-
-
-def _factors(n: int, raters: int, seed: int, draws: int) -> Array:
-    """Return lower triangles (draws, raters, raters) whose squares are Wishart, n - 1 degrees."""
-    random = np.random.default_rng(seed)
-    factors = np.zeros((draws, raters, raters))
-    for place in range(raters):
-        factors[:, place, place] = np.sqrt(random.chisquare(max(n - 1 - place, 1), draws))
-        factors[:, place, :place] = random.normal(size=(draws, place))
-    return factors
+    return math.ceil(math.exp(least(enough, math.log(LEAST), most))) if enough(most) else None
 
 
 def _like_for_like(moments: Array) -> Array:
@@ -150,12 +155,11 @@ def _like_for_like(moments: Array) -> Array:
     own = z[:, :clinicians, :clinicians]
     of_jury = np.einsum("bc,hc->b", z[:, -1, :clinicians], others)
     of_clinician = np.einsum("bhc,hc->b", own, others)
-    spread = clinicians + np.einsum("hc,bcd,hd->b", others, own, others)
-    jury, clinician = (_of_two(2 * shared / spread) for shared in (of_jury, of_clinician))
+    of_others = np.einsum("hc,bcd,hd->b", others, own, others)
+    alone = np.full_like(of_others, clinicians)  # a variance of 1 for each one held out
+    jury, clinician = (
+        pooled_icc(np.array([alone, of_others, shared]), "paper")
+        for shared in (of_jury, of_clinician)
+    )
     gap: Array = jury - clinician
     return gap
-
-
-def _of_two(single: Array) -> Array:
-    stepped: Array = 2 * single / (1 + np.abs(single))
-    return stepped

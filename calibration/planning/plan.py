@@ -9,7 +9,15 @@ from calibration.codes import NoteCode as Code
 from calibration.differences import DETECTABLE
 from calibration.f_interval import spearman_brown
 from calibration.planning.assurance import exact_n, f_width, zou_n
-from calibration.planning.power import CRITICAL, DRAWS, Contest, detectable, power, responses_for
+from calibration.planning.power import (
+    CRITICAL,
+    DRAWS,
+    LEAST,
+    Contest,
+    detectable,
+    power,
+    responses_for,
+)
 from calibration.planning.rows import (
     EITHER,
     JURY,
@@ -25,7 +33,6 @@ from calibration.planning.sample_size import Aim, bonett_n, corrected, single_of
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, note, noted
 
-LEAST = 4  # responses for which power is told
 PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having planned with 0.75
 
 

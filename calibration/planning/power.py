@@ -5,15 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.scores import Array
 from data.errors import BadInput
 
 POWER = 0.8
 CRITICAL = 1.959964  # standard errors, 5 % two-sided
+LEAST = 4  # responses for which power is told
 DRAWS = 20_000  # so that a power of 80 % is known to 0.3 points
 MOST_RESPONSES = 1_000_000
 CLOSE = 5e-4
+RATERS = 3  # clinicians' mean, jury, other scorer
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,8 @@ class Power:
     """What n responses can show.
 
     `power`: share of simulated studies that show the difference; `mc_error` its standard
-    error from simulating; `sd`: of the difference of the two estimated ICCs.
+    error from simulating; `sd`: of the difference of the two estimated ICCs. NaN of too few
+    responses to simulate.
     """
 
     power: float
@@ -100,9 +104,9 @@ def power(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> Power:
     Olkin & Siotani (1976) for the covariance of two correlations with one variable in common;
     Odell & Feiveson (1966) for drawing a Wishart matrix by its triangular factor.
     """
-    if n < 4:
-        raise BadInput(f"{n} responses: power is told for 4 or more")
-    return _power(contest, n, _factors(n, seed, draws))
+    if n < LEAST:
+        raise BadInput(f"{n} responses: power is told for {LEAST} or more")
+    return _power(contest, n, wishart_factors(n, RATERS, seed, draws))
 
 
 def detectable(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> float:
@@ -116,12 +120,12 @@ def detectable(contest: Contest, n: int, seed: int = 0, draws: int = DRAWS) -> f
     float
         NaN where even a difference of 1 is not shown with 80 % power.
     """
-    factors = _factors(n, seed, draws)
+    factors = wishart_factors(n, RATERS, seed, draws)
 
     def enough(gap: float) -> bool:
         return _power(Contest(contest.jury, gap, contest.shared), n, factors).power >= POWER
 
-    return _least(enough, 0.0, 1.0) if enough(1.0) else math.nan
+    return least(enough, 0.0, 1.0) if enough(1.0) else math.nan
 
 
 def responses_for(contest: Contest, seed: int = 0, draws: int = DRAWS) -> int | None:
@@ -132,14 +136,17 @@ def responses_for(contest: Contest, seed: int = 0, draws: int = DRAWS) -> int | 
 
     if contest.difference == 0 or not enough(math.log(MOST_RESPONSES)):
         return None
-    return round(math.exp(_least(enough, math.log(4), math.log(MOST_RESPONSES))))
+    return round(math.exp(least(enough, math.log(LEAST), math.log(MOST_RESPONSES))))
 
 
-def _factors(n: int, seed: int, draws: int) -> Array:
-    """Return lower triangles (draws, 3, 3) whose squares are Wishart with n - 1 degrees."""
+def wishart_factors(n: int, raters: int, seed: int, draws: int) -> Array:
+    """Return lower triangles (draws, raters, raters) whose squares are Wishart, n - 1 degrees.
+
+    n is above `raters`.
+    """
     random = np.random.default_rng(seed)
-    factors = np.zeros((draws, 3, 3))
-    for place in range(3):
+    factors = np.zeros((draws, raters, raters))
+    for place in range(raters):
         factors[:, place, place] = np.sqrt(random.chisquare(n - 1 - place, draws))
         factors[:, place, :place] = random.normal(size=(draws, place))
     return factors
@@ -154,10 +161,14 @@ def _power(contest: Contest, n: int, factors: Array) -> Power:
     b = moments[:, 0, 2] / scale[:, 0] / scale[:, 2]
     c = moments[:, 1, 2] / scale[:, 1] / scale[:, 2]
     difference = 2 * a / (1 + a) - 2 * b / (1 + b)
-    shown = float(np.mean(difference > CRITICAL * standard_error(a, b, c, n)))
-    return Power(
-        shown, math.sqrt(shown * (1 - shown) / len(factors)), float(difference.std(ddof=1))
-    )
+    return simulated(difference, difference > CRITICAL * standard_error(a, b, c, n))
+
+
+def simulated(differences: Array, shown: NDArray[np.bool_]) -> Power:
+    """Return the power of simulated studies: what each estimates, and whether it shows it."""
+    share = float(np.mean(shown))
+    error = math.sqrt(share * (1 - share) / len(shown))
+    return Power(share, error, float(differences.std(ddof=1)))
 
 
 def standard_error(a: Array, b: Array, c: Array, n: int) -> Array:
@@ -178,7 +189,7 @@ def _root(correlations: Array) -> Array:
     return root
 
 
-def _least(enough: Callable[[float], bool], low: float, high: float) -> float:
+def least(enough: Callable[[float], bool], low: float, high: float) -> float:
     """Return the least value that is enough, by halving; `high` is."""
     while high - low > CLOSE:
         middle = (low + high) / 2

@@ -77,7 +77,7 @@ def _reasons(
 
 def _basis(row: PredictedRow) -> Iterator[Note]:
     found = row.agreement
-    yield note(Code.BOTH_RATED, responses=found.responses, instances=found.instances)
+    yield note(Code.BOTH_RATED, responses=found.n_responses, instances=found.n_instances)
     yield note(Code.PREDICTED_FOR, responses=row.n_unrated)
 
 

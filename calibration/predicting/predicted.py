@@ -1,13 +1,12 @@
 """What a jury says of responses that no clinician rated: their mean, and each of them."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
 from calibration.predicting.conformal import cross_conformal, held_out_coverage
 from calibration.predicting.prediction_powered import (
     Mean,
@@ -23,11 +22,11 @@ from calibration.predicting.responses import (
     sample_of,
 )
 from calibration.predicting.row import PredictedRow, row_notes, simulated, unscored, warning
-from calibration.predicting.validated import Agreement, agreement
 from calibration.scope import Asked, Scope
 from calibration.scopes import Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.values import COMBINED, NAN, Note, note, noted
+from calibration.verdict import Verdicts
 from data.errors import BadInput, TooFew
 
 
@@ -52,9 +51,9 @@ def predictions(
     scores: Scores,
     sitting: Sitting,
     asked: Asked,
+    verdicts: Verdicts,
     level: float = 0.9,
     tick: Callable[[float], None] | None = None,
-    verdicts: Mapping[str, Decision] | None = None,
 ) -> Predicted:
     """Return the clinicians' mean over all responses, and their likely composite on each.
 
@@ -64,10 +63,10 @@ def predictions(
     sitting : Sitting
         The jury. Its composite on a response is the mean of its jurors', in points.
     asked : Asked
-        Criterion and seed; method and reps of the ICC that says whether the jury is validated.
+        Criterion and seed, as for the verdicts.
+    verdicts : of the study on this jury, with their table
     level : in (0, 1), of the intervals of single responses and of means; the ICC's is 95 %
     tick : called with the share of the work done
-    verdicts : of the study on this jury, by benchmark; without, it is validated nowhere
 
     Returns
     -------
@@ -93,28 +92,22 @@ def predictions(
         if scope.jury is None:
             raise TooFew("no juror has rated anything: there is no jury to predict with")
         if scope.name == COMBINED:
-            rows.append(_combined(scores, scope, parts, level, _verdict(verdicts, scope)))
+            rows.append(_combined(scores, scope, parts, level, verdicts))
         else:
-            parts.append(_part(scores, scope, level, _verdict(verdicts, scope)))
+            parts.append(_part(scores, scope, level, verdicts))
             rows.append(parts[-1].row)
     return Predicted(rows, pd.concat([part.responses for part in parts], ignore_index=True))
 
 
-def _verdict(verdicts: Mapping[str, Decision] | None, scope: Scope) -> str:
-    """Return the kind of the study's decision on the jury in a scope."""
-    found = (verdicts or {}).get(scope.name)
-    return found.kind.value if found else Kind.NO_PROTOCOL.value
-
-
-def _part(scores: Scores, scope: Scope, level: float, verdict: str) -> _Part:
+def _part(scores: Scores, scope: Scope, level: float, verdicts: Verdicts) -> _Part:
     every = composites_of_both(scores, scope)
     heard = every[every["jury"].notna()].reset_index(drop=True)
     sample, reason = sample_of(heard), why_undefined_scope(scores, scope)
     fitted = cross_conformal(rated_of(sample), level, scope.asked.seed)
     checked = held_out_coverage(rated_of(sample), level, scope.asked.seed)
-    means, found = prediction_powered_mean(sample), agreement(scope)
+    means = prediction_powered_mean(sample)
     row = replace(
-        _row(scope, means, found, level, verdict),
+        _row(scope, means, level, verdicts),
         n_both=len(sample.clinicians),
         n_fit=fitted.n_fit,
         n_calibration=fitted.n_calibration,
@@ -132,9 +125,7 @@ def _part(scores: Scores, scope: Scope, level: float, verdict: str) -> _Part:
     return _Part(row, means, predicted_responses(scope, heard, fitted, shape, reason))
 
 
-def _row(
-    scope: Scope, means: PredictionPowered, found: Agreement, level: float, verdict: str
-) -> PredictedRow:
+def _row(scope: Scope, means: PredictionPowered, level: float, verdicts: Verdicts) -> PredictedRow:
     alone, corrected = (one.interval(level) for one in (means.clinicians, means.corrected))
     return PredictedRow(
         benchmark=scope.name,
@@ -147,22 +138,21 @@ def _row(
         high=corrected[1],
         weight=means.weight,
         gain=means.gain,
-        agreement=found,
-        verdict=verdict,
+        agreement=verdicts.jury_on(scope.name),
+        verdict=verdicts.decisions[scope.name].kind.value,
     )
 
 
 def _combined(
-    scores: Scores, scope: Scope, parts: Sequence[_Part], level: float, verdict: str
+    scores: Scores, scope: Scope, parts: Sequence[_Part], level: float, verdicts: Verdicts
 ) -> PredictedRow:
     reason, rows = why_undefined_scope(scores, scope), [part.row for part in parts]
     known = [part for part in parts if part.row.n_rated and not reason]
-    found = Agreement(reason=reason) if reason else agreement(scope)
     checked = sum(row.n_checked for row in rows)
     covered = sum(row.coverage * row.n_checked for row in rows if row.n_checked)
     left = [row.benchmark for row in rows if not row.n_rated]
-    row = _row(scope, _stratified(known), found, level, verdict)
-    told = [reason] if reason else [warning(scope, verdict), *_combined_notes(known, left)]
+    row = _row(scope, _stratified(known), level, verdicts)
+    told = [reason] if reason else [warning(scope, row.verdict), *_combined_notes(known, left)]
     return replace(
         row,
         n_both=sum(row.n_both for row in rows),

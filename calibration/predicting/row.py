@@ -11,12 +11,11 @@ from calibration.codes import NoteCode as Code
 from calibration.plain import plain
 from calibration.predicting.conformal import Conformal
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
-from calibration.predicting.validated import Agreement
-from calibration.scope import Scope
+from calibration.scope import AgreementRow, Scope
 from calibration.values import NAN, Note, Noted, note
 
 UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
-NO_AGREEMENT = Agreement()
+NO_AGREEMENT = AgreementRow("", "jury")
 VALIDATED = "non_inferior"
 NOTES = ("note", "notes")  # the last keys of a row
 IN_JSON = {"weight": "lambda", "n_rated": "n", "n_unrated": "N"}
@@ -37,7 +36,7 @@ class PredictedRow(Noted):
     weight, n_rated, n_unrated, gain : lambda, n, N and ratio of variances of the last
     rated_unrated_difference : of jury means, in standard deviations
     coverage : share of `n_checked` rated responses held by intervals made without them
-    agreement : of jury and clinicians
+    agreement : the jury's row of the agreement table
     verdict : the kind of the study's decision on the jury, such as "non_inferior"
     """
 
@@ -61,7 +60,7 @@ class PredictedRow(Noted):
     rated_unrated_difference: float = NAN
     coverage: float = NAN
     n_checked: int = 0
-    agreement: Agreement = NO_AGREEMENT
+    agreement: AgreementRow = NO_AGREEMENT
     verdict: str = ""
 
     @property
@@ -79,8 +78,9 @@ def to_json(row: PredictedRow) -> dict[str, Any]:
     """Return a row as `predict --json` has it; what is undefined becomes None."""
     figures = {IN_JSON.get(name, name): value for name, value in plain(row).items()}
     agreement, notes = figures.pop("agreement"), {name: figures.pop(name) for name in NOTES}
-    ends = {"icc": "icc", "icc_low": "low", "icc_high": "high", "n_instances": "instances"}
+    ends = {"icc": "icc", "icc_low": "boot_low", "icc_high": "boot_high"}
     figures |= {name: agreement[own] for name, own in ends.items()}
+    figures["n_instances"] = agreement["n_instances"]
     return figures | {"validated": row.validated} | notes
 
 

@@ -17,6 +17,7 @@ from calibration.report.figures import Figure
 from calibration.report.ledger_table import ledger_words, tried_table
 from calibration.report.unsafe import LEAD, SUBGROUP_LEAD, subgroup_tables, unsafe_blocks
 from calibration.tables import agreement, jurors
+from calibration.tables.marks import MARKS
 from calibration.tables.numbers import known, place, whole
 from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
 from calibration.tables.second_opinion import SECOND_OPINION
@@ -24,6 +25,11 @@ from calibration.tables.spec import Table, TableSpec, laid_out
 from calibration.values import COMBINED, Noted, noted, simulated_in
 
 MOST_OUTLYING = 5
+MARK_LEAD = (
+    "Clinicians mark what they see wrong and say how bad it is. A jury that sees it too scores those "
+    "responses lower than the others; where the interval of its gap includes 0, that is not shown. Where "
+    "clinicians themselves seldom mark the same place, a jury cannot be expected to."
+)
 IN_POINTS = ("bias", "bias_low", "bias_high", "limits_low", "limits_high")
 
 
@@ -65,11 +71,16 @@ def sections(content: Content) -> list[Section]:
 
 
 def _safety(content: Content) -> Iterator[Section]:
-    """Yield the sections on unsafe responses and on subgroups, where there are any."""
+    """Yield the sections on unsafe responses, subgroups and marks, where there are any."""
     if content.detection.rows:
         yield Section("11", "Unsafe responses, found and missed", LEAD, [*unsafe_blocks(content)])
     if content.subgroups:
         yield Section("12", "Subgroups", SUBGROUP_LEAD, [*subgroup_tables(content)])
+    if rows := content.of("evidence", *content.shown):
+        tables = [_of_shown(MARKS, rows, content)]
+        yield Section(
+            "13", "What clinicians marked, and whether the jury saw it", MARK_LEAD, tables
+        )
 
 
 def _points_lead() -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from calibration.tables import agreement
+from calibration.tables.marks import MARKS
 from calibration.tables.numbers import Typeface, scorer
 from calibration.tables.reliability import RELIABILITY, TRUE_AGREEMENT
 from calibration.tables.spec import (
@@ -153,4 +154,5 @@ SECTIONS = {
     "effective_jurors": EFFECTIVE,
     "juror_value": VALUE,
     "test_retest": RETEST,
+    "evidence": MARKS,
 }

@@ -77,7 +77,7 @@ def _of_agreement(show: Callable[[Any, Typeface], str]) -> Callable[[Any, Typefa
 
 
 def _ends(found: Any, face: Typeface) -> str:
-    return icc_interval(found.low, found.high, 2, face)
+    return icc_interval(found.boot_low, found.boot_high, 2, face)
 
 
 VALIDATION = TableSpec(
@@ -87,7 +87,7 @@ VALIDATION = TableSpec(
     (
         Column("ICC(C,2)", _of_agreement(lambda found, face: fixed(found.icc, 2, face))),
         Column("95 %", _of_agreement(_ends)),
-        Column("instances", _of_agreement(lambda found, _: f"{found.instances}")),
+        Column("instances", _of_agreement(lambda found, _: f"{found.n_instances}")),
         Column("validated", lambda row, _: "yes" if row.validated else "no", is_words=True),
     ),
 )

@@ -2,6 +2,7 @@
 
 from data.person import Person
 from data.queries.adjudication import Difference, Other, differences_of, is_settling, others_said
+from data.queries.descriptions import Consent, Described, consent_needed, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
@@ -21,18 +22,21 @@ from data.queries.people import (
     person_by_account,
     person_by_code,
     person_by_email,
-    signed_out,
+    seen,
     workloads,
 )
 from data.queries.rating_room import (
     House,
+    Place,
     Progress,
+    Situation,
     Task,
     house,
-    kept,
     next_task,
+    place,
     progress,
     rated_codes,
+    situation,
     task,
 )
 from data.queries.steering import (
@@ -44,6 +48,8 @@ from data.queries.steering import (
     rubric_names,
     rubric_of_name,
     standing,
+    study_consents,
+    study_descriptions,
     study_settings,
     who_can_rate,
 )

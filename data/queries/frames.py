@@ -17,7 +17,18 @@ from data.queries.base import (
     every_reading,
     rated,
 )
-from data.schema import Benchmark, Instance, Kind, Rater, Rating, Response, Subgroup
+from data.schema import (
+    Assignment,
+    Benchmark,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Response,
+    Span,
+    State,
+    Subgroup,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,6 +110,35 @@ def specialties(engine: Engine) -> dict[str, str]:
     )
     with reading(engine) as session:
         return dict(map(tuple, session.exec(query)))
+
+
+def marks_frame(engine: Engine) -> "pd.DataFrame":
+    """Return what clinicians marked in the newest submissions of first readings, a row a mark.
+
+    Returns
+    -------
+    Columns response_id, rater, side, start, end, criterion, error, severity; training left out.
+    """
+    kind = (Span.side, Span.start, Span.end, Span.criterion, Span.error, Span.severity)
+    query = _first_readings(Response.response_id, RATER, *kind).join(Span)
+    newest = col(Span.revision) == col(Assignment.revision) - 1
+    return _frame(engine, query.where(newest).order_by(col(Span.id)))
+
+
+def readers(engine: Engine) -> dict[str, frozenset[str]]:
+    """Return response_id -> the clinicians who submitted a first reading where marks can be made."""
+    found: dict[str, set[str]] = {}
+    with reading(engine) as session:
+        for response, rater in session.exec(_first_readings(Response.response_id, RATER)):
+            found.setdefault(response, set()).add(rater)
+    return {response: frozenset(raters) for response, raters in found.items()}
+
+
+def _first_readings(*wanted: Any) -> Columns:
+    """Select from the assignments, hidden repeats left out, that were submitted and stand."""
+    query = columns_of(*wanted).select_from(Assignment).join(Response).join(Rater)
+    ended = col(Assignment.state).in_((State.DONE, State.UNRATED))
+    return query.where(FOR_STUDY, Assignment.pass_ == 0, ended, Assignment.revision > 0)
 
 
 def juror_ratings(engine: Engine) -> "pd.DataFrame":

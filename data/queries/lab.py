@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -34,10 +34,12 @@ from data.schema import (
     Setting,
     Span,
     Status,
+    Submission,
 )
 from data.store.jury_runs import PANEL, RUN, RunRow, read_run
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
+MARKED = tuple(one.name for one in fields(Marked))
 Key = tuple[int, int, int]  # rater, pass, replicate
 
 
@@ -198,6 +200,10 @@ class Opinion:
         By criterion; a criterion left out is missing.
     flags
         What a clinician said apart from scores: kind -> text.
+    stretches
+        What a clinician marked, in the order in which links count them.
+    comment
+        On the response as a whole.
     """
 
     rater: int
@@ -210,6 +216,7 @@ class Opinion:
     comments: Mapping[str, str]
     flags: tuple[tuple[str, str], ...] = ()
     stretches: tuple[Marked, ...] = ()
+    comment: str = ""
 
     @property
     def reading(self) -> Reading:
@@ -263,6 +270,7 @@ class _Said:
     comments: dict[str, str] = field(default_factory=dict)
     flags: list[tuple[str, str]] = field(default_factory=list)
     stretches: list[Marked] = field(default_factory=list)
+    comment: str = ""
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -318,11 +326,12 @@ def _opinions(
 
 def _opinion(key: Key, own: _Said, rater: Rater, name: str) -> Opinion:
     who = (key[0], name, Kind(rater.kind), rater.simulated, *key[1:])
-    return Opinion(*who, own.scores, own.comments, tuple(own.flags), tuple(own.stretches))
+    besides = tuple(own.flags), tuple(own.stretches), own.comment
+    return Opinion(*who, own.scores, own.comments, *besides)
 
 
 def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> None:
-    """Add flags and marked stretches of the newest submissions."""
+    """Add flags, comments on the whole and marked stretches of the newest submissions."""
     remarks = (
         select(Assignment.rater, Assignment.pass_, Remark.kind, Remark.text)
         .join(Remark)
@@ -331,12 +340,19 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     )
     for rater, repeat, kind, words in session.exec(remarks):
         said.setdefault((rater, repeat, 0), _Said()).flags.append((kind, words))
-    columns = (Span.criterion, Span.start, Span.end, Span.error, Span.note)
+    comments = (
+        select(Assignment.rater, Assignment.pass_, Submission.comment)
+        .join(Submission)
+        .where(Assignment.response == response, Submission.revision == Assignment.revision - 1)
+        .where(Submission.comment != "")
+    )
+    for rater, repeat, words in session.exec(comments):
+        said.setdefault((rater, repeat, 0), _Said()).comment = words
     spans = (
-        columns_of(Assignment.rater, Assignment.pass_, *columns)
+        columns_of(Assignment.rater, Assignment.pass_, *(getattr(Span, name) for name in MARKED))
         .join(Span)
         .where(Assignment.response == response, Span.revision == Assignment.revision - 1)
-        .order_by(col(Span.start))
+        .order_by(col(Span.id))
     )
     for rater, repeat, *stretch in session.exec(spans):
         said.setdefault((rater, repeat, 0), _Said()).stretches.append(Marked(*stretch))

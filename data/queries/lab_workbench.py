@@ -39,7 +39,7 @@ SELECT a.response, m.kind FROM remark m JOIN assignment a ON a.id = m.assignment
 WHERE m.revision >= a.revision - 1 AND m.about IS NULL
 """)
 MARKED = text("""
-SELECT DISTINCT a.response FROM span s JOIN assignment a ON a.id = s.assignment
+SELECT DISTINCT a.response, s.severity FROM span s JOIN assignment a ON a.id = s.assignment
 WHERE s.revision = a.revision - 1
 """)
 FAILED = text("""
@@ -48,6 +48,7 @@ WHERE t.id IN (SELECT MAX(id) FROM attempt GROUP BY rater, response, replicate)
   AND t.status != 'ok'
 """)
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
+CRITICAL = "critical"
 Measure = Literal["points", "z"]
 Means = Mapping[int, Mapping[int, float]]  # rater -> response -> composite
 
@@ -91,7 +92,8 @@ class Compared:
         Jury less clinicians; None unless both have a mean. A jury has one only if all its jurors
         scored the response.
     flags
-        What clinicians said of it apart from scores, "marked", and "failed" for a juror's call.
+        What clinicians said of it apart from scores, "marked" and "critical" where they marked
+        something, and "failed" for a juror's call.
     """
 
     response: int
@@ -232,7 +234,8 @@ def _flags(engine: Engine) -> dict[int, frozenset[str]]:
         connection = session.connection()
         for response, kind in connection.execute(REMARKED):
             found[response].add(kind)
-        for query, flag in ((MARKED, "marked"), (FAILED, "failed")):
-            for (response,) in connection.execute(query):
-                found[response].add(flag)
+        for response, severity in connection.execute(MARKED):
+            found[response] |= {"marked", *([severity] if severity == CRITICAL else [])}
+        for (response,) in connection.execute(FAILED):
+            found[response].add("failed")
     return {key: frozenset(flags) for key, flags in found.items()}

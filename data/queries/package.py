@@ -14,6 +14,7 @@ from sqlalchemy import Table as DbTable
 from sqlmodel import Session, col, select
 
 from data.database import HEAD, reading
+from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
 from data.schema import Authorship, Event, Rater, Response, Setting, Table
@@ -29,10 +30,11 @@ KEPT = {
     LOCKED,
     "per_response",
     "study_text",
+    CONSENT_TEXT,
     "searched_for_authors",
     *(one.name for one in fields(Settings)),
 }
-KEPT_PREFIXES = ("panel:", standing_key(0).removesuffix("0"))
+KEPT_PREFIXES = ("panel:", CONSENT_OF, standing_key(0).removesuffix("0"))
 Cells = list[object]
 Row = Mapping[str, Any]
 

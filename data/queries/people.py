@@ -16,6 +16,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 from data.database import reading
 from data.person import Person, only
 from data.queries.base import BY_CLINICIAN, columns_of
+from data.queries.descriptions import Consent, consents
 from data.schema import (
     Access,
     Account,
@@ -75,6 +76,8 @@ class PersonView:
         When they last signed in, opened or rated something; None if never.
     way
         "code", "link" (not used so far), "none" or "ended".
+    consent
+        None for those who are not asked for it.
     """
 
     id: int
@@ -85,6 +88,7 @@ class PersonView:
     total: int
     last: datetime | None
     way: str
+    consent: Consent | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,20 +156,39 @@ def person_by_code(engine: Engine, code: str) -> Person | None:
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
     """Return whose session it is that began by this way in, unless that was revoked."""
     with reading(engine) as session:
-        found = session.exec(_BY_ACCESS, params={"lookup": lookup}).first()
+        return _by_access(session, lookup)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the study knows of a session: whose it is, and which sessions were signed out since.
+
+    `person` is None where its way in was revoked or the account ended; `newest` is the number of
+    the newest event.
+    """
+
+    person: Person | None
+    newest: int
+    left: tuple[str, ...]
+
+
+def seen(engine: Engine, lookup: str, after: int) -> Seen:
+    """Return whose session it is that began by this way in, and who was signed out after an event.
+
+    One reading, since every request asks it.
+    """
+    with reading(engine) as session:
+        newest = session.scalar(_NEWEST) or 0
+        gone = session.scalars(_LEFT, {"after": after}).all() if newest > after else ()
+        person_ = _by_access(session, lookup)
+    return Seen(person_, newest, tuple(str(one["session"]) for one in gone if "session" in one))
+
+
+def _by_access(session: Session, lookup: str) -> Person | None:
+    found = session.execute(_BY_ACCESS, {"lookup": lookup}).first()
     if found is None:
         return None
     return Person(found[0] or 0, found[1], Role(found[2]), found[3], access=lookup)
-
-
-def signed_out(engine: Engine, after: int) -> tuple[int, list[str]]:
-    """Return the number of the newest event, and the sessions signed out later than another's."""
-    with reading(engine) as session:
-        newest = session.scalar(_NEWEST) or 0
-        if newest <= after:
-            return newest, []
-        found = session.scalars(_LEFT, {"after": after}).all()
-    return newest, [str(one["session"]) for one in found if "session" in one]
 
 
 def person_by_email(engine: Engine, email: str) -> Person | None:
@@ -214,7 +237,11 @@ def people(_: Person, engine: Engine) -> list[PersonView]:
         for way in session.exec(select(Access).order_by(col(Access.created))):
             ways.setdefault(way.account, []).append(way)
         session.expunge_all()
-    found = [_view(one, worked.get(one.rater), ways.get(one.id or 0, [])) for one in accounts]
+    given = {one.rater: one for one in consents(engine)}
+    found = [
+        _view(one, worked.get(one.rater), ways.get(one.id or 0, []), given.get(one.rater or 0))
+        for one in accounts
+    ]
     order = [Role.COORDINATOR, Role.RESEARCHER, Role.CLINICIAN]
     return sorted(found, key=lambda one: (one.way == "ended", order.index(one.role), one.name))
 
@@ -275,12 +302,15 @@ def last_reminded(_: Person, engine: Engine) -> dict[int, datetime]:
         return {detail["account"]: at for detail, at in session.exec(query)}
 
 
-def _view(account: Account, work: object, ways: list[Access]) -> PersonView:
+def _view(
+    account: Account, work: object, ways: list[Access], consent: Consent | None
+) -> PersonView:
     """Return one person's line."""
     done, total, *times = work if isinstance(work, tuple) else (0, 0)
     last = max((at for at in [*times, *(one.used for one in ways)] if at), default=None)
     who = (account.id or 0, account.name, Role(account.role), account.email)
-    return PersonView(*who, done, total, last, "ended" if account.ended else _way(ways))
+    way = "ended" if account.ended else _way(ways)
+    return PersonView(*who, done, total, last, way, consent)
 
 
 def _way(ways: list[Access]) -> str:

@@ -1,7 +1,7 @@
 """What a clinician is at, in the real work and in training. The author's table is not read here."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 from data import training
 from data.card import Card
 from data.database import reading
+from data.description import CONSENT_TEXT, consent_key
 from data.queries.base import Columns, card, shown
 from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
@@ -38,14 +39,10 @@ TEXTS = 5
 # Made once: each message of a clinician asks them, and making one costs more than asking it.
 RATER: BindParameter[int] = bindparam("rater")
 _MINE = (col(Assignment.rater) == RATER, col(Assignment.state) != State.RECUSED)
-_SETTINGS = select(Setting.key, Setting.value)
 _PROGRESS = select(
     func.count(col(Assignment.id)).filter(col(Assignment.state).in_(ENDED)),
     func.count(col(Assignment.id)),
 ).where(*_MINE)
-_KEPT = select(Assignment.draft, Assignment.draft_seq).where(
-    *_MINE, Assignment.code == bindparam("code")
-)
 # When it was first rated, by the order of storing: a clock may be set back. The sum keeps a
 # database from looking for the least number through all that the rater has rated.
 _FIRST_RATING = (
@@ -92,8 +89,10 @@ _FIRST_OPEN = (
     .scalar_subquery()
 )
 _NEXT = _TASKS.where(col(Assignment.id) == _FIRST_OPEN)  # not to sort the texts of all
-_STANDING = select(Setting.key, Setting.value).where(
-    col(Setting.key).in_((SECRET, LOCKED)) | (col(Setting.key) == bindparam("standing"))
+# What holds in the room, and where one clinician stands in training: not what others' standings say.
+_HELD = select(Setting.key, Setting.value).where(
+    col(Setting.key).in_((SECRET, LOCKED, CONSENT_TEXT, *(one.name for one in fields(Settings))))
+    | col(Setting.key).in_((bindparam("standing"), bindparam("consent")))
 )
 
 
@@ -152,35 +151,40 @@ class Task:
         return self.state in ENDED
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a clinician is, and the first open response in their own order, None at the end."""
+
+    progress: Progress
+    task: Task | None
+
+
 def house(engine: Engine) -> House:
-    """Return what holds for every clinician, in one reading."""
-    with reading(engine) as session:
-        stored = dict(session.exec(_SETTINGS).all())
-    return House(read_settings(stored), LOCKED in stored)
+    """Return what holds for every clinician."""
+    return situation(engine, 0).house
 
 
 def progress(engine: Engine, rater: int) -> Progress:
     """Return how far a clinician has come."""
     with reading(engine) as session:
-        row = session.exec(_PROGRESS, params={"rater": rater}).one()
-    return Progress(*row)
+        return _progress(session, rater)
+
+
+def place(engine: Engine, rater: int) -> Place:
+    """Return where a clinician is, in one reading."""
+    with reading(engine) as session:
+        return Place(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
 
 
 def next_task(engine: Engine, rater: int) -> Task | None:
     """Return the first open response in a clinician's own order, or None when all is done."""
-    return _first(engine, _NEXT, {"rater": rater})
+    return place(engine, rater).task
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
     """Return a clinician's own response by its code, rated or not; None if it is not theirs."""
-    return _first(engine, _BY_CODE, {"rater": rater, "code": code})
-
-
-def kept(engine: Engine, rater: int, code: str) -> dict[str, Any]:
-    """Return the newest state of the form that is stored, and its number; empty if not theirs."""
     with reading(engine) as session:
-        row = session.exec(_KEPT, params={"rater": rater, "code": code}).first()
-    return {} if row is None else dict(row[0]) | {"seq": row[1]}
+        return _first(session, _BY_CODE, {"rater": rater, "code": code})
 
 
 def rated_codes(engine: Engine, rater: int) -> list[str]:
@@ -197,10 +201,13 @@ def rated_codes(engine: Engine, rater: int) -> list[str]:
     return [code for _, code in sorted(found, key=itemgetter(0))]
 
 
-def _first(engine: Engine, query: Columns, values: Mapping[str, object]) -> Task | None:
+def _progress(session: Session, rater: int) -> Progress:
+    return Progress(*session.execute(_PROGRESS, {"rater": rater}).one())
+
+
+def _first(session: Session, query: Columns, values: Mapping[str, object]) -> Task | None:
     """Return the one task a query finds."""
-    with reading(engine) as session:
-        row = session.execute(query, values).first()
+    row = session.execute(query, values).first()
     if row is None:
         return None
     texts, (code, body, draft, seq, seconds, state, *rest) = list(row[:TEXTS]), row[TEXTS:]
@@ -280,16 +287,41 @@ class Trainee:
 Stage = Exercise | Feedback | Result
 
 
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What holds for a clinician now.
+
+    Attributes
+    ----------
+    stage
+        What is next in training; None once it is over, or the study locked.
+    consents
+        Whether the clinician has agreed to what they are asked to, if to anything.
+    """
+
+    house: House
+    stage: Stage | None
+    consents: bool = True
+
+
+def situation(engine: Engine, rater: int) -> Situation:
+    """Return what holds for a clinician and what they are to see next in training, in one reading."""
+    with reading(engine) as session:
+        own = {"standing": standing_key(rater), "consent": consent_key(rater)}
+        held = dict(session.execute(_HELD, own).all())
+        asked = held.get(CONSENT_TEXT, "")
+        consents = not asked or held.get(consent_key(rater)) == asked
+        house_ = House(read_settings(held), LOCKED in held)
+        standing = _read(held.get(standing_key(rater)))
+        if SECRET not in held or house_.locked or standing.over or not rater:
+            return Situation(house_, None, consents)
+        stage_ = _Round(session, rater, held[SECRET], standing).stage()
+        return Situation(house_, stage_, consents)
+
+
 def stage(engine: Engine, rater: int) -> Stage | None:
     """Return what a clinician is to see next in training; None once it is over or the study locked."""
-    with reading(engine) as session:
-        kept = dict(session.exec(_STANDING, params={"standing": standing_key(rater)}).all())
-        if SECRET not in kept or LOCKED in kept:
-            return None
-        standing = _read(kept.get(standing_key(rater)))
-        if standing.over:
-            return None
-        return _Round(session, rater, kept[SECRET], standing).stage()
+    return situation(engine, rater).stage
 
 
 def trainees(engine: Engine) -> list[Trainee]:

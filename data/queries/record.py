@@ -12,6 +12,7 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.errors import BadInput
 from data.queries.base import columns_of
+from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
 from data.schema import (
     Authorship,
@@ -91,6 +92,7 @@ def verify(engine: Engine, head: str | None = None) -> Verified:
         rows = {table: _check(session, table, chain.promised, findings) for table in COLUMNS}
         _check_masks(session, chain.masks, findings)
     findings += training_findings(engine)
+    findings += description_findings(engine)
     findings += ledger_findings(engine)
     findings += report_findings(engine)
     return Verified(len(chain.hashes), chain.head, rows, tuple(findings))

@@ -1,7 +1,7 @@
 """What those who steer a study, or read it, are shown of it: material, masks, work, standing."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -11,6 +11,7 @@ from sqlmodel import Session, col, select
 from data.database import reading
 from data.person import Person, asking, only
 from data.queries.base import FOR_STUDY
+from data.queries.descriptions import consents, described
 from data.queries.models import known_places
 from data.queries.record import acts, locked_since, verify
 from data.queries.study import BenchmarkView, benchmarks, settings, stored_rubric
@@ -28,7 +29,7 @@ from data.schema import (
     RubricText,
     Setting,
 )
-from data.store.masks import LEFT, SEARCHED
+from data.store.masks import LEFT, SEARCHED, LeftNames
 
 PAGE = 400
 Place = tuple[int, int, str]
@@ -158,6 +159,11 @@ def rubric_names(_: Person, engine: Engine) -> list[str]:
 # Return what the study decides for all its clinicians.
 study_settings = asking(settings, Role.RESEARCHER, Role.COORDINATOR)
 
+# Return every version of what clinicians are told, the oldest first.
+study_descriptions = asking(described, Role.RESEARCHER, Role.COORDINATOR)
+
+# Return who is asked for consent or gave it, by name.
+study_consents = asking(consents, Role.RESEARCHER, Role.COORDINATOR)
 
 # Return the rubric last stored under a name, or None.
 rubric_of_name = asking(stored_rubric, Role.RESEARCHER, Role.COORDINATOR)
@@ -201,9 +207,21 @@ def searched_up_to(engine: Engine) -> int:
         return int(kept.value) if kept else 0
 
 
-def names_left(engine: Engine) -> frozenset[str]:
-    """Return the response_ids whose possible names a coordinator has left as they are."""
-    return frozenset(name for act in acts(engine, LEFT) for name in act.detail["responses"])
+def names_left(engine: Engine) -> LeftNames:
+    """Return the possible names that a coordinator has left as they are."""
+    details = [act.detail for act in acts(engine, LEFT)]
+    return LeftNames(
+        frozenset(name for one in details for name in one["responses"]),
+        frozenset((name, start) for one in details for name, start in one.get("places", ())),
+        frozenset(word for one in details for word in one.get("words", ())),
+    )
+
+
+def known_response_ids(engine: Engine, response_ids: Collection[str]) -> frozenset[str]:
+    """Return those of some response_ids that are in the study."""
+    query = select(Response.response_id).where(col(Response.response_id).in_(response_ids))
+    with reading(engine) as session:
+        return frozenset(session.exec(query))
 
 
 def _page(engine: Engine, after: int) -> list[StoredText]:

@@ -26,10 +26,11 @@ from data.schema import (
 )
 from data.settings import Settings, read_settings
 from data.store.access import SIGNED_OUT
+from data.store.description import CONSENTED
 from data.store.ledger import EVALUATED
 
 COUNTED = (Response, Rating, Attempt)
-LOOKING = (EVALUATED, "signed in", SIGNED_OUT)
+LOOKING = (EVALUATED, CONSENTED, "signed in", SIGNED_OUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from data.store.access import Entered, Way, enter, enter_by_email, leave
 from data.store.adjudication import assign_adjudication, give_adjudication
 from data.store.assignments import Slot, assign, claim, opened, recuse
 from data.store.attempts import record_attempts
+from data.store.description import describe, give_consent
 from data.store.flags import answer_flag, answer_seen
 from data.store.people import Invitation, add_people, end_access, invite, renew, renew_access
 from data.store.ratings import RatingsAdded, import_ratings

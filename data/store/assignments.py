@@ -4,7 +4,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine, bindparam, func
+from sqlalchemy import Engine, bindparam, func, update
 from sqlmodel import Session, col, select
 
 from data.database import transaction
@@ -16,6 +16,17 @@ from data.store.audit import log, refuse_locked, write_rows
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
 _OF_CODE = select(Assignment).where(Assignment.code == bindparam("code")).with_for_update()
+# Made once: each response that is shown asks it.
+_OPEN = (
+    update(Assignment)
+    .where(
+        col(Assignment.code) == bindparam("code_is"),
+        col(Assignment.rater) == bindparam("rater_is"),
+        col(Assignment.opened_at).is_(None),
+    )
+    .values(opened_at=bindparam("now"))
+    .execution_options(synchronize_session=False)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +148,10 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
 def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> None:
     """Record when a clinician first saw a response, or its reference; later times are ignored."""
     with transaction(engine) as session:
+        if not reference:
+            first = {"code_is": code, "rater_is": rater, "now": now()}
+            if session.execute(_OPEN, first).rowcount:  # type: ignore[attr-defined] # of an update
+                return
         one = own(session, rater, code)
         if reference and one.reference_opened_at is None:
             one.reference_opened_at = now()

@@ -5,9 +5,10 @@ import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Row, func, insert
+from sqlalchemy import Insert, Row, func, insert
 from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
@@ -47,6 +48,7 @@ COLUMNS = {
 # Columns that a later version added at the end, with what stands in rows of before: where all of
 # them say nothing they are not digested, so what an earlier version promised still holds.
 ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
+_LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
 _ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 
@@ -102,9 +104,15 @@ def write_rows(
     if not rows:
         return []
     written = Batch(str(model.__tablename__))
-    session.execute(insert(model), [{**row, "batch": written.token} for row in rows])
+    session.execute(_insert(model), [{**row, "batch": written.token} for row in rows])
     written.add(rows)
     return [written.detail()]
+
+
+@cache
+def _insert(model: type[Table]) -> Insert:
+    """Return the statement that adds rows; making one costs more than running it."""
+    return insert(model.metadata.tables[str(model.__tablename__)])
 
 
 def canonical(row: Mapping[str, Any], columns: Iterable[str]) -> bytes:
@@ -120,18 +128,17 @@ def canonical_values(values: Iterable[object]) -> bytes:
 def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
     """Append one event to the chain, inside the caller's transaction."""
     _one_at_a_time(session)
-    last = session.exec(select(Event.sha256).order_by(desc(Event.id)).limit(1)).first()
-    event = Event(
-        at=now(),
-        actor=actor,
-        action=action,
-        detail=dict(detail),
-        previous=last or GENESIS,
-        sha256="",
-    )
-    event.sha256 = event_hash(event)
-    session.add(event)
+    last = session.execute(_LAST).scalar()
+    event: dict[str, Any] = {
+        "at": now(),
+        "actor": actor,
+        "action": action,
+        "detail": dict(detail),
+        "previous": last or GENESIS,
+    }
+    event["sha256"] = _sha256(*event.values())
     session.flush()
+    session.execute(_insert(Event), event)
 
 
 def _one_at_a_time(session: Session) -> None:
@@ -145,7 +152,11 @@ def _one_at_a_time(session: Session) -> None:
 
 def event_hash(event: Event | Row[Any]) -> str:
     """Return the SHA-256 over an event's content and its predecessor's hash."""
-    body = [event.at.isoformat(), event.actor, event.action, event.detail, event.previous]
+    return _sha256(event.at, event.actor, event.action, event.detail, event.previous)
+
+
+def _sha256(at: datetime, actor: str, action: str, detail: Mapping[str, Any], previous: str) -> str:
+    body = [at.isoformat(), actor, action, detail, previous]
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 

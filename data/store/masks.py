@@ -69,26 +69,64 @@ def mask_responses(
     return len(digests), left
 
 
-def leave_names(engine: Engine, response_ids: Sequence[str]) -> None:
-    """Record that possible names in some responses were looked at and betray nobody.
+@dataclass(frozen=True, slots=True)
+class LeftNames:
+    """What may name an author and was looked at: it betrays nobody.
+
+    Attributes
+    ----------
+    responses
+        All that is found in these responses (response_id), now and later.
+    places
+        Single finds: response_id and where they start, in characters of the stored text.
+    words
+        The same words wherever they stand, in any response and in small letters or large.
+    """
+
+    responses: frozenset[str] = frozenset()
+    places: frozenset[tuple[str, int]] = frozenset()
+    words: frozenset[str] = frozenset()
+
+    def covers(self, response_id: str, start: int, text: str) -> bool:
+        """Tell whether a find was left as it is."""
+        return (
+            response_id in self.responses
+            or (response_id, start) in self.places
+            or text.casefold() in self.words
+        )
+
+
+def leave_names(engine: Engine, left: LeftNames) -> None:
+    """Record that possible names were looked at and betray nobody.
 
     Raises
     ------
     Unknown
         If a response is not in the study.
     BadInput
-        If none is named.
+        If nothing is named.
     """
-    if not response_ids:
-        raise BadInput("name the responses whose possible names betray nobody")
+    if not (left.responses or left.places or left.words):
+        raise BadInput("name the responses, places or words that betray nobody")
+    named = left.responses | {response_id for response_id, _ in left.places}
     with transaction(engine) as session:
         refuse_locked(session)
         known = session.exec(
-            select(Response.response_id).where(col(Response.response_id).in_(response_ids))
+            select(Response.response_id).where(col(Response.response_id).in_(named))
         )
-        if lost := set(response_ids) - set(known):
+        if lost := named - set(known):
             raise Unknown(f"no response {', '.join(sorted(lost))} in this study")
-        log(session, "coordinator", LEFT, {"responses": sorted(set(response_ids))})
+        log(session, "coordinator", LEFT, _detail(left))
+
+
+def _detail(left: LeftNames) -> dict[str, list[object]]:
+    """Return what was left as the record keeps it."""
+    detail: dict[str, list[object]] = {"responses": [*sorted(left.responses)]}
+    if left.places:
+        detail["places"] = [[response_id, start] for response_id, start in sorted(left.places)]
+    if left.words:
+        detail["words"] = [*sorted(one.casefold() for one in left.words)]
+    return detail
 
 
 def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> str:

@@ -9,7 +9,9 @@ from sqlalchemy import Engine, delete, func, insert, update
 from sqlalchemy.exc import DataError, IntegrityError
 from sqlmodel import Session, col, select
 
+from data.card import SEVERITIES, SIDES
 from data.database import transaction
+from data.description import Description
 from data.errors import BadRubric, Conflict, MedjuryError
 from data.importers.package import EVERY, TABLES, Package
 from data.importers.rows import batches
@@ -18,6 +20,7 @@ from data.rubric import Rubric
 from data.schema import Authorship, Event, Kind, Rater, Response, Setting
 from data.store.audit import GENESIS, event_hash, log
 from data.store.moving import continue_keys
+from data.store.submissions import STUDY_TEXT
 from data.training import SECRET
 
 RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
@@ -143,6 +146,7 @@ class _Checked:
     def __init__(self, package: Package) -> None:
         self.package = package
         self.rubrics: dict[str, Rubric] = {}
+        self.described: set[str] = set()
         self.raters: dict[int, tuple[str, str]] = {}
         self.head = GENESIS
 
@@ -167,6 +171,12 @@ class _Checked:
         self.rubrics[rubric.sha256] = rubric
         return one
 
+    def _study_text(self, one: dict[str, Any]) -> Row:
+        if Description.from_json(one["body"]).sha256 != one["sha256"]:
+            raise ValueError("the description is not the one its SHA-256 names")
+        self.described.add(one["sha256"])
+        return one
+
     def _rater(self, one: dict[str, Any]) -> Row:
         self.raters[one["id"]] = one["handle"], one["kind"]
         return one
@@ -184,9 +194,16 @@ class _Checked:
             raise BadRubric("a rating without its rubric")
         return one
 
+    def _span(self, one: dict[str, Any]) -> Row:
+        if one["side"] not in SIDES or one["severity"] not in SEVERITIES:
+            raise ValueError("a mark of a side or severity that there is not")
+        return one
+
     def _setting(self, one: dict[str, Any]) -> Row:
         if not kept_setting(one["key"]):
             raise ValueError("a setting that no package brings")
+        if one["key"] == STUDY_TEXT and one["value"] not in self.described:
+            raise ValueError("the study's description is not in the package")
         return one
 
     def _event(self, one: dict[str, Any]) -> Row:

@@ -82,11 +82,11 @@ def set_protocol(engine: Engine, who: str, fixed: Mapping[str, Any]) -> None:
     sha256 = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     with transaction(engine) as session:
         refuse_locked(session)
-        counted = {"ratings": _ratings_in(session), "sha256": sha256}
+        counted = {"ratings": ratings_in(session), "sha256": sha256}
         log(session, who, PROTOCOL_SET, dict(fixed) | counted)
 
 
-def _ratings_in(session: Session) -> int:
+def ratings_in(session: Session) -> int:
     """Return how often a clinician has rated a response by themselves; repeats count.
 
     Training is left out.

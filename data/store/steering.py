@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, event
 
 from data.database import transaction
+from data.description import Description
 from data.errors import BadInput, Unknown
 from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person, asking, only
@@ -17,6 +18,7 @@ from data.rubric import Rubric
 from data.schema import Benchmark, Role
 from data.store.assignments import Key, Slot, assign
 from data.store.audit import log, refuse_locked
+from data.store.description import describe
 from data.store.masks import mask_responses
 from data.store.people import Invitation, invite
 from data.store.ratings import RatingsAdded, import_ratings
@@ -137,6 +139,12 @@ def lock_study(by: Person, engine: Engine) -> str:
 def reopen_study(by: Person, engine: Engine, reason: str) -> None:
     """Open a locked study again, with a reason that stays in the record."""
     reopen(engine, by.actor, reason)
+
+
+@only(Role.COORDINATOR)
+def describe_study(by: Person, engine: Engine, description: Description) -> bool:
+    """Tell clinicians this of the study from now on: see `describe`."""
+    return describe(engine, description, by.actor)
 
 
 @only(Role.COORDINATOR)

@@ -1,43 +1,47 @@
 """What clinicians enter: drafts, and ratings with all that was said."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, Float, bindparam, case, exists, update
+from sqlalchemy import Engine, Float, and_, bindparam, case, exists, update
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, desc, select
 
-from data.card import ERRORS, NOT_ENOUGH_CONTEXT, SEVERITIES, SIDES, Marked, Reply
+from data.card import Marked, Reply
 from data.database import transaction
-from data.errors import BadInput, NotAllowed, Stale
-from data.rubric import Rubric
+from data.errors import NotAllowed, Stale, Unexplained
+from data.rubric import Rubric, low_points
 from data.schema import (
     Assignment,
+    Benchmark,
     Instance,
     Rating,
     Remark,
     Response,
+    RubricText,
     Setting,
     Span,
     State,
     Submission,
     now,
 )
-from data.settings import ERROR_TYPES, read_error_types
 from data.store.assignments import own
 from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
-from data.store.rubrics import rubric_of, whole_scores
+from data.store.form_checks import Form, form_of, form_on
 
 STUDY_TEXT = "study_text"
+LAST_NUMBER = 2**31 - 1  # of a state: the greatest that a column holds
+CHANGED = "this response was changed in another window"
+GIVEN_BACK = "you gave this response back; another clinician rates it"
 MARKED = ("criterion", "start", "end", "error", "note", "side", "severity", "linked")
-_DECIDED = select(Setting.key, Setting.value).where(col(Setting.key).in_((STUDY_TEXT, ERROR_TYPES)))
+_STUDY_TEXT = select(Setting.value).where(Setting.key == STUDY_TEXT)
 _EARLIER = aliased(Rating)
 # A rating that no earlier one of its showing precedes, by the order of storing: a clock may be set
 # back. One table is walked from its end, not each showing looked up: clinicians rate thousands.
 _LAST_SHOWING = (
-    select(Rating.response, Rating.rater, Rating.pass_)
+    select(Rating.response, Rating.pass_)
     .where(
         col(Rating.rater) == bindparam("rater"),
         exists().where(
@@ -55,8 +59,30 @@ _LAST_SHOWING = (
     )
     .order_by(desc(Rating.id))
     .limit(1)
+    .subquery()
+)
+_LAST_SCORES = (
+    select(Rating.criterion, Rating.score)
+    .join(
+        _LAST_SHOWING,
+        and_(
+            col(Rating.response) == _LAST_SHOWING.c.response,
+            col(Rating.pass_) == _LAST_SHOWING.c.pass_,
+        ),
+    )
+    .where(col(Rating.rater) == bindparam("rater"))
+    .order_by(col(Rating.id))
 )
 ENDED = (State.DONE, State.UNRATED)
+_MINE = (
+    select(Assignment.response, RubricText.body)
+    .select_from(Assignment)
+    .join(Response)
+    .join(Instance)
+    .join(Benchmark)
+    .join(RubricText)
+    .where(col(Assignment.code) == bindparam("code"), col(Assignment.rater) == bindparam("rater"))
+)
 _SECONDS = bindparam("seconds", type_=Float)
 _KEEP = (
     update(Assignment)
@@ -87,23 +113,35 @@ class FormState:
     draft
         All that is entered; `by` is the page it was entered in and `seq` that page's own count.
     base
-        Number of the stored state that the page last knew, which it means to replace.
+        Number of the stored state that the page last knew, which it means to replace; None
+        replaces whatever is stored.
     appearance
         Whether the page is light or dark.
     """
 
     draft: Mapping[str, Any]
     seconds: float
-    base: int
+    base: int | None = None
     appearance: str = "light"
+
+    def reply(self) -> Reply:
+        """Return what is entered as a rater's answer, whole or not."""
+        said = self.draft
+        spans = tuple(Marked(**one) for one in said.get("spans", ()))
+        comments, flags = said.get("comments", {}), tuple(said.get("flags", ()))
+        return Reply(said.get("scores", {}), comments, said.get("comment", ""), spans, flags)
 
     def follows(self, one: Assignment) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
-        return one.draft_seq == self.base or self._is_of_same_page(one)
+        return self.base in (None, one.draft_seq) or self._is_of_same_page(one)
 
     def known(self, one: Assignment) -> bool:
-        """Tell whether this state, or a newer one of this page, is stored already."""
-        return self._is_of_same_page(one) and self.draft["seq"] <= one.draft.get("seq", 0)
+        """Tell whether this state, or a newer one of this page, is stored already.
+
+        What was entered upon the very state that is stored is newer than it, however it counts.
+        """
+        counted = self.draft["seq"] <= one.draft.get("seq", 0)
+        return counted and self._is_of_same_page(one) and self.base != one.draft_seq
 
     def submitted(self, one: Assignment) -> bool:
         """Tell whether this very submission, or a newer state after one, is stored already."""
@@ -120,11 +158,8 @@ class FormState:
 
 def previous(session: Session, one: Assignment) -> float | None:
     """Return the mean score of what this clinician rated just before, None if nothing."""
-    before = session.execute(_LAST_SHOWING, {"rater": one.rater}).first()
-    if before is None:
-        return None
-    scores = [score for score, _ in _latest(session, *before).values()]
-    return sum(scores) / len(scores) if scores else None
+    scores = dict(session.exec(_LAST_SCORES, params={"rater": one.rater}).all())
+    return sum(scores.values()) / len(scores) if scores else None
 
 
 def _latest(
@@ -171,28 +206,39 @@ def says(reply: Reply, scores: Mapping[str, float]) -> Said:
     return rated, set(reply.flags), marked, reply.comment
 
 
-def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> bool:
-    """Keep a draft; False if another page has changed what is stored, which then stays.
+def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
+    """Keep a draft; return the number of the state that is stored now.
 
     One that is stored already, or is older than what its own page sent since, changes nothing.
     The draft of a response that is rated already changes nothing about the rating.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it.
+    NotAllowed
+        If the assignment is not this rater's, was given back, or the study is locked.
+    BadInput
+        If a score, a comment or a mark cannot be: drafts are checked like submissions.
     """
     kept = {"rater_is": rater, "code_is": code, "draft": dict(entered.draft)}
     with transaction(engine) as session:
         refuse_locked(session)
+        _refuse_impossible(session, rater, code, entered.reply())
         given = kept | {"base": entered.base, "seconds": entered.seconds}
-        if session.execute(_KEEP, given).rowcount:  # type: ignore[attr-defined] # of an update
-            return True
+        numbered = entered.base is not None and entered.base < LAST_NUMBER
+        if numbered and session.execute(_KEEP, given).rowcount:  # type: ignore[attr-defined] # of an update
+            return (entered.base or 0) + 1
         one = own(session, rater, code)
         if one.state == State.RECUSED:
-            raise NotAllowed("you gave this response back; another clinician rates it")
+            raise NotAllowed(GIVEN_BACK)
         if entered.known(one):
-            return True
-        if entered.follows(one):
-            _keep_state(one, entered)
-            session.add(one)
-            return True
-    return False
+            return one.draft_seq
+        if not entered.follows(one):
+            raise Stale(CHANGED)
+        _keep_state(one, entered)
+        session.add(one)
+        return one.draft_seq
 
 
 def submit(
@@ -202,6 +248,8 @@ def submit(
     reply: Reply,
     seconds: float = 0.0,
     entered: FormState | None = None,
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Turn a reply into ratings, remarks, marked stretches and a submission.
 
@@ -212,9 +260,13 @@ def submit(
     ----------
     entered
         The state of the page that submits, kept for whoever returns to it.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     Stale
         If another page has changed what is stored since this page knew it.
     NotAllowed
@@ -225,22 +277,21 @@ def submit(
     """
     with transaction(engine) as session:
         one = own(session, rater, code)
-        rubric = rubric_of(session, one.response)
-        scores = _complete(rubric, reply)
-        if entered is not None and entered.submitted(one):
+        form = form_of(session, one.response, reply)
+        scores = form.scores(reply)
+        if entered is not None and _is_stored(session, one, entered, says(reply, scores)):
             return False
-        if entered is not None and not entered.follows(one):
-            raise Stale("this response was changed in another window")
+        refuse_unexplained(form.rubric, reply, ask_why)
         refuse_locked(session)
         if one.state in ENDED and said(session, one) == says(reply, scores):
             _keep_submitted(one, entered, seconds)
             return False
         if one.state == State.RECUSED:
-            raise NotAllowed("you gave this response back; another clinician rates it")
+            raise NotAllowed(GIVEN_BACK)
         if one.revision == 0:
             one.done_at, one.previous = now(), previous(session, one)
         made = entered or FormState({}, seconds, one.draft_seq)
-        written = _write(session, one, rubric, scores, reply, made)
+        written = _write(session, one, form, scores, reply, made)
         one.state = State.DONE if scores else State.UNRATED
         one.revision += 1
         _keep_submitted(one, entered, seconds)
@@ -250,17 +301,58 @@ def submit(
     return True
 
 
+def _refuse_impossible(session: Session, rater: int, code: str, reply: Reply) -> None:
+    """Refuse a draft that its form cannot have sent; whose it is, is asked elsewhere."""
+    found = session.execute(_MINE, {"rater": rater, "code": code}).first()
+    if found is not None:
+        response, rubric = found
+        form_on(session, Rubric.from_json(rubric), response, reply).refuse_impossible(reply)
+
+
+def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: Said) -> bool:
+    """Tell whether this page, or another of the same clinician, has submitted this; refuse what is stale.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it, to something else.
+    """
+    if entered.submitted(one):
+        return True
+    if entered.follows(one):
+        return False
+    is_submitted = one.state in ENDED and one.submitted_seq == one.draft_seq
+    if is_submitted and said(session, one) == says_now:
+        return True
+    raise Stale(CHANGED)
+
+
+def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
+    """Raise Unexplained if a low score on the first criterion has neither a line nor a mark."""
+    first = rubric.criteria[0]
+    given = reply.comment.strip() or reply.comments.get(first, "").strip() or reply.spans
+    if asked and not given and reply.scores.get(first) in low_points(rubric):
+        raise Unexplained(first)
+
+
 def _keep_state(one: Assignment, entered: FormState) -> None:
     """Keep a state of the form; its number is the next."""
-    one.draft_seq += 1
+    _advance(one)
     one.draft = dict(entered.draft)
     one.seconds_active = max(one.seconds_active, entered.seconds)
+
+
+def _advance(one: Assignment) -> None:
+    """Give the next state its number; after the last that there is, numbers begin anew."""
+    if one.draft_seq >= LAST_NUMBER:
+        one.draft_seq, one.submitted_seq = 1, min(one.submitted_seq, 1)
+    one.draft_seq += 1
 
 
 def _keep_submitted(one: Assignment, entered: FormState | None, seconds: float) -> None:
     """Keep the state that was submitted, and its number."""
     if entered is None:
-        one.draft_seq += 1
+        _advance(one)
         one.seconds_active = max(one.seconds_active, seconds)
     else:
         _keep_state(one, entered)
@@ -270,26 +362,24 @@ def _keep_submitted(one: Assignment, entered: FormState | None, seconds: float) 
 def _write(
     session: Session,
     one: Assignment,
-    rubric: Rubric,
+    form: Form,
     scores: dict[str, float],
     reply: Reply,
     made: FormState,
 ) -> list[dict[str, Any]]:
     """Add all that a submission says; return what its event says of the rows."""
-    decided = dict(session.exec(_DECIDED).all())
-    errors = read_error_types(decided[ERROR_TYPES]) if ERROR_TYPES in decided else ERRORS
     said_of_all = {
         "assignment": one.id,
         "revision": one.revision,
         "comment": reply.comment,
         "seconds": float(made.seconds),  # as it is read back, or its digest would differ
-        "study_text": decided.get(STUDY_TEXT),
+        "study_text": session.exec(_STUDY_TEXT).first(),
         "appearance": made.appearance,
         "at": now(),
     }
     return [
-        *_rate(session, one, rubric, scores, reply),
-        *_remark(session, one, reply, errors),
+        *_rate(session, one, form.rubric, scores, reply),
+        *_remark(session, one, form, reply),
         *write_rows(session, Submission, [said_of_all]),
     ]
 
@@ -302,54 +392,9 @@ def _rate(
     return write_rows(session, Rating, rating_rows(place, rubric, scores, reply))
 
 
-def _remark(
-    session: Session, one: Assignment, reply: Reply, errors: Sequence[str]
-) -> list[dict[str, Any]]:
+def _remark(session: Session, one: Assignment, form: Form, reply: Reply) -> list[dict[str, Any]]:
     """Add flags and stretches; return what the event says of them."""
     same = {"assignment": one.id, "revision": one.revision, "at": now()}
     flags = [same | {"kind": kind, "text": reply.comment, "about": None} for kind in reply.flags]
-    spans = []
-    if reply.spans:
-        texts = _shown_texts(session, one.response)
-        for span in reply.spans:
-            _refuse_odd(reply, span, errors)
-            stretch = _stretch(texts[span.side], span.start, span.end)
-            spans.append(same | asdict(span) | {"text": stretch})
+    spans = [same | asdict(span) | {"text": form.stretch(span)} for span in reply.spans]
     return [*write_rows(session, Remark, flags), *write_rows(session, Span, spans)]
-
-
-def _refuse_odd(reply: Reply, span: Marked, errors: Sequence[str]) -> None:
-    """Refuse a stretch of an unknown kind, or one that is linked to none on the other side."""
-    if span.error not in errors or span.severity not in SEVERITIES or span.side not in SIDES:
-        raise BadInput(
-            f"this study's marks are {', '.join(errors)}, each minor, major or critical, in the response "
-            "or the source; mark it again"
-        )
-    if span.linked is None:
-        return
-    if not 0 <= span.linked < len(reply.spans) or reply.spans[span.linked].side == span.side:
-        raise BadInput("a marked stretch is linked to none on the other side; mark it again")
-
-
-def _stretch(text: str, start: int, end: int) -> str:
-    """Return a stretch of a text, or refuse one that is not in it."""
-    if not 0 <= start < end <= len(text):
-        raise BadInput("a marked stretch is not part of its text; mark it again")
-    return text[start:end]
-
-
-def _shown_texts(session: Session, response: int) -> dict[str, str]:
-    """Return a response's text and its source as raters see them."""
-    one = session.get_one(Response, response)
-    source = session.exec(select(Instance.context).where(Instance.id == one.instance)).one()
-    return {"response": one.text if one.shown is None else one.shown, "source": source}
-
-
-def _complete(rubric: Rubric, reply: Reply) -> dict[str, float]:
-    """Return a score for every criterion, none where it cannot be rated, or say what is wrong."""
-    for span in reply.spans:
-        if span.criterion not in rubric.criteria:
-            raise BadInput("a marked stretch belongs to no criterion; mark it again")
-    if NOT_ENOUGH_CONTEXT in reply.flags and not reply.scores:
-        return {}
-    return whole_scores(rubric, reply, "not rated yet: ")

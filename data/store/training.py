@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from data import training
 from data.card import Reply
 from data.database import transaction
-from data.errors import BadInput, BadRow, Conflict, NotAllowed, OffScale, Unknown
+from data.errors import BadInput, BadRow, Conflict, NotAllowed, OffScale, Stale, Unknown
 from data.importers.ratings import ExpertRow
 from data.importers.rows import Origin
 from data.rubric import Rubric
@@ -32,8 +32,9 @@ from data.schema import (
 )
 from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
-from data.store.rubrics import rubric_of, whole_scores
-from data.store.submissions import FormState
+from data.store.form_checks import form_of
+from data.store.rubrics import whole_scores
+from data.store.submissions import CHANGED, LAST_NUMBER, FormState, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -229,29 +230,47 @@ class _Place:
     drill: Drill | None
 
 
-def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) -> bool:
-    """Keep a draft; False if another page has changed what is stored, or it is answered.
+def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
+    """Keep a draft; return the number of the state that is stored now.
 
-    One that is stored already, or is older than what its own page sent since, changes nothing.
+    One that is stored or answered already, or is older than what its own page sent since, changes
+    nothing.
+
+    Raises
+    ------
+    Stale
+        If another page has changed what is stored since this page knew it.
+    BadInput
+        If a score, a comment or a mark cannot be: drafts are checked like answers.
     """
     with transaction(engine) as session:
         refuse_locked(session)
         standing, place = _found(session, rater, code)
+        reply = entered.reply()
+        form_of(session, place.response, reply).refuse_impossible(reply)
         kept = standing.draft if standing.draft.get("code") == code else {}
         version, stored = kept.get("seq", 0), kept.get("draft", {})
         own = bool(entered.draft["by"]) and stored.get("by") == entered.draft["by"]
-        if place.drill is not None or not (own or version == entered.base):
-            return False
-        if own and entered.draft["seq"] <= stored.get("seq", 0):
-            return True
-        draft = {"code": code, "seq": version + 1, "draft": dict(entered.draft)}
+        older = entered.base != version and entered.draft["seq"] <= stored.get("seq", 0)
+        if place.drill is not None or (own and older):
+            return int(version)
+        if not own and entered.base not in (None, version):
+            raise Stale(CHANGED)
+        number = version + 1 if version < LAST_NUMBER else 1
+        draft = {"code": code, "seq": number, "draft": dict(entered.draft)}
         draft["seconds"] = entered.seconds
         _store(session, rater, standing.model_copy(update={"draft": draft}))
-    return True
+    return int(number)
 
 
 def answer_drill(
-    engine: Engine, rater: int, code: str, reply: Reply, said: Mapping[str, Any]
+    engine: Engine,
+    rater: int,
+    code: str,
+    reply: Reply,
+    said: Mapping[str, Any],
+    *,
+    ask_why: bool = False,
 ) -> bool:
     """Store a clinician's answer, and how the round went if it was the last one.
 
@@ -261,13 +280,17 @@ def answer_drill(
     ----------
     said
         What was sent besides scores; kept, not counted.
+    ask_why
+        Whether a low score on the first criterion needs a line of comment or a marked stretch.
 
     Raises
     ------
+    Unexplained
+        If such a reason is missing.
     NotAllowed
         If it is none of this clinician's training responses, or training is over or halted.
     BadInput
-        If a criterion is missing or off the scale.
+        If a criterion is missing or off the scale, or a comment or a mark cannot be.
     """
     with transaction(engine) as session:
         refuse_locked(session)
@@ -276,8 +299,10 @@ def answer_drill(
             return False
         if standing.ended or standing.halted:
             raise NotAllowed(FOREIGN)
-        rubric = rubric_of(session, place.response)
-        scores = whole_scores(rubric, reply, "in training every criterion is rated; not yet: ")
+        form = form_of(session, place.response, reply)
+        form.refuse_impossible(reply)
+        scores = whole_scores(form.rubric, reply, "in training every criterion is rated; not yet: ")
+        refuse_unexplained(form.rubric, reply, ask_why)
         drill = Drill(rater=rater, response=place.response, round=place.round_, scores=scores)
         session.add(drill)
         session.flush()

@@ -128,7 +128,15 @@ def calibrate(
     families = tuple(panel_families(panel).items())
     print_agreement(
         engine,
-        Question(options, more, page, further, families, second),
+        Question(
+            options,
+            details=more,
+            page=page,
+            further=further,
+            reference=freeze or json_to is not None,
+            families=families,
+            second_opinion=second,
+        ),
         Output(
             Shown(by_benchmark, notes, more),
             json_to,

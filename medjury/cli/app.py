@@ -44,6 +44,7 @@ COMMANDS = {
         "reading:assign",
         "Give every response to its clinicians, and each new clinician a code to sign in with.",
     ),
+    "study": Entry("describe:study", "The study as a whole: describe it to its clinicians."),
     "adjudicate": Entry(
         "adjudication:adjudicate",
         "List where clinicians differ by what the study says is much; have the differences settled.",

@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from data.errors import BadFile, BadInput, Conflict
 from data.importers.package import MANIFEST, PARTS, columns, part
 from data.queries import export as rows_of
+from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
 from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.store.record import unblind
@@ -157,6 +158,8 @@ def _for_analysis(engine: Engine) -> list[File]:
         "spans.csv": (rows_of.SPANS, rows_of.span_rows(engine)),
         "submissions.csv": (rows_of.SUBMISSIONS, rows_of.submission_rows(engine)),
         "events.csv": (rows_of.EVENTS, rows_of.event_rows(engine)),
+        "descriptions.csv": (DESCRIPTIONS, described_rows(engine)),
+        "consents.csv": (CONSENTS, consent_rows(engine)),
     }
     return [File(name, names, cells(names, rows)) for name, (names, rows) in given.items()]
 

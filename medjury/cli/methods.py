@@ -102,6 +102,7 @@ def _raters(known: StudyFacts) -> Iterator[str]:
     people, metrics = known.facts.raters["clinician"], known.facts.raters["metric"].names
     special = ", ".join(f"{number} {name}" for name, number in people.specialties.items())
     yield f"{counted(len(people.names), 'clinician')} rated{f' ({special})' if special else ''}."
+    yield from _told(known)
     if known.jury:
         yield f"{counted(len(known.jury), 'language model')} rated as a jury: " + (
             ", ".join(_juror(name, known.profiles.get(name, {})) for name in known.jury) + "."
@@ -112,6 +113,26 @@ def _raters(known: StudyFacts) -> Iterator[str]:
         yield (
             f"{counted(known.facts.trained, 'clinician')} went through a training round on "
             f"{counted(known.facts.training, 'response')} that experts had rated; none of it counts."
+        )
+
+
+def _told(known: StudyFacts) -> Iterator[str]:
+    """Say what clinicians were told of the study, and how many agreed to it."""
+    told = known.told
+    if told is None:
+        return
+    pages = f" and a guideline of {counted(told.pages, 'page')}" if told.pages else ""
+    yield (
+        f'Clinicians were told of the study as "{told.title}", with its description (SHA-256 '
+        f"{told.sha256[:12]}){pages} at hand while they rated."
+    )
+    if told.changed_after_rating:
+        yield f"The description was changed {counted(told.changed_after_rating, 'time')} after ratings were in."
+    if told.asked:
+        rated = len(known.facts.raters["clinician"].names)
+        yield (
+            f"Of {counted(rated, 'clinician')} who rated, {told.consented} gave consent in the rating "
+            "page to the text now in force."
         )
 
 

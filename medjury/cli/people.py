@@ -6,6 +6,7 @@ import typer
 
 from data.errors import BadInput
 from data.person import OPERATOR
+from data.queries import PersonView
 from data.queries import people as everybody
 from data.schema import Role
 from data.store import Invitation, Way, add_people, end_access, renew_access
@@ -30,7 +31,8 @@ LOCAL = "http://127.0.0.1:8501"
 
 @people.command("list")
 def list_(context: typer.Context, db: Db = None) -> None:
-    """List everybody who may sign in: role, progress, last activity, way in."""
+    """List everybody who may sign in: role, progress, last activity, way in, consent."""
+    found = everybody(OPERATOR, study_of(context, db))
     rows = [
         [
             one.name,
@@ -39,11 +41,14 @@ def list_(context: typer.Context, db: Db = None) -> None:
             f"{one.last:%Y-%m-%d %H:%M}" if one.last else "never",
             one.way,
             one.email or "-",
+            _consent(one),
         ]
-        for one in everybody(OPERATOR, study_of(context, db))
+        for one in found
     ]
+    columns = ["name", "role", "rated", "last active (UTC)", "way in", "e-mail", "consent"]
+    asked = len(columns) if any(one.consent for one in found) else -1
     if rows:
-        show("People", ["name", "role", "rated", "last active (UTC)", "way in", "e-mail"], rows)
+        show("People", columns[:asked], [row[:asked] for row in rows])
     else:
         say("nobody can sign in yet: `medjury people add NAME --role coordinator`")
 
@@ -123,6 +128,13 @@ def specialty(
         raise BadInput(f"specialty of {name}: give either a specialty or --none")
     changed = set_specialty(OPERATOR, study_of(context, db), name, value or "")
     say(f"{name} {'now has' if changed else 'has already'}: {value or 'no specialty'}")
+
+
+def _consent(one: PersonView) -> str:
+    """Return whether a clinician gave consent, and when."""
+    if one.consent is None:
+        return "-"
+    return one.consent.state + (f" {one.consent.at:%Y-%m-%d}" if one.consent.at else "")
 
 
 def _way(link: bool, days: int | None) -> Way:

@@ -8,8 +8,9 @@ from sqlalchemy import Engine
 
 from annotate.assign import Design
 from annotate.designs import DesignRequest, designed
-from annotate.plan import Plan, plan_of
+from annotate.plan import Plan, pace_in_words, plan_of
 from data.errors import BadFile, BadInput
+from data.pace import Pace
 from data.person import OPERATOR
 from data.queries import has_coordinator
 from data.schema import Role
@@ -18,6 +19,7 @@ from data.store import assign as store_assignments
 from medjury.cli.options import Db, Json, Seed, finite, study_of, url_of
 from medjury.cli.output import counted, say, show
 from medjury.cli.places import write_json
+from medjury.services.pace import pace_of
 
 FIRST = "coordinator"
 MOST_DIGITS = 4  # of a number of clinicians
@@ -34,6 +36,12 @@ def assign(
     ] = 0.1,
     seed: Seed = 0,
     plan: Annotated[bool, typer.Option("--plan", help="Show the design; store nothing.")] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1, help="Minutes a showing takes, in place of an estimate.", callback=finite
+        ),
+    ] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -43,7 +51,8 @@ def assign(
     """
     engine = study_of(context, db)
     found = designed(engine, DesignRequest(tuple(names(raters)), per_response, repeats, seed))
-    _show(found, json_to)
+    pace = pace_of(engine, minutes)
+    _show(found, pace, json_to)
     if not plan:
         invitations = invite(engine, list(found.load))
         dropped = [(one.rater, one.response, one.pass_) for one in found.dropped]
@@ -52,7 +61,7 @@ def assign(
         if dropped:
             say(f"{len(dropped)} unopened assignments taken back", json_to)
         print_codes(invitations, json_to)
-    write_json(found.to_json(), json_to)
+    write_json(found.to_json(pace), json_to)
 
 
 def serve(
@@ -111,11 +120,11 @@ def print_codes(invitations: list[Invitation], json_to: Path | None = None) -> N
         )
 
 
-def _show(found: Design, json_to: Path | None) -> None:
+def _show(found: Design, pace: Pace, json_to: Path | None) -> None:
     """Print each clinician's work, and what to know of the design before anyone is invited."""
-    plan = plan_of(found)
+    plan = plan_of(found, pace)
     rows = [
-        [rater, str(load), str(found.repeats_of(rater)), f"{plan.minutes[rater]:g}"]
+        [rater, str(load), str(found.repeats_of(rater)), f"{plan.minutes[rater]:,.0f}"]
         for rater, load in found.load.items()
     ]
     title = f"{counted(found.per_response, 'clinician')} a response"
@@ -130,8 +139,8 @@ def told(plan: Plan) -> list[str]:
     linked = "; all are linked by what they share" if plan.connected else ""
     said = [
         f"{counted(plan.responses, 'response')} to {counted(plan.instances, 'instance')}.",
-        f"Minutes: {plan.minutes_total:g} in all, assuming {plan.minutes_per_response:g} "
-        "for each showing.",
+        f"Minutes: {plan.minutes_total:,.0f} in all, {plan.minutes_per_response:.1f} a showing "
+        f"{pace_in_words(plan.pace)}.",
     ]
     if plan.raters > 1:
         said += [

@@ -39,7 +39,7 @@ KEEP = (
 )
 Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; stays in the record.")]
 Reason = Annotated[str, typer.Option(help="Why; stays in the record and in every later report.")]
-FREE_TEXT = {"comment", "remark", "text", "note", "actor"}
+FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}
 DIFFERS = 1
 MOST_BYTES = 20_000_000
 MOST_REPS = 100_000

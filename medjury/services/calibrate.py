@@ -17,7 +17,7 @@ from calibration.adjudicated import (
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
-from calibration.misses import all_misses
+from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import Reference, reference
 from calibration.scope import AgreementRow, Asked, compared_names
@@ -27,7 +27,7 @@ from calibration.subgroup_row import SubgroupRow
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import Claim, decisions
+from calibration.verdict import Claim, Verdicts, decisions
 from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
 from medjury.services.ledger import Looked, known_of
@@ -62,6 +62,7 @@ class Question:
     details : every section of statistics behind the table
     page : each criterion and each response's means too, as a page shows them
     further : the intervals and the model that stand in notes alone
+    reference : how reliable the clinicians are, as JSON has it; details and a page always have it
     second_opinion : the same figures by other libraries
     families : juror -> model family, of a panel; they count for jurors of whom the study has none
     """
@@ -70,8 +71,14 @@ class Question:
     details: bool = False
     page: bool = False
     further: bool = True
+    reference: bool = True
     families: tuple[tuple[str, str], ...] = ()
     second_opinion: bool = False
+
+    @property
+    def wants_reference(self) -> bool:
+        """Tell whether anything that is asked for says how reliable the clinicians are."""
+        return self.reference or self.details or self.page
 
 
 THE_TABLE = Question()
@@ -155,7 +162,7 @@ def calibrate(
     how = ready.scores, ready.sitting, ready.asked
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         rows, detected = _figures(ready, critical, tick)
-        claim = _claim(protocol, ready.looked.jurors, options, detected)
+        claim = claim_of(protocol, ready.looked.jurors, options, detected)
         verdicts = decisions(rows, claim)
         found = Calibration(
             question,
@@ -167,9 +174,8 @@ def calibrate(
             rows,
             {name: replace(one, reading=ready.readings.named) for name, one in verdicts.items()},
             protocol,
-            reference(ready.independent, ready.sitting, ready.asked),
-            detected,
-            subgroup_rows(*how, options.groups, critical),
+            detection=detected,
+            subgroups=subgroup_rows(*how, options.groups, critical),
             readings=ready.readings,
             told=(*ready.readings.told, *ready.kept.told, *steered(engine)),
         )
@@ -191,19 +197,33 @@ def _figures(
 
 def verdicts_of(
     engine: Engine, scores: Scores, sitting: Sitting, asked: Asked, options: AnalysisOptions
-) -> dict[str, Decision]:
-    """Return the study's verdict on a jury, by benchmark, as `calibrate` has it."""
+) -> Verdicts:
+    """Return the study's verdict on a jury, as `calibrate` has it."""
     protocol = protocol_of(engine)
     detected = detection(scores, sitting, asked, protocol.critical if protocol else ())
     rows = agreement_rows(scores, sitting, replace(asked, further=False))
-    return decisions(rows, _claim(protocol, sitting.jurors or (), options, detected))
+    claim = claim_of(protocol, sitting.jurors or (), options, detected)
+    return Verdicts(rows, decisions(rows, claim))
 
 
-def _claim(
+def claim_of(
     protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
 ) -> Claim:
-    is_fixed = protocol is None or protocol.is_about(jurors, options)
-    return Claim(protocol, is_fixed, all_misses(found.rows, protocol.critical if protocol else ()))
+    """Return what is claimed of a jury, with the unsafe responses that it misses.
+
+    Parameters
+    ----------
+    protocol : of the study, None where it was not fixed
+    jurors, options : who sits on the jury, and the analysis
+    found : of `calibration.detection.detection`, asked with `critical` of the protocol
+    """
+    if protocol is None:
+        return Claim(misses=all_misses(found.rows))
+    every, limits = all_misses(found.rows, protocol.critical), protocol.critical
+    if not protocol.is_about(jurors, options):
+        return Claim(protocol, is_of_protocol=False, misses=every)
+    widest = [one.benchmark for one in found.rows][-1:]
+    return Claim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
@@ -280,6 +300,9 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
+    if question.wants_reference and not found.reference.reliability:
+        reliable = reference(ready.independent, ready.sitting, ready.asked)
+        found = replace(found, reference=reliable)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion
 
@@ -300,6 +323,7 @@ def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration
         from calibration.details import details
 
         known = known_of(engine, found.looked, dict(question.families))
+        known = replace(known, reference=found.reference)
         how = ready.sitting, ready.asked, known
         rows = details(found.scores, *how)
         if ready.independent is not ready.scores:

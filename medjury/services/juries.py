@@ -181,7 +181,7 @@ def _recommended(
         return found
     asked = replace(options, jurors=jurors)
     verdicts = verdicts_of(engine, scores, Sitting(jurors), asked_of(options), asked)
-    return judged(found, verdicts[name])
+    return judged(found, verdicts.decisions[name])
 
 
 def compare_juries(

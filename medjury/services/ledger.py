@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from data.errors import NoStudy
 from data.queries.families import evidence
+from data.queries.frames import marks_frame, readers
 from data.queries.ledger import comparisons_besides, fingerprint, tried
 from data.store.ledger import Evaluated, remember
 
@@ -109,6 +110,7 @@ def known_of(engine: Engine, looked: Looked, families: Mapping[str, str] = {}) -
     `families` are a panel's: they count for jurors of whom the study has none.
     """
     from calibration.details import Known
+    from calibration.marks import Marks
 
-    told = evidence(engine, families)
-    return Known(told.words, told.authors, told.families, looked.tried_besides(engine))
+    told, marks = evidence(engine, families), Marks(marks_frame(engine), readers(engine))
+    return Known(told.words, told.authors, told.families, looked.tried_besides(engine), marks)

@@ -1,6 +1,6 @@
 """What a methods section and a checklist are filled from: counts, figures, and what was missing."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from calibration.values import AnalysisOptions
 from data.queries import benchmarks
+from data.queries.descriptions import consents, described
 from data.queries.export import Facts, facts
 from data.queries.jury import by_juror, juror_profiles, missing_verdicts
 from data.queries.record import locked_since
@@ -19,6 +20,28 @@ if TYPE_CHECKING:
     from calibration.scores import Scores
 
 REPS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What clinicians are told of the study.
+
+    Attributes
+    ----------
+    pages
+        Of the guideline.
+    asked
+        Whether they are asked for consent; `consented` of those who rated gave it to this text.
+    changed_after_rating
+        Versions that were set when ratings were in.
+    """
+
+    title: str
+    sha256: str
+    pages: int
+    asked: bool
+    consented: int
+    changed_after_rating: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +60,8 @@ class StudyFacts:
         Juror -> how calls ended whose verdict is missing -> number.
     warnings
         What went wrong without touching a figure.
+    told
+        None where clinicians are told nothing.
     """
 
     facts: Facts
@@ -53,6 +78,7 @@ class StudyFacts:
     locked: str | None
     reps: int
     warnings: Sequence[str] = ()
+    told: "Told | None" = None
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -66,12 +92,13 @@ def study_facts(
     """Return what the study knows; the jury that is looked at is noted in the ledger."""
     from medjury.services.calibrate import Question, calibrate
 
-    found = calibrate(engine, Question(AnalysisOptions(reps=reps)), tick=tick)
+    found = calibrate(engine, Question(AnalysisOptions(reps=reps), reference=False), tick=tick)
     scores = found.scores
     readings, incomplete = _readings(scores)
     rated = set(scores.ratings.loc[scores.ratings["kind"] == "clinician", "response_id"])
+    known = facts(engine)
     return StudyFacts(
-        facts=facts(engine),
+        facts=known,
         benchmarks=[one for one in benchmarks(engine) if one.name in scores.benchmarks],
         rows=found.rows,
         jury=found.jury,
@@ -85,6 +112,23 @@ def study_facts(
         locked=locked_since(engine),
         reps=reps,
         warnings=found.warnings,
+        told=_told(engine, known.raters["clinician"].names),
+    )
+
+
+def _told(engine: Engine, rated: Collection[str]) -> Told | None:
+    """Return what clinicians are told now, and how many of those who rated gave consent to it."""
+    versions = described(engine)
+    if not versions:
+        return None
+    present = versions[-1]
+    return Told(
+        title=present.description.title,
+        sha256=present.sha256,
+        pages=len(present.description.guideline),
+        asked=bool(present.consent_sha256),
+        consented=sum(one.holds and one.handle in rated for one in consents(engine)),
+        changed_after_rating=sum(one.ratings > 0 for one in versions[1:]),
     )
 
 

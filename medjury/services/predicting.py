@@ -14,7 +14,6 @@ from calibration.predicting.decision import decide
 from calibration.predicting.predicted import predictions
 from calibration.predicting.row import PredictedRow
 from calibration.predicting.row import to_json as row_to_json
-from calibration.scope import AgreementRow
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
@@ -82,12 +81,12 @@ def predict(
     checked(scores, sitting, asked)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, sitting, asked, options)
-        found = predictions(scores, sitting, asked, question.level, tick, verdicts)
+        found = predictions(scores, sitting, asked, verdicts, question.level, tick)
     return Predictions(
         question,
         found.rows,
         found.responses,
-        decide(found.rows, verdicts),
+        decide(found.rows, verdicts.decisions),
         tuple(jury),
         tuple(silent),
         tuple(steered(engine)),
@@ -136,13 +135,4 @@ def _remember(
     """Note in the ledger what the agreement table would; return why not, or ""."""
     needed = options.min_jurors or len(jury)
     looked = Looked(jury, needed, options.criterion or "", options.method, "")
-    evaluated = [
-        AgreementRow(
-            row.benchmark,
-            "jury",
-            icc=row.agreement.icc,
-            n_responses=row.agreement.responses,
-        )
-        for row in rows
-    ]
-    return looked.remember(engine, evaluated, [], scores.ratings)
+    return looked.remember(engine, [row.agreement for row in rows], [], scores.ratings)

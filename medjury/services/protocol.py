@@ -130,7 +130,7 @@ def check(
     protocol, given = protocol_of(engine), options or AnalysisOptions()
     as_fixed = protocol.analysis(given.reps, given.seed) if protocol else given
     try:
-        found = calibrate(engine, Question(as_fixed, further=False), tick=tick)
+        found = calibrate(engine, Question(as_fixed, further=False, reference=False), tick=tick)
     except Unrated:
         return Checked(protocol, NOTHING_RATED)
     return Checked(protocol, found.decision)

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from calibration.decision import Kind
 from calibration.plain import plain
-from calibration.values import AnalysisOptions
+from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
 from data.queries.ledger import fingerprint, tried
@@ -46,7 +46,13 @@ class Resampling:
 
     reps: int = 2000
     seed: int = 0
-    method: str = "paper"
+    method: Method = "paper"
+
+    def options(self, criterion: str | None) -> AnalysisOptions:
+        """Return the analysis of one criterion, None being the composite."""
+        return AnalysisOptions(
+            criterion=criterion, method=self.method, reps=self.reps, seed=self.seed
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +93,7 @@ def validation(
         "seed": asked.seed,
         **_counts(scores, rubric, names, tables.get(None, ())),
         **stands,
-        **_verdict(engine, names, tables),
+        **_verdict(engine, scores, names, asked, tables),
         "figures": [_kept(name, row) for name, rows in tables.items() for row in _widest(rows)],
         "juries_tried": len(tried(engine)),
         "sha256": {
@@ -104,23 +110,29 @@ def validation(
 
 def _verdict(
     engine: Engine,
+    scores: "Scores | None",
     names: Sequence[str],
+    asked: Resampling,
     tables: "Mapping[str | None, Sequence[AgreementRow]]",
 ) -> dict[str, Any]:
     """Return the study's protocol, and its verdict on this jury and these benchmarks."""
-    from calibration.verdict import Claim, decide
+    from calibration.detection import detection
+    from calibration.scopes import Sitting
+    from calibration.verdict import decide
+    from medjury.services.calibrate import asked_of, claim_of
 
     protocol = protocol_of(engine)
     criterion = (protocol.criterion or None) if protocol else None
     rows = tables.get(criterion, ())
-    if not rows:
+    if scores is None or not rows:
         return {
             "protocol": protocol_json(protocol),
             "decision": {"kind": Kind.UNDEFINED.value} | NO_FIGURE,
         }
-    options = AnalysisOptions(criterion=criterion, method="paper")
-    is_fixed = protocol is None or protocol.is_about(names, options)
-    found = decide(_widest(rows), Claim(protocol, is_fixed))
+    options = asked.options(criterion)
+    critical = protocol.critical if protocol else ()
+    detected = detection(scores, Sitting(names), asked_of(options), critical)
+    found = decide(_widest(rows), claim_of(protocol, names, options, detected))
     figure = {"estimate": found.estimate, "low": found.low, "high": found.high}
     decision = {"kind": found.kind.value} | {name: plain(value) for name, value in figure.items()}
     return {"protocol": protocol_json(protocol), "decision": decision}
@@ -159,15 +171,15 @@ def _tables(
     """Yield the agreement's rows of the composite (None) and of each criterion with enough data."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.scope import Asked
     from calibration.scopes import Sitting
     from calibration.table import agreement_rows
+    from medjury.services.calibrate import asked_of
 
     criteria = (None, *rubric.criteria)
     with threadpool_limits(1):
         for place, criterion in enumerate(criteria, 1):
             with suppress(TooFew):
-                options = Asked(criterion=criterion, reps=asked.reps, seed=asked.seed)
+                options = asked_of(asked.options(criterion))
                 yield criterion, agreement_rows(scores, Sitting(names), options)
             if tick is not None:
                 tick(place / len(criteria))

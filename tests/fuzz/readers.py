@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from annotate.description import as_page
+from data.description import Description, read_description
 from data.errors import BadFile
 from data.importers.corpora import aci_bench, mts_dialog
 from data.importers.helm import finished, read_runs
@@ -138,6 +140,14 @@ def panel(folder: Path, body: bytes) -> object:
     return found.hosts(), [(one.address, one.profile()) for one in found.juror]
 
 
+def description(folder: Path, body: bytes) -> None:
+    """Read a study's description with the files it names, and show all of it as a page."""
+    paths = several(folder, ("study.toml", "consent.md", "page.md"), body)
+    found = read_description(paths[0])
+    assert Description.from_json(found.to_json()) == found
+    as_page(found)
+
+
 def answer(folder: Path, body: bytes) -> None:
     parsed = parse(body.decode("utf-8", "surrogateescape"), GENERIC)
     if parsed.reply is not None:
@@ -166,6 +176,7 @@ READERS: dict[str, Read] = {
     "helm_rubrics": helm_rubrics,
     "wheel": wheel,
     "panel": panel,
+    "description": description,
     "answer": answer,
     "costs.csv": lambda folder, body: read_costs(put(folder, "costs.csv", body)),
     "costs.toml": lambda folder, body: read_costs(put(folder, "costs.toml", body)),

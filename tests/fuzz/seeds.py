@@ -37,6 +37,13 @@ RESPONSES = [
     for n in (1, 2)
     for m in (1, 2)
 ]
+DESCRIPTION = CUT.join(
+    [
+        b'title = "Notes"\npurpose = """Why"""\nconsent_file = "consent.md"\nguideline = ["page.md"]\n',
+        b"I **agree**, see [the form](https://h.example).\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n",
+        b"# Scores\n\n1. ![x](https://h.example/x.png) <b>5</b>\n\n```\ncode\n```\n> said\n",
+    ]
+)
 RATINGS = [
     {
         "response_id": one["response_id"],
@@ -196,6 +203,7 @@ def made() -> dict[str, list[bytes]]:
         "helm_rubrics": [ANNOTATOR.encode()],
         "wheel": [helm_wheel()],
         "panel": [PANEL.encode(), (FOLDER / "current.toml").read_bytes()],
+        "description": [DESCRIPTION],
         "answer": [verdict(4), b"```json\n" + verdict("5") + b"\n```", verdict(4.5)],
         "costs.csv": [b"model,usd\nmodel-1,2.5\n"],
         "costs.toml": [b'model-1 = 2.5\n"a/b" = 3\n'],

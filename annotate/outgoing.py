@@ -1,0 +1,83 @@
+"""What Streamlit tells a browser of itself, without what is nobody's business there.
+
+Its first message names the application's file on the server, and where that lies under a folder
+that is named after a study, the study's secret with it. And where its connection breaks, its page
+opens a dialog that takes the focus: a clinician who types on types into that.
+"""
+
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from annotate import sessions
+from annotate.headers import session_token
+from data.errors import MedjuryError
+
+HOST_CONFIG = "/_stcore/host-config"
+GIT = "git_info_changed"
+NEW_SESSION = "new_session"
+LONGEST_OF_THESE = 1 << 16  # both kinds are short; what is longer draws something
+
+
+class Outgoing:
+    """Middleware that takes the server's place out of Streamlit's messages, and its dialogs away."""
+
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+        self.app, self.engine = app, engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass everything on, its answers looked through."""
+        if scope["type"] == "http" and scope["path"] == HOST_CONFIG:
+            rates = await run_in_threadpool(self._rates, Headers(scope=scope))
+            await host_config(rates)(scope, receive, send)
+            return
+
+        async def send_without_place(message: Message) -> None:
+            sent = message.get("bytes") if message["type"] == "websocket.send" else None
+            if sent is None or len(sent) > LONGEST_OF_THESE:
+                await send(message)
+            elif (kept := without_place(sent)) is not None:
+                await send({**message, "bytes": kept})
+
+        await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
+
+    def _rates(self, headers: Headers) -> bool:
+        """Return whether the session is a clinician's, and nobody else's if that cannot be asked."""
+        try:
+            person = sessions.owner(self.engine, session_token(headers))
+        except MedjuryError:
+            return True
+        return person is None or person.rater is not None
+
+
+def host_config(rates: bool) -> JSONResponse:
+    """Return what Streamlit's page is told of whoever embeds it: nobody does.
+
+    A clinician's page says itself what is kept while the connection is away.
+    """
+    told = {
+        "allowedOrigins": [],
+        "useExternalAuthToken": False,
+        "enableCustomParentMessages": False,
+        "enforceDownloadInNewTab": False,
+        "metricsUrl": "",
+        "blockErrorDialogs": rates,
+        "resourceCrossOriginMode": None,
+    }
+    return JSONResponse(told, headers={"Cache-Control": "no-cache"})
+
+
+def without_place(sent: bytes) -> bytes | None:
+    """Return a message without the place of the application's file; None for its repository's."""
+    message = ForwardMsg()
+    message.ParseFromString(sent)
+    kind = message.WhichOneof("type")
+    if kind == GIT:
+        return None
+    if kind != NEW_SESSION:
+        return sent
+    message.new_session.main_script_path = ""
+    return bytes(message.SerializeToString())

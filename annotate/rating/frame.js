@@ -1,0 +1,156 @@
+// The room around the form: how far the clinician is, the texts, and pages that are only a message.
+// Texts come from the server as HTML in which every character of theirs is escaped.
+
+function fromHtml(html) {
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  return made.content;
+}
+
+// How long so many minutes are, as roughly as they are known.
+function timeText(minutes) {
+  if (minutes < 1) return "";
+  if (minutes < 60) return `about ${Math.max(5, Math.round(minutes / 5) * 5)} min`;
+  return `about ${Math.round(minutes / 30) / 2} h`;
+}
+
+class Frame {
+  constructor(life) {
+    this.life = life;
+    this.reader = new Reader();
+    this.count = node("span", { class: "mj-count" });
+    this.fill = node("span", {});
+    this.bar = node("span", { class: "mj-bar", role: "progressbar", "aria-valuemin": 0 }, this.fill);
+    this.practice = node("span", { class: "mj-practice" });
+    this.guide = button("About the study", { class: "mj-guide", "aria-expanded": "false", "data-key": "g" });
+    this.leave = node("a", { href: "/logout" }, "Sign out");
+    this.top = node("header", { class: "mj-top" }, node("span", { class: "mj-brand" }, life.room.title || "medjury"),
+      this.count, this.bar, this.practice, this.guide, node("span", { class: "mj-who" }, life.room.who), this.leave);
+    this.left = node("section", { class: "mj-left", "aria-label": "What the response was made from" });
+    this.right = node("section", { class: "mj-right", "aria-label": "Response and rating" });
+    this.formPlace = node("div", { class: "mj-form" });
+    this.body = node("main", { class: "mj-body" }, this.left, this.right);
+    this.guide.hidden = !life.room.guide;
+    this.guide.addEventListener("click", () => life.guide());
+    this.leave.addEventListener("click", (event) => life.signOut(event));
+    life.root.append(this.top, this.body);
+  }
+
+  progress(shown) {
+    const { done = 0, total = 0, number, round } = shown.progress ?? {};
+    const left = timeText((total - done) * this.life.room.minutes);
+    const lesson = shown.training === true && number !== undefined;
+    const again = round > 1 ? `, round ${round}` : "";
+    const told = lesson
+      ? [`Training${again}: response `, node("b", {}, `${number}`), " of ", node("b", {}, `${total}`)]
+      : [node("b", {}, `${done}`), " of ", node("b", {}, `${total}`), " rated", ...(left ? [`, ${left} left`] : [])];
+    this.count.replaceChildren(...told);
+    this.bar.setAttribute("aria-label", lesson ? "Training responses rated" : "Responses rated");
+    this.bar.setAttribute("aria-valuemax", total);
+    this.bar.setAttribute("aria-valuenow", done);
+    this.fill.style.width = `${total ? Math.round((100 * done) / total) : 0}%`;
+    set(this.practice, lesson ? "Practice, not part of the study: an expert's scores follow" : "");
+    this.count.hidden = this.bar.hidden = !shown.progress;
+  }
+
+  // What the coordinator answered to the clinician's flags; each goes once it was seen.
+  answers(told) {
+    const one = (answer) => {
+      const seen = button("Seen");
+      const line = node("p", { class: "notice" }, node("span", {}, `The coordinator on your flag${answer.text ? ` “${answer.text}”` : ""}: ${answer.answer}`), seen);
+      seen.addEventListener("click", async () => {
+        const heard = await request(`${ROOM}/seen`, { answer: answer.id });
+        if (heard?.status === 200) line.remove();
+      });
+      return line;
+    };
+    this.top.after(node("div", { class: "mj-answers", role: "status" }, ...told.map(one)));
+  }
+
+  // The texts of a response, and where its form goes.
+  rate(shown) {
+    const texts = shown.texts.filter((one) => one.name !== "response").map((one) => this.text(shown, one));
+    const response = shown.texts.find((one) => one.name === "response");
+    this.reader.clear();
+    this.left.replaceChildren(this.reader.bar, ...this.others(shown), ...texts, ...(this.aside ? [this.aside] : []));
+    this.right.replaceChildren(this.text(shown, response), this.formPlace);
+    this.page("rate");
+  }
+
+  text(shown, one) {
+    if (one.html === undefined) return this.onRequest(shown, one);
+    const pane = node("div", { class: `mj-pane mj-${one.name}`, tabindex: 0, role: "region", "aria-label": one.label });
+    if (shown.code && ["response", "source"].includes(one.name)) pane.dataset.code = shown.code;
+    pane.append(fromHtml(one.html));
+    return node("div", { class: `mj-block mj-of-${one.name}` }, node("h2", { class: "mj-heading" }, one.label), pane);
+  }
+
+  // A text that is sent only once it is opened.
+  onRequest(shown, one) {
+    const place = node("div", { class: "mj-block" });
+    const ask = button(`Show ${one.name}`, { class: "mj-ask", "aria-expanded": "false" });
+    place.append(ask);
+    ask.addEventListener("click", async () => {
+      const answer = await request(`${ROOM}/show`, { code: shown.code, name: one.name });
+      if (answer?.body) place.replaceWith(this.text(shown, answer.body));
+      else set(ask, `Show ${one.name} (cannot be reached just now)`);
+    });
+    return place;
+  }
+
+  // A page that is only a message, with a button or two.
+  note(html, ...buttons) {
+    const place = node("div", { class: "mj-note", role: "region", "aria-label": "Message", tabindex: -1 }, html, node("div", { class: "ends" }, ...buttons));
+    this.left.replaceChildren(...(this.aside ? [this.aside] : []));
+    this.right.replaceChildren(place);
+    this.page("note");
+    place.focus();
+  }
+
+  // What the clinician is told of the study, and agrees to before they go on; or they sign out.
+  consent({ html }, agree) {
+    const signOut = button("Sign out");
+    signOut.addEventListener("click", (event) => this.life.signOut(event));
+    this.note(node("div", { class: "mj-consent" }, node("h1", {}, "Before you begin"), fromHtml(html)), signOut, agree);
+  }
+
+  // What the others said, without a name, for whoever settles a difference between them.
+  others(shown) {
+    if (!shown.others) return [];
+    const one = (other, place) => node("article", { class: "mj-other" }, node("h3", {}, `Reading ${place + 1}`),
+      node("p", {}, shown.criteria.map(({ name, label }) => `${label} ${other.scores[name] ?? "not rated"}`).join(", ")),
+      ...shown.criteria.filter(({ name }) => other.comments[name]).map(({ name, label }) => node("p", {}, node("b", {}, `${label}: `), other.comments[name])),
+      ...(other.comment ? [node("p", {}, node("b", {}, "On the whole: "), other.comment)] : []));
+    return [node("section", { class: "mj-others", tabindex: 0, "aria-label": "What others said" },
+      node("h2", { class: "mj-heading" }, "Others read this differently; your reading settles it"), ...shown.others.map(one))];
+  }
+
+  // What an expert gave, beside what the clinician gave.
+  feedback(shown, go) {
+    this.rate(shown);
+    this.right.replaceChildren(this.text(shown, shown.texts.find((one) => one.name === "response")),
+      node("div", { class: "mj-lessons" }, fromHtml(shown.html), node("div", { class: "ends" }, go)));
+    this.page("feedback");
+    go.focus();
+  }
+
+  // What the study is about, in the place of the source: response and form go on beside it.
+  showGuide(open) {
+    this.guide.setAttribute("aria-expanded", `${open}`);
+    this.aside?.remove();
+    this.aside = null;
+    if (!open) {
+      (this.right.querySelector(".mj-response") ?? this.guide).focus({ preventScroll: true });
+      return;
+    }
+    const close = button("Close", { class: "mj-close" });
+    close.addEventListener("click", () => this.life.guide());
+    this.aside = node("aside", { class: "mj-aside", "aria-label": "About the study", tabindex: 0 }, close, fromHtml(this.life.room.guide));
+    this.left.append(this.aside);
+    this.aside.focus();
+  }
+
+  page(kind) {
+    this.body.dataset.page = kind;
+  }
+}

@@ -1,0 +1,156 @@
+// Which key does what. Keys are obeyed only where the focus is in the room and no dialog is open,
+// whoever's it is; nothing is taken from a field that is being written in, nor from a shortcut of the
+// browser; single keys can be switched off in the list of keys.
+
+const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+const PAGES = { PageDown: 1, PageUp: -1 };
+const LETTERS = { u: "undo", Backspace: "undo", c: "write" };
+const FLAG_KEYS = { f: "flag", n: NO_CONTEXT, a: "names_author" };
+const TOOLS = { s: "mark", p: "previous", b: "next", r: "recuse", g: "guide", "?": "help" };
+const MOVES = {
+  ArrowDown: ["sentence", 1], ArrowUp: ["sentence", -1], ArrowRight: ["word", 1], ArrowLeft: ["word", -1],
+};
+const TAKEN = "ucfnaspbrgx"; // letters that mean something while nothing is marked, or end a mark
+const DIALOGS = "dialog[open], [role=dialog], [role=alertdialog], [aria-modal=true]";
+const QUIET_MS = 150;
+const STILL_MS = 500; // without a key, where a response comes so late that somebody types on into it
+
+// A letter for each error type, of its own name, that no other tool has.
+function errorKeys(errors) {
+  const taken = new Set(TAKEN);
+  const found = {};
+  for (const error of errors) {
+    const letter = [...`${error.toLowerCase()}abcdefghijklmnopqrstuvwxyz`].find((one) => /[a-z]/.test(one) && !taken.has(one));
+    if (!letter) continue;
+    taken.add(letter);
+    found[error] = letter;
+  }
+  return found;
+}
+
+function isWritten(target) {
+  return target instanceof Element && target.matches("textarea, input:not([type=radio], [type=checkbox]), select, [contenteditable]");
+}
+
+function isElement(target, selector) {
+  return target instanceof Element && target.matches(selector);
+}
+
+// Where somebody stands who reads: on the page or in a text, at nothing that has keys of its own.
+function isReading(target) {
+  return target === document.body || isElement(target, ".mj-pane, .mj-aside");
+}
+
+// Whether a key is meant for the room: nobody else has the focus, and nothing stands in front of it.
+function isForRoom(root, target) {
+  const at = document.activeElement;
+  if (at && at !== document.body && !root.contains(at)) return false;
+  if (target instanceof Node && target !== document.body && target !== document.documentElement && !root.contains(target)) return false;
+  return ![...document.querySelectorAll(DIALOGS)].some((one) => one.getClientRects().length > 0);
+}
+
+// Keys that were struck for the response before: none counts in the first moment of a new one, nor
+// one that is still held down from before.
+class Quiet {
+  constructor() {
+    this.down = new Set();
+    this.held = new Set();
+    this.until = 0;
+    this.struckAt = -STILL_MS;
+    this.still = 0;
+  }
+
+  // `late` is a response that comes long after the one before was submitted.
+  begin(root, late = false) {
+    const now = performance.now();
+    this.still = late && now - this.struckAt < STILL_MS ? STILL_MS : 0;
+    this.until = now + Math.max(QUIET_MS, this.still);
+    this.held = new Set(this.down);
+    root.setAttribute("data-quiet", "");
+    this.open(root);
+  }
+
+  open(root) {
+    const left = this.until - performance.now();
+    if (left <= 0) root.removeAttribute("data-quiet");
+    else setTimeout(() => this.open(root), left + 1);
+  }
+
+  swallows(event) {
+    const now = performance.now();
+    const early = now < this.until;
+    this.struckAt = now;
+    if (early && this.still > 0) this.until = now + this.still;
+    this.down.add(event.code);
+    return early || this.held.has(event.code);
+  }
+
+  released(event) {
+    this.down.delete(event.code);
+    this.held.delete(event.code);
+  }
+
+  forget() {
+    this.down.clear();
+    this.held.clear();
+  }
+}
+
+function keyCommand(event, target, life) {
+  const { entry, marker, keysOff } = life;
+  if (!entry || event.isComposing || event.altKey) return null;
+  const chord = event.ctrlKey || event.metaKey;
+  if (chord) return event.key === "Enter" && !event.repeat ? { does: "submit" } : null;
+  if (isWritten(target)) return writing(event, target, life);
+  if (keysOff) return null;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (marker.at) return markKey(event, key, target, life);
+  if (PAGES[key] && target === document.body) return { does: "turnPage", with: PAGES[key] };
+  if (event.repeat) return null;
+  if (LETTERS[key]) return { does: LETTERS[key] };
+  const tool = toolKey(key, target, entry);
+  if (tool) return tool;
+  return digitKeys(entry.points) ? digit(event, entry) : stepping(event, target);
+}
+
+function writing(event, target, life) {
+  if (event.key !== "Escape") return null;
+  if (target === life.view.comment) return { does: "leave" };
+  return life.view.marking.bar.contains(target) ? { does: "mark" } : null;
+}
+
+// While a stretch is being marked, no other key means anything: a digit is no score then.
+function markKey(event, key, target, life) {
+  if (MOVES[key] && !isElement(target, "select")) {
+    const [granularity, direction] = MOVES[key];
+    return { does: "moveMark", with: { granularity, direction, extend: event.shiftKey } };
+  }
+  if (event.repeat) return null;
+  if (key === "Escape" || key === "s") return { does: "mark" };
+  if (key === "x") return { does: "otherSide" };
+  const letters = life.view.marking.letters;
+  const error = life.entry.errors.find((one) => letters[one] === key);
+  return error ? { does: "setMark", with: error } : null;
+}
+
+function toolKey(key, target, entry) {
+  if (entry.stage === "after" && key === "Enter" && !isElement(target, "button, a, summary")) return { does: "submit" };
+  if (FLAG_KEYS[key]) return { does: "flag", with: FLAG_KEYS[key] };
+  if (TOOLS[key]) return { does: TOOLS[key] };
+  const free = digitKeys(entry.points) && !isElement(target, "input[type=radio]");
+  return key === "ArrowLeft" && free ? { does: "previous" } : null;
+}
+
+function digit(event, entry) {
+  const point = /^\d$/.test(event.key) ? Number(event.key) : NaN;
+  return entry.points.includes(point) ? { does: "rateActive", with: point } : null;
+}
+
+function stepping(event, target) {
+  const isRadio = isElement(target, "input[type=radio]");
+  if (event.key === "Enter") return isRadio || isReading(target) ? { does: "confirm" } : null;
+  const sign = event.key === "−" ? "-" : event.key;
+  if (/^[-\d]$/.test(sign)) return { does: "type", with: sign };
+  if (event.key.startsWith("Arrow") && !isReading(target)) return null;
+  return event.key in STEPS ? { does: "move", with: STEPS[event.key] } : null;
+}

@@ -1,0 +1,177 @@
+"""The rating room's own line: each request stores what it carries and is answered with what is next."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from sqlalchemy import Engine
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from annotate import sessions
+from annotate.headers import from_elsewhere, session_token
+from annotate.rating import room
+from annotate.rating.answers import Answer, refused, take_in, take_in_training
+from data import queries
+from data.errors import Conflict, MedjuryError, NotAllowed
+from data.queries import Person
+from data.store import answer_seen, give_consent
+from data.store.training import leave_feedback, leave_outcome
+
+PATH = "/room"
+LONGEST_BODY = 2_000_000  # 200 marks with notes and comments of 20,000 characters, in UTF-8
+CONSENT_FIRST = (
+    "What you are asked to agree to has changed. Nothing was saved yet, and nothing is lost: reload "
+    "the page to read it."
+)
+PERSON = "Medjury-Person"  # whose page asks: another may have signed in in the same browser since
+FRESH = {"Cache-Control": "no-store"}
+Payload = Mapping[str, Any]
+
+
+def routes(engine: Engine) -> list[Route]:
+    """Return the room's routes.
+
+    GET /room answers with what the clinician is shown; POST /room takes a message of the form,
+    POST /room/show a wish to see a text, POST /room/read that feedback was read, POST /room/back
+    the way back from the end, POST /room/consent that the clinician agrees,
+    POST /room/seen that an answer was seen. 401 without a
+    clinician's session, 403 from another site, 400 for what is none of these, 503 where the study
+    cannot be reached.
+    """
+    acts = {PATH: _message, f"{PATH}/show": _show, f"{PATH}/read": _read, f"{PATH}/back": _back}
+    acts |= {f"{PATH}/consent": _consent, f"{PATH}/seen": _seen}
+
+    def posted(act: Callable[[Engine, Person, Payload], Response]) -> Any:
+        async def endpoint(request: Request) -> Response:
+            if from_elsewhere(request.headers):
+                return Response(status_code=403)
+            payload = await _payload(request)
+            if payload is None:
+                return Response(status_code=400)
+            return await run_in_threadpool(_for_clinician, engine, request, act, payload)
+
+        return endpoint
+
+    async def arrive(request: Request) -> Response:
+        return await run_in_threadpool(_for_clinician, engine, request, _arrive, {})
+
+    return [
+        Route(PATH, arrive, methods=["GET"]),
+        *(Route(path, posted(act), methods=["POST"]) for path, act in acts.items()),
+    ]
+
+
+def _for_clinician(
+    engine: Engine,
+    request: Request,
+    act: Callable[[Engine, Person, Payload], Response],
+    payload: Payload,
+) -> Response:
+    """Act for whoever's session it is."""
+    try:
+        person = sessions.owner(engine, session_token(request.headers))
+        page_of = request.headers.get(PERSON)
+        is_theirs = person is not None and page_of in (None, str(person.id))
+        if person is None or person.rater is None or not is_theirs:
+            return Response(status_code=401)
+        return act(engine, person, payload)
+    except MedjuryError:
+        return Response(status_code=503)
+
+
+def _arrive(engine: Engine, person: Person, _: Payload) -> Response:
+    """Return what the clinician is shown, and what holds while they are here."""
+    return JSONResponse(room.arrival(engine, person), headers=FRESH)
+
+
+def _message(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Take in a message of the form; return what became of it, and what is shown next."""
+    rater = person.rater or 0
+    now = queries.situation(engine, rater)
+    if not now.consents:
+        answer = refused(payload, CONSENT_FIRST)
+    elif now.stage is None:
+        answer = take_in(engine, person, payload, now.house)
+    else:
+        answer = take_in_training(engine, rater, payload, now.house)
+    told: dict[str, Any] = about(answer)
+    if answer.moved:
+        told["shown"] = room.shown(engine, person, answer, now if now.stage is None else None)
+    elif answer.stale:
+        told["stored"] = room.stored(engine, person, answer.code)
+    return JSONResponse(told, headers=FRESH)
+
+
+def _show(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Return a text that is shown on request."""
+    code, name = str(payload.get("code", "")), str(payload.get("name", ""))
+    text = room.opened(engine, person, code, name)
+    return Response(status_code=404) if text is None else JSONResponse(text, headers=FRESH)
+
+
+def _read(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Note that feedback, or how a round went, was read; return what is shown next."""
+    rater, number = person.rater or 0, payload.get("read")
+    leave = {"feedback": leave_feedback, "outcome": leave_outcome}.get(str(payload.get("stage")))
+    if leave is None or type(number) is not int or abs(number) >= 2**31:
+        return Response(status_code=400)
+    leave(engine, rater, number)
+    return JSONResponse({"shown": room.shown(engine, person)}, headers=FRESH)
+
+
+def _back(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Return to a response that was rated."""
+    there = Answer("", 0, 0, at=str(payload.get("code", "")))
+    return JSONResponse({"shown": room.shown(engine, person, there)}, headers=FRESH)
+
+
+def _consent(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Keep that a clinician agrees; return what is shown next, which is the text if it changed."""
+    with suppress(Conflict):
+        give_consent(engine, person.rater or 0, str(payload.get("sha256", "")))
+    return JSONResponse({"shown": room.shown(engine, person)}, headers=FRESH)
+
+
+def _seen(engine: Engine, person: Person, payload: Payload) -> Response:
+    """Note that a coordinator's answer was seen."""
+    number = payload.get("answer")
+    if type(number) is not int or abs(number) >= 2**31:
+        return Response(status_code=400)
+    try:
+        answer_seen(engine, person.rater or 0, number)
+    except NotAllowed:
+        return Response(status_code=404)
+    return JSONResponse({}, headers=FRESH)
+
+
+def about(answer: Answer) -> dict[str, Any]:
+    """Return what the page is told of an answer."""
+    return {
+        "code": answer.code,
+        "seq": answer.seq,
+        "version": answer.version,
+        "error": answer.error,
+        "busy": answer.busy,
+        "stale": answer.stale,
+    }
+
+
+async def _payload(request: Request) -> Payload | None:
+    """Return the object a request carries; None if it is too long, cut off or none."""
+    body = b""
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LONGEST_BODY:
+                return None
+    except ClientDisconnect:
+        return None
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,297 @@
+"""What a clinician is shown just now, as values: a response, training, consent, or that all is done.
+
+Nothing else reaches their browser: no author, no benchmark, no other rater.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Engine
+
+from annotate.rating import text_html, training_messages
+from annotate.rating.answers import Answer, label
+from data import queries, store
+from data.card import SEVERITIES, Card
+from data.description import Description
+from data.pace import measured
+from data.queries import House, Person, Progress, Situation, Task
+from data.queries.pace import timed_showings, words_left
+from data.queries.rating_room import Exercise, Feedback, Stage
+from data.rubric import Rubric, low_points
+
+Shown = dict[str, Any]
+LOCKED = "This study is locked: ratings can no longer be made or changed. All you rated is stored."
+NO_TEXT = "The study is being described anew. Reload the page in a moment."
+NOTHING = "No response has been assigned to you so far."
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A response as it is shown: whether one stands before it, and whether it was just rated."""
+
+    task: Task
+    house: House
+    previous: bool = False
+    after: bool = False
+
+    @property
+    def reference(self) -> str:
+        """How the reference is offered: not at all, on request, or open."""
+        policy = self.house.settings.reference
+        if self.after or (policy == "on_request" and self.task.reference_opened):
+            return "open"
+        asked = policy == "on_request" or (policy == "after_rating" and self.task.reference_opened)
+        return "asked" if asked else ""
+
+
+def arrival(engine: Engine, person: Person) -> Shown:
+    """Return what a clinician is shown as they arrive, and what holds while they are here.
+
+    `tag` tells the browser which of its notes are this person's; `guide` is what they are told
+    of the study, as HTML; `minutes` is how long a response takes them, as far as one can tell.
+    """
+    rater = person.rater or 0
+    now = queries.situation(engine, rater)
+    told = queries.description(engine)
+    held = {
+        "who": person.name,
+        "tag": str(person.id),
+        "title": told.title if told else "",
+        "guide": _guide(told) if told else "",
+        "dark": now.house.settings.dark,
+        "minutes": _minutes_a_showing(engine, rater),
+        "answers": _answers(engine, rater),
+    }
+    return {"room": held, "shown": shown(engine, person, situation=now)}
+
+
+def _answers(engine: Engine, rater: int) -> list[Shown]:
+    """Return what coordinators answered to this clinician's flags, and they have not seen yet."""
+    return [
+        {"id": one.answer_id, "code": one.code, "text": one.text, "answer": one.answer}
+        for one in queries.answers_for(engine, rater)
+        if one.seen is None
+    ]
+
+
+def _minutes_a_showing(engine: Engine, rater: int) -> float:
+    """Return how long what is left takes, a response: at their own pace, or that of a reader."""
+    work = words_left(engine, rater)
+    if not work.showings:
+        return 0.0
+    return measured(timed_showings(engine, rater)).minutes(work) / work.showings
+
+
+def shown(
+    engine: Engine,
+    person: Person,
+    answer: Answer | None = None,
+    situation: Situation | None = None,
+) -> Shown:
+    """Return what a clinician is shown after a message was answered, or as they arrive.
+
+    `situation` is what was read for that message already, if the message has not changed it.
+    """
+    rater = person.rater or 0
+    now = situation or queries.situation(engine, rater)
+    if now.house.locked:
+        return {"stage": "note", "title": "Thank you", "text": LOCKED}
+    if not now.consents:
+        return _consent(engine)
+    if now.stage is not None:
+        return _training(now.stage, now.house)
+    return _rating(engine, rater, now.house, answer)
+
+
+def opened(engine: Engine, person: Person, code: str, name: str) -> Shown | None:
+    """Return a text that a clinician asked for, and record it; None if it is not theirs to ask."""
+    rater = person.rater or 0
+    task = queries.task(engine, rater, code)
+    if task is not None:
+        if name == "reference" and View(task, queries.house(engine)).reference:
+            store.opened(engine, rater, code, reference=True)
+            return _asked_for(task.card, name)
+        return _asked_for(task.card, name) if name == "checklist" else None
+    now = queries.situation(engine, rater).stage
+    card = now.task.card if isinstance(now, Exercise) else getattr(now, "card", None)
+    return _asked_for(card, name) if card is not None and card.code == code else None
+
+
+def stored(engine: Engine, person: Person, code: str) -> Shown | None:
+    """Return what is stored of a clinician's entry for a response; None if it is not theirs."""
+    rater = person.rater or 0
+    now = queries.situation(engine, rater).stage
+    if isinstance(now, Exercise) and now.task.card.code == code:
+        return entry(now.task)
+    task = queries.task(engine, rater, code)
+    return None if task is None else entry(task)
+
+
+def entry(task: Task) -> Shown:
+    """Return what is stored of a rater's entry for a response.
+
+    What is not of its rubric is left out: a draft from before the rubric was changed.
+    """
+    draft, criteria = task.draft, task.rubric.criteria
+    points = task.rubric.scale.points
+    scores, comments = draft.get("scores", {}), draft.get("comments", {})
+    return {
+        "scores": {c: scores[c] for c in criteria if scores.get(c) in points},
+        "comment": draft.get("comment", ""),
+        "comments": {c: comments[c] for c in criteria if c in comments},
+        "spans": _known_marks(draft.get("spans", []), criteria),
+        "flags": draft.get("flags", []),
+        "seq": draft.get("seq", 0),
+        "by": draft.get("by", ""),
+        "version": task.draft_seq,
+        "seconds": task.seconds_active,
+    }
+
+
+def _guide(told: Description) -> str:
+    """Return what clinicians are told of the study; its Markdown is read only where there is any."""
+    from annotate.description import as_page
+
+    return as_page(told)
+
+
+def _consent(engine: Engine) -> Shown:
+    """Return what a clinician is to agree to before they go on."""
+    told = queries.description(engine)
+    if told is None:
+        return {"stage": "note", "title": "Not ready yet", "text": NO_TEXT}
+    return {"stage": "consent", "html": _guide(told), "sha256": told.consent_sha256}
+
+
+def _known_marks(marks: Sequence[Shown], criteria: Sequence[str]) -> list[Shown]:
+    """Return the marks whose criterion is known; links are by the new places."""
+    places = [place for place, one in enumerate(marks) if one["criterion"] in criteria]
+    moved: Mapping[int | None, int] = {old: new for new, old in enumerate(places)}
+    return [marks[old] | {"linked": moved.get(marks[old].get("linked"))} for old in places]
+
+
+def _rating(engine: Engine, rater: int, house: House, answer: Answer | None) -> Shown:
+    """Return the response a clinician is at, or that there is none."""
+    place = queries.place(engine, rater)
+    if place.task is None and place.progress.total and store.claim(engine, rater):
+        place = queries.place(engine, rater)
+    task = (queries.task(engine, rater, answer.at) if answer and answer.at else None) or place.task
+    done, total = place.progress.done, place.progress.total
+    counted = {"progress": {"done": done, "total": total}}
+    if task is None:
+        return counted | _end(engine, rater, place.progress)
+    after = answer is not None and answer.after and answer.at == task.card.code
+    if after or not task.opened:
+        store.opened(engine, rater, task.card.code, reference=after)
+    is_first = task.ended and queries.rated_codes(engine, rater)[0] == task.card.code
+    view = View(task, house, done > 0 and not is_first, after)
+    return counted | card_shown(view) | _of_others(engine, rater, task)
+
+
+def _of_others(engine: Engine, rater: int, task: Task) -> Shown:
+    """Return what the others said, for whoever settles a difference between them by consensus."""
+    if task.reading != "consensus":
+        return {}
+    from annotate.adjudicate import others_shown
+
+    found = others_shown(engine, rater, task.card.code)
+    said = [
+        {"scores": one.scores, "comments": one.comments, "comment": one.comment} for one in found
+    ]
+    return {"others": said}
+
+
+def _end(engine: Engine, rater: int, progress: Progress) -> Shown:
+    """Return that all is rated, with the way back to it; or that nothing has been assigned."""
+    if progress.total == 0:
+        return {"stage": "note", "title": "Nothing to rate yet", "text": NOTHING}
+    told = f"All {progress.total} responses are rated and stored. You can close this page."
+    rated = queries.rated_codes(engine, rater)
+    back = rated[-1] if rated else ""
+    return {"stage": "note", "title": "Thank you", "text": told, "back": back}
+
+
+def card_shown(view: View) -> Shown:
+    """Return a response with its form."""
+    task, settings = view.task, view.house.settings
+    low = list(low_points(task.rubric)) if settings.ask_why else []
+    return {
+        "stage": "rate",
+        "code": task.card.code,
+        "mode": "after" if view.after else "rate",
+        "texts": _texts(task.card, view.reference),
+        "unseen": {
+            "response": text_html.unseen(task.card.response),
+            "source": text_html.unseen(task.card.context or task.card.prompt),
+        },
+        "points": list(task.rubric.scale.points),
+        "criteria": _criteria(task.rubric),
+        "why": {"criterion": task.rubric.criteria[0], "points": low},
+        "errors": list(settings.error_types),
+        "severities": list(filter(None, SEVERITIES)),
+        "pause": settings.pause_minutes,
+        "previous": view.previous,
+        "rated": task.done_at.isoformat() if task.ended and task.done_at else "",
+        "unsent": task.ended and task.draft_seq > task.submitted_seq,
+        "entry": entry(task),
+    }
+
+
+def _training(now: Stage, house: House) -> Shown:
+    """Return a training response with the form of the real work, its feedback, or how a round went."""
+    told = training_messages.progress(now)
+    if isinstance(now, Exercise):
+        view = View(now.task, replace(house, settings=replace(house.settings, pause_minutes=0)))
+        return told | card_shown(view) | {"training": True}
+    if isinstance(now, Feedback):
+        texts = _texts(now.card, "asked")
+        also = {"code": now.card.code, "texts": texts, "html": training_messages.feedback(now)}
+        label_ = "Next response" if now.number < now.total else "See how the round went"
+        return told | also | {"stage": "feedback", "read": now.drill, "go": label_}
+    return told | {
+        "stage": "outcome",
+        "html": training_messages.result(now),
+        "read": now.round_,
+        "go": training_messages.way_on(now),
+    }
+
+
+def _texts(card: Card, reference: str) -> list[Shown]:
+    """Return the texts of a card in their order; what is sent only on request has no HTML."""
+    found = []
+    if card.prompt:
+        found.append(_text("task" if card.context else "source", "Task", card.prompt))
+    if reference and card.reference is not None:
+        found.append(_on_request(card, "reference", reference == "open"))
+    if card.checklist is not None:
+        found.append(_on_request(card, "checklist", False))
+    if card.context:
+        found.append(_text("source", "Source", card.context, folds=True))
+    return [*found, _text("response", "Response to rate", card.response)]
+
+
+def _asked_for(card: Card, name: str) -> Shown | None:
+    text = {"reference": card.reference, "checklist": card.checklist}.get(name)
+    return None if text is None else _text(name, name.capitalize(), text)
+
+
+def _on_request(card: Card, name: str, is_open: bool) -> Shown:
+    whole = _asked_for(card, name) if is_open else None
+    return whole or {"name": name, "label": name.capitalize()}
+
+
+def _text(name: str, label_: str, text: str, *, folds: bool = False) -> Shown:
+    return {"name": name, "label": label_, "html": text_html.body(text, folds)}
+
+
+def _criteria(rubric: Rubric) -> list[Mapping[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "label": label(one.name),
+            "question": one.question,
+            "anchors": {str(point): text for point, text in sorted(one.anchors.items())},
+        }
+        for one in rubric.criterion
+    ]

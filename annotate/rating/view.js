@@ -1,0 +1,190 @@
+// Drawing the form. Every text goes in as text, never as markup. The criterion that is being rated
+// shows what each point means, whole, in its cells; the others show their points on one line.
+
+const FULL_LABELS = 7;
+
+function node(tag, attributes, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+function button(text, attributes = {}) {
+  return node("button", { type: "button", ...attributes }, text);
+}
+
+function digitKeys(points) {
+  return points.every((point) => point >= 0 && point <= 9);
+}
+
+function cell(criterion, group, point, count) {
+  const anchor = criterion.anchors[point] ?? "";
+  const input = node("input", { type: "radio", name: group, value: point });
+  input.setAttribute("aria-label", anchor ? `${point} ${anchor}` : `${point}`);
+  const meaning = count <= FULL_LABELS && anchor ? [node("span", { class: "anchor" }, anchor)] : [];
+  const text = node("span", { class: "face" }, node("span", { class: "point" }, `${point}`), ...meaning);
+  return node("label", { class: "cell", title: anchor }, input, text);
+}
+
+function block(criterion, place, points) {
+  const legend = node(
+    "legend", {},
+    node("span", { class: "name" }, criterion.label), " ",
+    node("span", { class: "question" }, criterion.question),
+  );
+  const cells = points.map((point) => cell(criterion, `criterion-${place}`, point, points.length));
+  const row = node("div", { class: "cells", style: `--count:${points.length}` }, ...cells);
+  const list = points.length > FULL_LABELS ? [anchorList(criterion)] : [];
+  return node("fieldset", { class: "criterion", "data-name": criterion.name }, legend, row, ...list);
+}
+
+// A scale too long for words in its cells has them below.
+function anchorList(criterion) {
+  const numbers = Object.keys(criterion.anchors).map(Number).sort((a, b) => a - b);
+  const lines = numbers.map((point) =>
+    node("li", { "data-point": point }, node("b", {}, `${point}`), criterion.anchors[point]));
+  return node("ul", { class: "anchors", "aria-hidden": "true" }, ...lines);
+}
+
+function key(text) {
+  return node("kbd", {}, text);
+}
+
+function draw(root, entry) {
+  const view = {
+    blocks: entry.criteria.map((one, place) => block(one, place, entry.points)),
+    comment: node("textarea", { rows: 2, maxlength: 20000 }),
+    about: node("select", { class: "about", "aria-label": "What the comment is about" },
+      node("option", { value: WHOLE }, "On the whole"), ...entry.criteria.map((one) => node("option", { value: one.name }, `On ${one.label.toLowerCase()}`))),
+    button: node("button", { type: "submit", class: "main" }, "Submit and next"),
+    alert: node("p", { class: "alert", role: "alert" }),
+    status: node("p", { class: "status", role: "status" }),
+    yours: node("div", { class: "yours", role: "alert" }),
+    ask: node("p", { class: "ask", role: "status" }),
+    chips: node("ul", { class: "chips", "aria-label": "Marked in the texts" }),
+    back: tool("Previous", "P", { "data-does": "previous" }),
+    row: toolRow(entry),
+    marking: markingBar(entry),
+  };
+  view.criteria = node("div", { class: "criteria" }, ...view.blocks, view.marking.bar);
+  view.form = node(
+    "form", { class: "likert", "aria-label": "Your rating", novalidate: "" },
+    notice(entry), view.criteria,
+    node("div", { class: "foot" },
+      view.chips, view.ask, view.yours, view.alert,
+      node("div", { class: "last" }, view.back, view.about, view.comment, view.button),
+      node("div", { class: "below" }, view.row, view.status)),
+  );
+  root.replaceChildren(view.form);
+  return view;
+}
+
+function show(view, entry, late) {
+  const locked = !isOpen(entry);
+  view.form.toggleAttribute("data-locked", locked && entry.stage !== "after");
+  view.form.toggleAttribute("data-after", entry.stage === "after");
+  view.blocks.forEach((one) => showBlock(one, entry, locked));
+  showComment(view, entry);
+  view.comment.readOnly = locked && !(overruledIn(entry) && entry.writing);
+  view.button.disabled = entry.stage !== "rating" && entry.stage !== "after";
+  view.button.textContent = buttonText(entry);
+  view.button.toggleAttribute("data-ready", entry.stage === "after" || (missing(entry).length === 0 && !needsWhy(entry)));
+  set(view.alert, entry.error || awayText(entry));
+  showYours(view.yours, entry);
+  set(view.status, statusText(entry, late));
+}
+
+// The field is not touched while its text is the entry's: the caret and what is being composed stay.
+function showComment(view, entry) {
+  const text = remarkOn(entry);
+  if (view.comment.value !== text) view.comment.value = text;
+  if (view.about.value !== entry.about) view.about.value = entry.about;
+  for (const option of view.about.options) {
+    const said = (option.value === WHOLE ? entry.comment : entry.comments[option.value] ?? "").trim() !== "";
+    const plain = option.textContent.replace(/ •$/, "");
+    set(option, said ? `${plain} •` : plain);
+  }
+  label(view.comment, commentLabel(entry));
+}
+
+// A low score needs a line of comment or a marked stretch; before one is given this says when.
+function commentLabel(entry) {
+  const about = entry.criteria.find((one) => one.name === entry.about);
+  if (about) return `Comment on ${about.label.toLowerCase()} (optional)`;
+  const asked = entry.why.points.length > 0 && entry.criteria.find((one) => one.name === entry.why.criterion);
+  if (!asked) return "Comment (optional)";
+  return needsWhy(entry) ? `Comment (needed: ${asked.label} is low)` : `Comment (optional unless ${asked.label} is low)`;
+}
+
+function label(input, text) {
+  if (input.placeholder === text) return;
+  input.placeholder = text;
+  input.setAttribute("aria-label", text);
+}
+
+function buttonText(entry) {
+  if (entry.stage === "after") return "Next";
+  if (entry.stage === "submitting") return "Submitting…";
+  return entry.rated ? "Submit again" : "Submit and next";
+}
+
+function set(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+function showBlock(one, entry, locked) {
+  const { name } = one.dataset;
+  one.toggleAttribute("data-active", name === entry.active && !locked);
+  one.toggleAttribute("data-rated", name in entry.scores);
+  for (const input of one.querySelectorAll("input")) {
+    input.checked = entry.scores[name] === Number(input.value);
+    input.disabled = locked;
+  }
+  for (const line of one.querySelectorAll("li")) line.toggleAttribute("data-lit", Number(line.dataset.point) === entry.scores[name]);
+}
+
+// Another page overruled what was entered here: it can be put back, or let go.
+function showYours(box, entry) {
+  const mine = overruledIn(entry);
+  const drawn = JSON.stringify(mine);
+  if (box.dataset.drawn === drawn) return;
+  box.dataset.drawn = drawn;
+  if (!mine) {
+    box.replaceChildren();
+    return;
+  }
+  const said = [mine.comment, ...Object.values(mine.comments)].filter(Boolean).join(" / ");
+  const scores = entry.criteria.map((one) => `${one.label} ${mine.scores[one.name] ?? "–"}`).join(", ");
+  box.replaceChildren(
+    node("p", {}, "This response was changed in another window; what is stored is shown. What you had entered in this one: "),
+    node("p", { class: "mine" }, said ? `${scores}. “${said}”` : `${scores}.`),
+    node("div", { class: "ends" }, button("Use what I had entered here", { "data-does": "putBack" }), button("Keep what is stored", { "data-does": "letGo" })),
+  );
+}
+
+// The study cannot be reached: what was entered is in this browser alone until it can.
+function awayText(entry) {
+  if (!entry.away) return "";
+  if (entry.unkept) return "The study cannot be reached just now, and this browser keeps nothing: do not close or reload this page until it says that all is stored. It is sent by itself.";
+  if (entry.away === "signed out") return "You are signed out; nothing you entered is lost: it is kept in this browser. Sign in again in another tab, and it is stored by itself.";
+  return entry.stage === "submitting"
+    ? "Not stored yet, as the study cannot be reached just now; nothing is lost: it is kept in this browser and submitted by itself."
+    : "The study cannot be reached just now, but nothing you entered is lost: it is kept in this browser and stored by itself. You can go on.";
+}
+
+function statusText(entry, late) {
+  if (entry.stage !== "rating") return late && entry.stage !== "after" ? "Not received yet, sending again…" : "";
+  if (!isSaved(entry)) return late ? "Not saved yet, sending again…" : "Saving…";
+  if (entry.rated) return entry.unsent || entry.past.length > 0 ? "Changed, not submitted" : "";
+  return entry.version > 0 ? "Draft saved" : "";
+}
+
+// The text above does not move as one criterion closes and the next opens.
+function keepHeight(criteria, marking) {
+  const { width, height: now } = criteria.getBoundingClientRect();
+  const height = Math.max(now, marking.getBoundingClientRect().height);
+  const before = criteria.dataset.width === `${width}` ? Number.parseFloat(criteria.style.minHeight || "0") : 0;
+  criteria.dataset.width = `${width}`;
+  criteria.style.minHeight = `${Math.max(before, Math.ceil(height))}px`;
+}

@@ -1,0 +1,309 @@
+"""Describing a study: versions are kept, consent is to one text, and nothing of it can be forged."""
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rating_server import FULL, build, codes_of, row, rubric
+from small import Run
+from sqlalchemy import Engine, event, text
+from sqlmodel import Session, select
+from study_place import StudyIn, all_rows
+
+from data.card import Reply
+from data.database import open_study
+from data.description import Description, GuidelinePage
+from data.errors import Conflict, NotAllowed
+from data.importers.package import Package
+from data.person import OPERATOR, Person
+from data.queries import consent_needed, description, people, study_consents, study_descriptions
+from data.queries.record import acts, verify
+from data.queries.study import version
+from data.schema import Role, Submission
+from data.store import add_people, describe, end_access, give_consent, submit
+from data.store.package import import_package
+from data.store.record import lock
+from data.store.steering import describe_study
+from medjury.cli.methods import page
+from medjury.services.methods import study_facts
+
+TOLD = Description("Notes", "Why", "Dr. L", "l@h.example", "I agree.", "Read.")
+GUIDED = replace(TOLD, guideline=(GuidelinePage("Scores", "5 is best."),))
+ASKED = replace(GUIDED, consent="I agree, and may stop.")
+Write = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def ward(engine: Engine) -> Engine:
+    """Return a study with two clinicians, three responses each."""
+    build(engine, [row(n, f"Note {n}.") for n in range(3)], ["dr-a", "dr-b"], rubric())
+    return engine
+
+
+def behind(engine: Engine, change: str, **values: object) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(text(change), values)
+
+
+def under(engine: Engine) -> list[str | None]:
+    with Session(engine) as session:
+        return list(session.exec(select(Submission.study_text).order_by(Submission.id)))  # type: ignore[arg-type]
+
+
+def test_each_submission_names_the_description_that_it_was_made_under(ward: Engine) -> None:
+    codes = codes_of(ward, "dr-a")
+    submit(ward, 1, codes[0], Reply(dict(FULL)), 5)
+    assert describe(ward, TOLD, "coordinator")
+    submit(ward, 1, codes[1], Reply(dict(FULL)), 5)
+    assert describe(ward, GUIDED, "coordinator")
+    submit(ward, 1, codes[2], Reply(dict(FULL)), 5)
+    assert under(ward) == [None, TOLD.sha256, GUIDED.sha256]
+    first, second = study_descriptions(OPERATOR, ward)
+    assert (first.description, first.ratings, first.submissions) == (TOLD, 1, 1)
+    assert (second.description, second.ratings, second.submissions) == (GUIDED, 2, 1)
+    assert (first.is_present, second.is_present) == (False, True)
+    assert description(ward) == GUIDED
+    assert verify(ward).findings == ()
+
+
+def test_the_same_description_again_changes_nothing(ward: Engine) -> None:
+    describe(ward, TOLD, "coordinator")
+    before = all_rows(ward)
+    assert not describe(ward, replace(TOLD), "somebody else")
+    assert all_rows(ward) == before
+
+
+def test_going_back_to_an_earlier_description_is_a_version_of_its_own(ward: Engine) -> None:
+    for one in (TOLD, GUIDED, TOLD):
+        assert describe(ward, one, "coordinator")
+    told = [one.detail["sha256"] for one in acts(ward, "study described")]
+    assert told == [TOLD.sha256, GUIDED.sha256, TOLD.sha256]
+    assert description(ward) == TOLD
+    assert len(all_rows(ward)["study_text"]) == 2
+    assert verify(ward).findings == ()
+
+
+def test_consent_is_asked_once_for_each_text_and_not_for_a_changed_guideline(ward: Engine) -> None:
+    assert not consent_needed(ward, 1)
+    describe(ward, TOLD, "coordinator")
+    assert consent_needed(ward, 1)
+    assert give_consent(ward, 1, TOLD.consent_sha256)
+    assert not give_consent(ward, 1, TOLD.consent_sha256)
+    assert [consent_needed(ward, one) for one in (1, 2)] == [False, True]
+    describe(ward, GUIDED, "coordinator")
+    assert not consent_needed(ward, 1)
+    describe(ward, ASKED, "coordinator")
+    assert consent_needed(ward, 1)
+    describe(ward, replace(ASKED, consent=""), "coordinator")
+    assert not consent_needed(ward, 2)
+    [given] = acts(ward, "consent given")
+    assert given.actor == "rater 1"
+    assert given.detail == {
+        "rater": 1,
+        "sha256": TOLD.consent_sha256,
+        "study_text": TOLD.sha256,
+    }
+    assert verify(ward).findings == ()
+
+
+def test_consent_is_refused_to_any_text_but_the_present_one(ward: Engine) -> None:
+    for sha256 in ("", TOLD.consent_sha256):
+        with pytest.raises(Conflict, match="changed meanwhile"):
+            give_consent(ward, 1, sha256)
+    describe(ward, TOLD, "coordinator")
+    describe(ward, ASKED, "coordinator")
+    for sha256 in ("", TOLD.consent_sha256, ASKED.sha256):
+        with pytest.raises(Conflict, match="changed meanwhile"):
+            give_consent(ward, 1, sha256)
+    with pytest.raises(NotAllowed, match="only clinicians"):
+        give_consent(ward, 99, ASKED.consent_sha256)
+    assert acts(ward, "consent given") == []
+    assert give_consent(ward, 1, ASKED.consent_sha256)
+
+
+def test_whether_consent_is_needed_costs_one_query(ward: Engine) -> None:
+    describe(ward, TOLD, "coordinator")
+    asked: list[str] = []
+    event.listen(ward, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    consent_needed(ward, 1)
+    assert len([one for one in asked if one.startswith("SELECT")]) == 1
+
+
+def test_a_locked_study_takes_neither_description_nor_consent(ward: Engine) -> None:
+    describe(ward, TOLD, "coordinator")
+    lock(ward, "coordinator")
+    with pytest.raises(NotAllowed, match="locked since"):
+        describe(ward, GUIDED, "coordinator")
+    with pytest.raises(NotAllowed, match="locked since"):
+        give_consent(ward, 1, TOLD.consent_sha256)
+    assert description(ward) == TOLD
+
+
+def test_only_a_coordinator_describes_and_no_clinician_reads_who_gave_consent(ward: Engine) -> None:
+    clinician, reader = (Person(8, "x", role, 1) for role in (Role.CLINICIAN, Role.RESEARCHER))
+    for person in (clinician, reader):
+        with pytest.raises(NotAllowed):
+            describe_study(person, ward, TOLD)
+    for reads in (study_descriptions, study_consents):
+        assert reads(reader, ward) == []
+        with pytest.raises(NotAllowed):
+            reads(clinician, ward)
+    assert describe_study(Person(7, "Boss", Role.COORDINATOR), ward, TOLD)
+    assert study_descriptions(reader, ward)[0].actor == "account 7"
+
+
+def test_a_consent_makes_no_figure_out_of_date(ward: Engine) -> None:
+    describe(ward, TOLD, "coordinator")
+    before = version(ward)
+    give_consent(ward, 1, TOLD.consent_sha256)
+    assert version(ward) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE study_text SET body = replace(body, 'Why', 'Because')", "was changed"),
+        ("UPDATE study_text SET body = '{}' WHERE body LIKE '%Why%'", "was changed"),
+        ("INSERT INTO study_text SELECT 'abc', body, added FROM study_text LIMIT 1", "no event"),
+        ("UPDATE setting SET value = :first WHERE key = 'study_text'", "not that of the desc"),
+        ("DELETE FROM setting WHERE key = 'study_text'", "not that of the description last"),
+        ("UPDATE setting SET value = '' WHERE key = 'consent_text'", "not that of the desc"),
+        ("INSERT INTO setting VALUES ('consent:2', :agreed)", "consent:2: no event vouches"),
+        ("DELETE FROM setting WHERE key = 'consent:1'", "consent:1: not as it was given"),
+        ("UPDATE setting SET value = 'x' WHERE key = 'consent:1'", "consent:1: not as it was"),
+        ("UPDATE submission SET study_text = :first", "submission: 1 rows of one act"),
+    ],
+)
+def test_what_was_forged_behind_the_records_back_is_found(
+    ward: Engine, change: str, said: str
+) -> None:
+    describe(ward, TOLD, "coordinator")
+    describe(ward, GUIDED, "coordinator")
+    give_consent(ward, 1, GUIDED.consent_sha256)
+    submit(ward, 1, codes_of(ward, "dr-a")[0], Reply(dict(FULL)), 5.0)
+    assert verify(ward).findings == ()
+    values = {"first": TOLD.sha256, "agreed": TOLD.consent_sha256}
+    behind(ward, change, **{key: one for key, one in values.items() if f":{key}" in change})
+    assert any(said in one for one in verify(ward).findings)
+
+
+def test_a_description_that_was_taken_out_is_missed(ward: Engine) -> None:
+    describe(ward, TOLD, "coordinator")
+    describe(ward, GUIDED, "coordinator")
+    behind(ward, "DELETE FROM study_text WHERE sha256 = :old", old=TOLD.sha256)
+    assert verify(ward).findings == (f"study_text: the description {TOLD.sha256[:12]} is gone",)
+
+
+def test_who_gave_consent_and_who_did_not_stands_with_the_people(ward: Engine, run: Run) -> None:
+    add_people(OPERATOR, ward, ["boss"], Role.COORDINATOR)
+    assert {one.consent for one in people(OPERATOR, ward)} == {None}
+    assert "consent" not in run("people", "list")[1]
+    describe(ward, TOLD, "coordinator")
+    give_consent(ward, 1, TOLD.consent_sha256)
+    end_access(OPERATOR, ward, "dr-b")
+    assert [(one.handle, one.state) for one in study_consents(OPERATOR, ward)] == [
+        ("dr-a", "given")
+    ]
+    found = {one.name: one.consent for one in people(OPERATOR, ward)}
+    assert (found["boss"], found["dr-b"]) == (None, None)
+    assert found["dr-a"] is not None
+    assert found["dr-a"].at == acts(ward, "consent given")[0].at
+    describe(ward, ASKED, "coordinator")
+    assert "to an earlier text" in run("people", "list")[1]
+
+
+def test_the_command_sets_shows_and_writes_what_clinicians_are_told(
+    ward: Engine, run: Run, write: Write
+) -> None:
+    assert "clinicians are told nothing of this study" in run("study", "describe")[1]
+    assert json.loads(run("study", "describe", "--json", "-")[1])["description"] is None
+    write("consent.md", "I agree.")
+    file = write("study.toml", 'title = "Notes"\ncontact = "l@h"\nconsent_file = "consent.md"\n')
+    code, out, _ = run("study", "describe", str(file), "--who", "Dr. L")
+    assert code == 0
+    assert "nothing is said of: purpose, responsible, instructions, guideline" in out
+    assert "consent given by 0 of 2 clinicians; not yet: dr-a, dr-b" in out
+    assert "nothing changed" in run("study", "describe", str(file))[1]
+    told = json.loads(run("study", "describe", "--json", "-")[1])
+    present = description(ward)
+    assert present is not None
+    assert told["description"]["sha256"] == present.sha256
+    assert told["description"]["consent"] == "I agree."
+    assert [(one["actor"], one["present"]) for one in told["versions"]] == [("Dr. L", True)]
+    assert [one["consent"] for one in told["consents"]] == ["not yet", "not yet"]
+    lock(ward, "coordinator")
+    code, _, err = run("study", "describe", str(write("other.toml", 'title = "Other"')))
+    assert (code, "locked since" in err) == (2, True)
+
+
+def test_a_wrong_file_ends_with_one_line_and_changes_nothing(
+    ward: Engine, run: Run, write: Write
+) -> None:
+    before = all_rows(ward)
+    for file in (write("study.toml", "titel = 'x'"), Path("nowhere.toml"), Path("/")):
+        code, _, err = run("study", "describe", str(file))
+        assert code == 2
+        assert len(err.strip().splitlines()) == 1
+        assert err.startswith(f"medjury: {file}: ")
+    assert all_rows(ward) == before
+
+
+def test_the_export_tells_what_was_described_when_and_who_agreed(
+    ward: Engine, run: Run, tmp_path: Path
+) -> None:
+    describe(ward, replace(TOLD, title="=1+1"), "coordinator")
+    give_consent(ward, 1, TOLD.consent_sha256)
+    describe(ward, ASKED, "coordinator")
+    give_consent(ward, 2, ASKED.consent_sha256)
+    assert run("export", str(tmp_path / "out"))[0] == 0
+    told = rows(tmp_path / "out" / "descriptions.csv")
+    assert [(one["title"], one["present"]) for one in told] == [("'=1+1", "0"), ("Notes", "1")]
+    given = rows(tmp_path / "out" / "consents.csv")
+    assert [(one["rater"], one["holds"]) for one in given] == [("dr-a", "0"), ("dr-b", "1")]
+    assert given[1]["study_text"] == ASKED.sha256
+    texts = {one["sha256"] for one in rows(tmp_path / "out" / "tables" / "study_text.csv")}
+    assert {one["sha256"] for one in told} == texts
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_package_brings_descriptions_and_consents_along(
+    ward: Engine, run: Run, tmp_path: Path, study_in: StudyIn
+) -> None:
+    describe(ward, TOLD, "coordinator")
+    describe(ward, ASKED, "coordinator")
+    give_consent(ward, 1, ASKED.consent_sha256)
+    packed = tmp_path / "study.zip"
+    command = ("export", "--package", str(packed), "--unblind", "--reason", "move")
+    assert run(*command)[0] == 0
+    there = open_study(study_in(tmp_path, "there.db"), create=True)
+    import_package(there, Package(packed), "researcher")
+    assert description(there) == ASKED
+    assert [consent_needed(there, one) for one in (1, 2)] == [False, True]
+    assert verify(there).findings == ()
+    there.dispose()
+
+
+def test_the_methods_section_says_what_clinicians_were_told_and_how_many_agreed(
+    ward: Engine,
+) -> None:
+    describe(ward, GUIDED, "coordinator")
+    give_consent(ward, 1, GUIDED.consent_sha256)
+    for who in (1, 2):
+        for code in codes_of(ward, f"dr-{'ab'[who - 1]}"):
+            submit(ward, who, code, Reply(dict(FULL)), 5)
+    known = study_facts(ward, reps=10)
+    assert known.told is not None
+    assert (known.told.consented, known.told.changed_after_rating) == (1, 0)
+    written = page(known)
+    assert 'told of the study as "Notes"' in written
+    assert "a guideline of 1 page at hand" in written
+    assert "Of 2 clinicians who rated, 1 gave consent" in written
+    describe(ward, ASKED, "coordinator")
+    assert "changed 1 time after ratings were in" in page(study_facts(ward, reps=10))

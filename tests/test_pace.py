@@ -1,0 +1,113 @@
+"""Time is estimated from words, from the study's own pace, or as somebody says."""
+
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small import Run
+from sqlalchemy import Engine, text
+
+from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, said
+from data.queries.pace import timed_showings, words_left, work_of_responses
+from data.store import Slot, assign, invite
+from medjury.services.pace import pace_of
+
+Write = Callable[[str, str], Path]
+HEADER = "instance_id,benchmark,context,prompt,response_id,model,response\n"
+SHORT = 'i1,visits,"one two\r\nthree",four five,r1,a,"  six\n\n seven   eight "\n'
+LONG = f"i2,visits,{'word ' * 100},ask,r2,b,{'word ' * 37}\n"
+
+
+@pytest.fixture
+def study(run: Run, engine: Engine, write: Write) -> Engine:
+    """Two responses of 8 and 138 words on a rubric of some criteria, both given to one clinician."""
+    assert run("import", str(write("two.csv", HEADER + SHORT + LONG)))[0] == 0
+    invite(engine, ["dr_a"])
+    assign(engine, [Slot("dr_a", 1, 0), Slot("dr_a", 2, 1)], seed=0)
+    return engine
+
+
+def submitted(engine: Engine, seconds: float) -> None:
+    with engine.execution_options(writes=True).begin() as connection:
+        connection.execute(
+            text("UPDATE assignment SET state = 'done', seconds_active = :s WHERE position = 0"),
+            {"s": seconds},
+        )
+
+
+def test_words_alone_give_minutes_at_the_published_reading_speed() -> None:
+    assert Pace().minutes(Work(showings=1, words=238)) == pytest.approx(1)
+    assert Pace().minutes(Work(showings=1, words=238, criteria=3)) == pytest.approx(1.5)
+
+
+def test_what_somebody_says_holds_whatever_the_length() -> None:
+    assert said(3).minutes(Work(4, 10_000, 12)) == pytest.approx(12)
+    assert said(3).source == PaceSource.SAID
+
+
+def test_the_measured_pace_is_the_median_of_seconds_per_word_by_hand() -> None:
+    timed = [(100.0, 100)] * 10 + [(200.0, 100)] * 11 + [(0.0, 100), (5.0, 0)]
+    pace = measured(timed)
+    assert (pace.source, pace.timed, pace.seconds_per_word) == (PaceSource.MEASURED, 21, 2.0)
+    assert pace.minutes(Work(2, 300, 6)) == pytest.approx(10)
+
+
+def test_few_timed_showings_leave_the_estimate_to_words() -> None:
+    assert measured([(100.0, 10)] * (FEWEST_SHOWINGS - 1)) == Pace()
+    assert measured([(100.0, 10)] * FEWEST_SHOWINGS).seconds_per_word == 10
+
+
+@given(st.lists(st.floats(1, 1e4), min_size=41, max_size=81), st.floats(1e5, 1e9))
+def test_a_few_showings_left_open_over_night_move_the_pace_within_the_others(
+    seconds: list[float], night: float
+) -> None:
+    usual = measured([(one, 100) for one in seconds])
+    disturbed = measured([(one, 100) for one in [*seconds, night, night]])
+    assert usual.seconds_per_word == median(one / 100 for one in seconds)
+    assert disturbed.seconds_per_word <= max(seconds) / 100
+
+
+def test_words_left_counts_source_task_and_response_of_open_showings(study: Engine) -> None:
+    work = work_of_responses(study)
+    assert [one.words for one in work.values()] == [8, 138]
+    each = work[1].criteria
+    assert each > 0
+    assert words_left(study, 1) == Work(2, 146, 2 * each)
+    submitted(study, 40)
+    assert words_left(study, 1) == Work(1, 138, each)
+    assert words_left(study, 99) == Work()
+
+
+def test_a_masked_response_counts_as_it_is_shown(study: Engine) -> None:
+    with study.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE response SET shown = 'one two' WHERE id = 2"))
+    assert words_left(study, 1).words == 8 + 101 + 2
+
+
+def test_submitted_showings_are_timed_and_those_of_simulated_raters_are_not(study: Engine) -> None:
+    submitted(study, 40)
+    assert timed_showings(study) == timed_showings(study, 1) == [(40.0, 8)]
+    assert timed_showings(study, 2) == []
+    with study.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE rater SET simulated = 1"))
+    assert timed_showings(study) == []
+
+
+def test_a_study_without_times_is_estimated_from_words_unless_minutes_are_said(
+    study: Engine,
+) -> None:
+    assert pace_of(study) == pace_of(study, rater=1) == Pace()
+    assert pace_of(study, 2.5) == said(2.5)
+
+
+def test_the_plan_tells_what_its_minutes_rest_on(run: Run, study: Engine) -> None:
+    plan = ("assign", "--raters", "2", "--repeats", "0", "--plan")
+    assert "estimated from 238 words" in run(*plan)[1]
+    assert "12 minutes in all" not in run(*plan)[1]
+    told = run(*plan, "--minutes", "3")[1]
+    assert "Minutes: 12 in all, 3.0 a showing as you say." in told
+    assert run(*plan, "--minutes", "0")[0] == 2
+    assert run(*plan, "--minutes", "nan")[0] == 2

@@ -1,0 +1,271 @@
+"""All bytes that reach a clinician's browser over a shift tell nothing of authors, others or the place."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from rating_server import (
+    FULL,
+    Server,
+    build,
+    codes_of,
+    free_port,
+    new_context,
+    row,
+    rubric,
+    wait_for_count,
+    wait_open,
+    wait_settled,
+)
+from sqlalchemy import Engine
+from wiretap import read, record
+
+import annotate
+from data.card import Reply
+from data.database import open_study
+from data.description import Description, GuidelinePage
+from data.importers.ratings import ExpertFile
+from data.importers.rows import Origin, RatingRow
+from data.importers.table import TableFile
+from data.schema import Kind
+from data.store import describe, import_ratings, import_responses, submit
+from data.store.settings import set_setting
+from data.store.training import import_experts
+
+pytestmark = pytest.mark.e2e
+
+INSTALLED = Path(annotate.__file__).parents[1]
+PACKAGES = ("annotate", "calibration", "data", "jury", "medjury")
+TOLD = Description(
+    "Notes of the knee clinic", "Why we ask", "Dr. L", "l@h.example", "I agree.", "Read first.",
+    guideline=(GuidelinePage("Scores", "5 is best."),),
+)  # fmt: skip
+EXPERTS = "response_id,accuracy,completeness,clarity,why\ntrain-hidden-1,3,4,5,The dose is wrong.\n"
+OTHERS = "dr-quiet"
+ANOTHERS_REMARK = "said by somebody else"
+ANOTHERS_SCORE = "3.27182"
+JUROR = "juror-hidden"
+COORDINATOR = "coordinator-hidden"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the study calls its systems, its benchmark and its rubric."""
+
+    models: tuple[str, str]
+    benchmark: str
+    rubric: str
+
+    def secrets(self) -> list[str]:
+        """Return what nobody who rates may read."""
+        own = [*self.models, self.benchmark, self.rubric, "resp-hidden", "inst-hidden", "juror-h"]
+        return [*own, "train-hidden", OTHERS, "the coordinator's name", ANOTHERS_REMARK, ANOTHERS_SCORE]  # fmt: skip
+
+
+PLAIN = Names(("gpt-9-secret", "llama-hidden"), "bench_hidden", "rubric_hidden")
+SYSTEMS = Names(("zephyrine-7b", "quokkalm"), "zephyrine-7b_on_quokkalm_eval", "zephyrine_rubric")
+FOLDER = "zephyrine-7b_vs_quokkalm"
+HINTS = ["zephyrine", "quokka"]
+
+
+def prepare(engine: Engine, names: Names, folder: Path) -> str:
+    """Fill a study; return the code of the clinician whose shift it is."""
+    named = [{"benchmark": names.benchmark, "model": names.models[n % 2]} for n in range(5)]
+    text = "No fever. Mild knee pain."
+    rows = [row(n, f"Note {n}. {text}", reference="Gold note.", **named[n]) for n in range(4)]
+    scale = rubric(name=names.rubric)
+    lesson = row(4, "Practice: mild pain.", response_id="train-hidden-1", **named[4])
+    import_responses(engine, [lesson], lambda _: scale)
+    code = build(engine, rows, [OTHERS, "dr-shift"], scale)["dr-shift"]
+    spoken = Reply(FULL, dict.fromkeys(FULL, ANOTHERS_REMARK), ANOTHERS_REMARK, flags=("flag",))
+    submit(engine, 1, codes_of(engine, OTHERS)[0], spoken)
+    where = Origin("made up", 1)
+    judged = RatingRow(where, "resp-hidden-1", JUROR, Kind.JUROR, "accuracy", ANOTHERS_SCORE)
+    import_ratings(engine, [judged])
+    experts = folder / "experts.csv"
+    experts.write_text(EXPERTS, "utf-8")
+    import_experts(engine, ExpertFile(TableFile(experts)))
+    describe(engine, TOLD, COORDINATOR)
+    set_setting(engine, "reference", "on_request")
+    return code
+
+
+def work_a_shift(page: Page, address: str, code: str, heard: list[bytes]) -> None:
+    """Sign in, consent, train, rate with every tool, go back, give back, end and sign out."""
+    page.goto(address)
+    page.get_by_label("Your sign-in code").fill("AAAA-BBBB-CCCC-DDDD")
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("alert").wait_for()
+    page.get_by_label("Your sign-in code").fill(code)
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("button", name="I have read this and consent").click()
+    _train(page)
+    _see_dialogs(page, heard)
+    _rate_with_tools(page)
+    wait_for_count(page, 1, 4)
+    page.keyboard.press("p")
+    page.get_by_text("You rated this on").wait_for()
+    wait_open(page)
+    page.keyboard.type("3")
+    page.keyboard.press("Control+Enter")
+    page.get_by_text("You rated this on").wait_for(state="detached")
+    _rate(page, 2, 4)
+    page.keyboard.press("r")
+    page.get_by_role("radio", name="I know this patient").check()
+    page.get_by_role("button", name="Give it back").click()
+    wait_for_count(page, 2, 3)
+    page.reload()
+    wait_open(page)
+    page.keyboard.type("425")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("heading", name="Thank you").wait_for()
+    heard.append(page.content().encode())
+    wait_settled(page)
+    page.get_by_role("link", name="Sign out").click()
+    page.wait_for_url("**/login")
+    heard.append(page.content().encode())
+
+
+def _train(page: Page) -> None:
+    page.get_by_text("Practice: mild pain.").wait_for()
+    wait_open(page)
+    page.keyboard.press("Escape")  # the guideline, where it stands open
+    page.keyboard.type("345")
+    page.keyboard.press("Control+Enter")
+    page.get_by_role("button", name="See how the round went").click()
+    page.get_by_role("button", name="Begin rating").click()
+    wait_open(page)
+
+
+def _see_dialogs(page: Page, heard: list[bytes]) -> None:
+    page.keyboard.press("Escape")
+    for key in "?r":
+        page.keyboard.press(key)
+        page.get_by_role("dialog").wait_for()
+        heard.append(page.content().encode())
+        page.keyboard.press("Escape")
+        page.get_by_role("dialog").wait_for(state="detached")
+    page.get_by_text("Show reference").click()
+    page.get_by_text("Gold note.").wait_for()
+
+
+def _rate_with_tools(page: Page) -> None:
+    page.locator(".mj-response").focus()
+    for key in [*"425", "s", "ArrowDown", "w", "s", "x", "m", "f", "a", "c"]:
+        page.keyboard.press(key)
+    page.keyboard.type("the dose is 2 mg")
+    expect(page.locator(".chips li")).to_have_count(2)
+    page.get_by_label("What the comment is about").select_option("clarity")
+    page.keyboard.type("not clear")
+    page.keyboard.press("Control+Enter")
+
+
+def _rate(page: Page, done: int, total: int) -> None:
+    wait_open(page)
+    page.keyboard.type("345")
+    page.keyboard.press("Control+Enter")
+    wait_for_count(page, done, total)
+
+
+def places(*more: Path | str) -> list[str]:
+    """Return where the server's files are, and whose they are."""
+    found = [INSTALLED, sys.prefix, Path.home(), Path.cwd(), *more]
+    return [str(one).lower() for one in found if len(str(one)) > len("/root")]
+
+
+def hashes(*paths: Path) -> list[str]:
+    """Return the MD5 of paths: who guesses the folder's name could try it."""
+    return [hashlib.md5(str(one).encode(), usedforsecurity=False).hexdigest() for one in paths]
+
+
+def found_in(told: bytes, secrets: list[str]) -> list[str]:
+    """Return which secrets were told."""
+    return [one for one in secrets if one.lower().encode() in told]
+
+
+def test_no_byte_of_a_shift_tells_author_others_or_the_servers_place(
+    page: Page, server: Server, study: Engine, tmp_path: Path
+) -> None:
+    code = prepare(study, PLAIN, tmp_path)
+    heard = record(page)
+    work_a_shift(page, server.address, code, heard)
+    told = read(heard)
+    heard_at_all = ["mild knee pain", "gold note.", "practice: mild", "i agree.", "new_session"]
+    assert found_in(told, heard_at_all) == heard_at_all  # the recording works
+    assert found_in(told, PLAIN.secrets()) == []
+    assert found_in(told, places(study.url.database or "", tmp_path)) == []
+    assert found_in(told, [".git", "git@", _head(INSTALLED)]) == []
+
+
+def _head(folder: Path) -> str:
+    """Return the commit a checkout is at, or a word that nobody says."""
+    git = shutil.which("git") or "git"
+    told = subprocess.run([git, "-C", folder, "rev-parse", "HEAD"], capture_output=True, text=True)
+    return told.stdout.strip()[:12] or "no commit here"
+
+
+def test_a_study_installed_under_the_names_of_its_systems_tells_none_of_them(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with planted(tmp_path / FOLDER) as (server, engine), new_context(browser) as context:
+        code = prepare(engine, SYSTEMS, tmp_path / FOLDER)
+        page = context.new_page()
+        heard = record(page)
+        work_a_shift(page, server.address, code, heard)
+        told = read(heard)
+    assert b"mild knee pain" in told
+    assert found_in(told, [*SYSTEMS.secrets(), *HINTS, str(tmp_path)]) == []
+    app = tmp_path / FOLDER / "annotate" / "app.py"
+    assert found_in(told, hashes(app, app.parent, app.parent.parent)) == []
+
+
+@dataclass
+class PlantedServer(Server):
+    """The server of an installation in a folder, which is also the home of who runs it."""
+
+    folder: Path = Path()
+
+    def start(self) -> "PlantedServer":
+        """Start it there."""
+        call = f"from annotate.server import serve; serve({self.db_url!r}, {self.port})"
+        home = {"HOME": str(self.folder), "USER": FOLDER, "LOGNAME": FOLDER, "PYTHONPATH": ""}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", call],
+            cwd=self.folder,
+            env=os.environ | home,
+            stdout=subprocess.DEVNULL,
+        )
+        self.ready()
+        return self
+
+
+@contextmanager
+def planted(folder: Path) -> Iterator[tuple[Server, Engine]]:
+    """Install the packages in a repository of their own, with a study, and serve it from there."""
+    for name in PACKAGES:
+        shutil.copytree(INSTALLED / name, folder / name)
+    git = shutil.which("git")
+    if git is not None:
+        for told in (
+            ["init", "-q", "-b", FOLDER],
+            ["remote", "add", "origin", f"https://github.com/lab/{FOLDER}.git"],
+            ["add", "annotate/app.py"],
+            ["-c", "user.name=x", "-c", "user.email=x@y.example", "commit", "-qm", FOLDER],
+        ):
+            subprocess.run([git, "-C", folder, *told], check=True)
+    url = f"sqlite:///{folder / 'quokkalm.db'}"
+    engine = open_study(url, create=True)
+    server = PlantedServer(url, free_port(), folder)
+    try:
+        yield server.start(), engine
+    finally:
+        server.stop()
+        engine.dispose()

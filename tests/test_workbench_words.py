@@ -1,0 +1,114 @@
+"""What the workbench says of one response: every comment and every mark, each of them once."""
+
+from pathlib import Path
+
+import pytest
+from small import Run
+from sqlalchemy import Engine
+
+from annotate.screens.workbench_response import comments, marked_pane, numbered, source_panes
+from data.card import Card, Marked, Reply
+from data.person import OPERATOR
+from data.queries import next_task, opened_response
+from data.queries.lab import Opened, Opinion
+from data.schema import Kind
+from data.store import Slot, assign, invite, submit
+
+SCORES = {"accuracy": 2, "completeness": 3, "clarity": 5}
+
+
+@pytest.fixture
+def code(small_study: Engine) -> str:
+    """Return the code of the one response that dr_a is to rate."""
+    invite(small_study, ["dr_a"])
+    assign(small_study, [Slot("dr_a", 1, 1)], seed=0, per_response=1)
+    task = next_task(small_study, 1)
+    assert task is not None
+    return task.card.code
+
+
+def opened(engine: Engine) -> Opened:
+    found = opened_response(OPERATOR, engine, 1)
+    assert found is not None
+    return found
+
+
+def test_a_comment_on_the_whole_and_those_on_criteria_stand_once_each(
+    small_study: Engine, code: str
+) -> None:
+    reply = Reply(SCORES, {"clarity": "too long"}, "sound", flags=("flag",))
+    submit(small_study, 1, code, reply)
+    told = comments(opened(small_study))
+    assert "<dt>on the whole</dt><dd>sound</dd><dt>clarity</dt><dd>too long</dd>" in told
+    assert told.count("sound") == 1
+    assert told.count("<dt>") == 2
+
+
+def test_the_words_on_what_could_not_be_rated_stand_once(small_study: Engine, code: str) -> None:
+    submit(small_study, 1, code, Reply({}, comment="no lab values", flags=("not_enough_context",)))
+    told = comments(opened(small_study))
+    assert "<dt>on the whole</dt><dd>no lab values</dd>" in told
+    assert told.count("no lab values") == 1
+
+
+@pytest.mark.parametrize(("comment", "heads"), [("copied", 1), ("", 0)])
+def test_a_comment_that_was_copied_to_every_criterion_stands_once(
+    run: Run, small_study: Engine, tmp_path: Path, comment: str, heads: int
+) -> None:
+    path = tmp_path / "old.csv"
+    cells = f"r11,dr_old,clinician,{comment},2,3,5"
+    path.write_text(f"response_id,rater,kind,comment,{','.join(SCORES)}\n{cells}\n", "utf-8")
+    assert run("ratings", str(path))[0] == 0
+    told = comments(opened(small_study))
+    assert told.count("<dt>on the whole</dt><dd>copied</dd>") == heads
+    assert told.count("<dt>") == heads
+
+
+def test_a_juror_that_explains_all_criteria_alike_is_not_taken_for_a_comment_on_the_whole() -> None:
+    words = dict.fromkeys(SCORES, "fine")
+    opinion = Opinion(1, "j", Kind.JUROR, False, 0, 0, SCORES, words)
+    told = comments(of_opinions(opinion))
+    assert "<dt>accuracy, completeness, clarity</dt><dd>fine</dd>" in told
+
+
+def of_opinions(*opinions: Opinion) -> Opened:
+    """Return an opened response of which the comments read its opinions alone."""
+    return Opened("r", "b", "i", None, None, opinions, ())  # type: ignore[arg-type]
+
+
+def test_linked_marks_name_each_other_through_the_marks_of_all_clinicians() -> None:
+    first = Marked("accuracy", 0, 1, "wrong")
+    pair = (
+        Marked("accuracy", 4, 6, "missing", side="source", linked=1),
+        Marked("accuracy", 2, 3, "unsafe", severity="critical", linked=0),
+    )
+    broken = Marked("clarity", 0, 1, "unclear", linked=9)  # of a package that somebody else made
+    opinions = [
+        Opinion(place, f"dr{place}", Kind.CLINICIAN, False, 0, 0, {}, {}, (), stretches)
+        for place, stretches in enumerate(((first,), pair, (broken,)))
+    ]
+    found = numbered(opinions)
+    assert [(one.number, one.linked) for one in found] == [(1, None), (2, 3), (3, 2), (4, None)]
+
+
+def test_each_side_shows_its_own_marks_and_every_character_of_its_text() -> None:
+    stretches = (
+        Marked("accuracy", 0, 3, "wrong"),
+        Marked("accuracy", 2, 5, "my own kind", severity="critical"),
+        Marked("accuracy", 1, 99, "missing", side="source"),
+    )
+    marks = numbered([Opinion(1, "dr", Kind.CLINICIAN, False, 0, 0, {}, {}, (), stretches)])
+    response = marked_pane("a<b>c", marks, "response", "Response")
+    source = marked_pane("a<b>c", marks, "source", "Source")
+    assert '<mark class="mj-marked mj-wrong">a&lt;</mark>' in response
+    assert '<mark class="mj-marked mj-critical mj-wrong">b<sup>1</sup></mark>' in response
+    assert '<mark class="mj-marked mj-critical">&gt;c<sup>2</sup></mark>' in response
+    assert "mj-missing" not in response
+    assert source.count("<mark") == 1
+    assert 'aria-label="Source"' in source
+
+
+def test_marks_in_the_source_stand_in_the_task_where_there_is_nothing_else() -> None:
+    bare, whole = Card("c", "", "Ask.", "Said."), Card("c", "Notes.", "Ask.", "Said.")
+    assert source_panes(bare) == [("Task", "context", "Ask.")]
+    assert source_panes(whole) == [("Task", "task", "Ask."), ("Source", "context", "Notes.")]
