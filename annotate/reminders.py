@@ -158,7 +158,8 @@ def reminder(one: Workload, work: Work, pace: Pace, url: str) -> str:
     return (
         f"Dear {one.handle},\n\n"
         f"in our rating study {one.open} of your {one.total} responses are still open, about "
-        f"{minutes} minutes {pace_told}. You can stop and go on at any time; what you enter is kept.\n\n"
+        f"{minutes} minute{'s' if minutes > 1 else ''} {pace_told}. You can stop and go on at any time; "
+        "what you enter is kept.\n\n"
         f"{url}\n\n"
         "Your sign-in code still works. If you cannot find it, or cannot go on, tell me.\n"
     )

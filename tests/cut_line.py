@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
@@ -11,6 +12,7 @@ from rating_server import free_port
 
 RESET_AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: what is closed is reset, not finished
 CHUNK = 65536
+BETWEEN_SECONDS = 0.3
 HALF_ANSWER = 90  # bytes: some of the headers
 
 
@@ -21,6 +23,7 @@ class Line(Enum):
     HANGS = "hangs"
     LOSES_ANSWERS = "loses answers"
     SAYS = "somebody in between answers"
+    HOLDS = "requests wait"
 
 
 @dataclass
@@ -37,6 +40,8 @@ class CutLine:
         How many answers were lost so.
     said
         What somebody in between answers to such requests.
+    held
+        Such requests that have not reached the server yet.
     """
 
     target: int
@@ -45,6 +50,7 @@ class CutLine:
     answer_bytes: int = HALF_ANSWER
     lost: int = 0
     said: bytes = b""
+    held: list[tuple[socket.socket, bytes]] = field(default_factory=list)
     line: Line = Line.PASSES
     listening: socket.socket | None = None
     ends: set[socket.socket] = field(default_factory=set)
@@ -86,6 +92,19 @@ class CutLine:
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}Connection: close\r\n\r\n"
         self.said = head.encode() + body
         self.line = Line.SAYS
+
+    def hold(self) -> None:
+        """Hold such requests back until `release` is called, though their page is gone by then."""
+        self.line = Line.HOLDS
+
+    def release(self) -> None:
+        """Let what is held back reach the server, one after the other, and pass on from now on."""
+        self.line = Line.PASSES
+        while self.held:
+            server, request = self.held.pop(0)
+            with suppress(OSError):
+                server.sendall(request)
+            time.sleep(BETWEEN_SECONDS)
 
     def recover(self) -> None:
         """Reset what hangs, and pass on from now on."""
@@ -130,12 +149,16 @@ class CutLine:
                     source.sendall(self.said)
                     source.shutdown(socket.SHUT_WR)
                     continue
+                if is_request and self.line is Line.HOLDS and asked.is_set():
+                    self.held.append((sink, data))
+                    continue
                 if not is_request and self.line is Line.LOSES_ANSWERS and asked.is_set():
                     self.lost += 1
                     sink.sendall(data[: self.answer_bytes])
                     break
                 sink.sendall(data)
-        for end in (source, sink):
+        waits = is_request and any(server is sink for server, _ in self.held)
+        for end in (source,) if waits else (source, sink):
             with self.lock:
                 self.ends.discard(end)
             _reset(end)

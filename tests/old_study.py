@@ -22,12 +22,16 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
+from data.description import CONSENT_TEXT
 from data.queries.record import ANSWERED, IMPORTED
 from data.store.audit import ADDED, COLUMNS, INSTANCE, Batch
+from data.store.description import DESCRIBED
 from data.store.ledger import EVALUATED, FROZEN, report_sha256
 from data.store.masks import MASKED, mask_digest
+from data.store.submissions import STUDY_TEXT
 from data.store.training import experts_digest
 
+CONSENT = "0" * 64
 AT = datetime(2026, 1, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 TEXT = "No fe\u0301ver \U0001f600; it's \u201cmild\u201d \\ %s {x}"
 VERSION = "alembic_version"
@@ -42,8 +46,18 @@ def filled(engine: Engine) -> Rows:
         for table in tables.sorted_tables:
             if table.name not in (VERSION, "event"):
                 connection.execute(table.insert(), [made(table, n) for n in NUMBERS])
+        if "study_text" in tables.tables:
+            describe(connection, tables.tables)
         chain(connection, tables.tables["event"], list(promised(connection, tables.tables)))
     return rows_of(engine)
+
+
+def describe(connection: Connection, tables: Mapping[str, Table]) -> None:
+    """Let the last text be what clinicians are told, and the consent text the one they are asked."""
+    present = read(connection, tables["study_text"])[-1]["sha256"]
+    kept = {STUDY_TEXT: present, CONSENT_TEXT: CONSENT}
+    rows = [{"key": key, "value": value} for key, value in kept.items()]
+    connection.execute(tables["setting"].insert(), rows)
 
 
 def made(table: Table, number: int) -> dict[str, Any]:
@@ -60,6 +74,9 @@ def value(table: Table, column: Any, number: int) -> Any:
         return value(key.column.table, key.column, number)
     if column.name == "batch" and table.name in COLUMNS:
         return f"act on {table.name}"
+    if (table.name, column.name) == ("study_text", "sha256"):
+        body = value(table, table.columns["body"], number)
+        return hashlib.sha256(str(body).encode()).hexdigest()
     [made] = [one for kind, one in MADE if isinstance(column.type, kind)][:1]
     return made(column, number)
 
@@ -140,6 +157,8 @@ def promised(
     for one in rows.get("composition", ()):
         told = {name: one[name] for name in ("key", "compared", "jurors", "icc", "n_responses")}
         yield from [(EVALUATED, {"juries": [told]})] * one["times"]
+    for one in rows.get("study_text", ()):
+        yield DESCRIBED, {"sha256": one["sha256"], "consent_sha256": CONSENT, "ratings": 0}
 
 
 def added_since(table: str) -> dict[str, object]:

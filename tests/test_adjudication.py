@@ -24,7 +24,7 @@ from data.queries.frames import adjudicated_frame, clinician_dates, ratings_fram
 from data.queries.lab_workbench import Chosen, compared
 from data.queries.record import verify
 from data.schema import Assignment, Rater, Rating
-from data.store import Slot, assign, assign_adjudication, invite, submit
+from data.store import Slot, assign, assign_adjudication, invite, recuse, submit
 from data.store.record import set_protocol
 from data.store.settings import set_setting
 
@@ -344,3 +344,25 @@ def test_options_without_their_meaning_are_refused(
     apart: Engine, run: Run, options: tuple[str, ...]
 ) -> None:
     assert run("adjudicate", *options)[0] == 2
+
+
+def test_a_settling_reading_given_back_goes_to_somebody_else(apart: Engine) -> None:
+    assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+    who = rater(apart, "dr_other")
+    shown = next_task(apart, who)
+    assert shown is not None
+    recuse(apart, who, shown.card.code, "my own patient")
+    assert others_said(apart, who, shown.card.code) == ()
+    [found] = differences(apart, 2)
+    assert found.is_ready
+    for reading in ("third", "consensus"):
+        assert "dr_other" not in planned_settlement(apart, reading).places.values()
+    with pytest.raises(NotAllowed, match="gave this response back"):
+        assign_adjudication(apart, "coordinator", "consensus", {R11: "dr_other"})
+
+
+def test_adjudicated_frames_have_the_columns_of_independent_ones(apart: Engine) -> None:
+    assert list(adjudicated_frame(apart)) == list(ratings_frame(apart))
+    assign_adjudication(apart, "coordinator", "third", {R11: "dr_other"})
+    rate(apart, "dr_other", SETTLED)
+    assert list(adjudicated_frame(apart)) == list(ratings_frame(apart))

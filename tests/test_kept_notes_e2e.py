@@ -35,7 +35,7 @@ from data.store.record import lock
 
 pytestmark = pytest.mark.e2e
 
-RATERS = [f"dr-{n}" for n in range(16)]
+RATERS = [f"dr-{n}" for n in range(18)]
 NOTES = """() => Object.entries(localStorage).filter(([key]) => key.startsWith("medjury"))
   .map(([, note]) => JSON.parse(note))"""
 FILL = """() => { for (let size = 1 << 22; size > 0; size >>= 1)
@@ -108,9 +108,8 @@ def test_two_tabs_keep_what_was_entered_in_each_while_the_line_was_cut(
     wait_saved(other)
     assert drafted(study, "dr-0") == ({}, "in the second")
     other.reload()
-    wait_open(other)
-    assert comment(other) == "in the second"
     other.get_by_text("in the first").wait_for()
+    assert comment(other) == "in the second"
     other.get_by_role("button", name="Use what I had entered here").click()
     wait_saved(other)
     expect(other.get_by_text("in the first")).to_have_count(0)
@@ -129,7 +128,7 @@ def test_two_tabs_cut_in_turn_lose_neither_ones_entries(
     write(other, "two ")
     line.start()
     other.get_by_role("button", name="Use what I had entered here").wait_for()
-    assert comment(other) == "one "
+    assert drafted(study, "dr-1") == ({}, "one ")
     line.kill()
     other.get_by_role("button", name="Use what I had entered here").click()
     write(other, "four")
@@ -137,7 +136,8 @@ def test_two_tabs_cut_in_turn_lose_neither_ones_entries(
     wait_saved(other)
     assert drafted(study, "dr-1") == ({}, "two four")
     write(page, "five")
-    page.get_by_text("one five").wait_for()
+    page.get_by_text("“one five”").wait_for()
+    page.get_by_role("button", name="Keep what is stored").click()
     assert comment(page) == "two four"
 
 
@@ -254,6 +254,44 @@ def test_a_submission_whose_answer_was_lost_is_stored_once_though_the_page_is_lo
     wait_for_count(page, 1, 3)
     page.wait_for_function(f"({NOTES})().length === 0")
     assert len(scores_of(study, "dr-8")) == len(FULL)
+
+
+def test_what_a_page_sent_and_arrives_after_it_was_loaded_again_is_no_other_pages(
+    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, line, codes["dr-16"])
+    page.keyboard.type("42")
+    wait_saved(page)
+    line.hold()
+    write(page, "held ")
+    page.wait_for_timeout(400)
+    write(page, "and more")
+    page.reload()
+    wait_open(page)
+    page.wait_for_timeout(400)
+    assert len(line.held) >= 2
+    line.release()
+    wait_saved(page)
+    write(page, ".")
+    wait_saved(page)
+    assert page.get_by_role("button", name="Use what I had entered here").count() == 0
+    page.wait_for_function(f"({NOTES})().length === 0")
+    scores = {"accuracy": 4, "completeness": 2}
+    assert drafted(study, "dr-16") == (scores, "held and more.")
+
+
+@pytest.mark.slow
+def test_a_line_that_swallows_everything_is_given_up_and_all_is_sent_over_another(
+    page: Page, line: CutLine, study: Engine, codes: dict[str, str]
+) -> None:
+    sign_in(page, line, codes["dr-17"])
+    line.hang()
+    page.keyboard.type("425")
+    write(page, REMARK)
+    wait_away(page)
+    line.start()
+    wait_saved(page)
+    assert drafted(study, "dr-17") == (FULL, REMARK)
 
 
 def test_a_clock_that_is_set_back_loses_nothing(

@@ -191,18 +191,22 @@ def found_in(told: bytes, secrets: list[str]) -> list[str]:
     return [one for one in secrets if one.lower().encode() in told]
 
 
+@pytest.fixture(scope="module")
+def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return {"dr-shift": prepare(study, PLAIN, tmp_path_factory.mktemp("experts"))}
+
+
 def test_no_byte_of_a_shift_tells_author_others_or_the_servers_place(
-    page: Page, server: Server, study: Engine, tmp_path: Path
+    page: Page, server: Server, study: Engine, codes: dict[str, str], tmp_path: Path
 ) -> None:
-    code = prepare(study, PLAIN, tmp_path)
     heard = record(page)
-    work_a_shift(page, server.address, code, heard)
+    work_a_shift(page, server.address, codes["dr-shift"], heard)
     told = read(heard)
-    heard_at_all = ["mild knee pain", "gold note.", "practice: mild", "i agree.", "new_session"]
+    heard_at_all = ["mild knee pain", "gold note.", "practice: mild", "i agree.", "new_session {"]
     assert found_in(told, heard_at_all) == heard_at_all  # the recording works
     assert found_in(told, PLAIN.secrets()) == []
     assert found_in(told, places(study.url.database or "", tmp_path)) == []
-    assert found_in(told, [".git", "git@", _head(INSTALLED)]) == []
+    assert found_in(told, ["git_info_changed {", "git@", _head(INSTALLED)]) == []
 
 
 def _head(folder: Path) -> str:

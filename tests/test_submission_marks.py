@@ -121,3 +121,14 @@ def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_th
 def table(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def test_a_comment_on_a_criterion_that_has_no_score_stays_with_the_submission(
+    small_study: Engine, code: str
+) -> None:
+    said = Reply({}, {"clarity": "too short"}, "no source", flags=("not_enough_context",))
+    assert submit(small_study, 1, code, said)
+    assert not submit(small_study, 1, code, said)
+    with Session(small_study) as session:
+        [one] = session.exec(select(Submission)).all()
+    assert one.comment == "no source\nclarity: too short"

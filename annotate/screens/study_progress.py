@@ -40,7 +40,7 @@ DUE = (
 )
 SENT = "reminders-sent"
 ABOUT_CLINICIANS = (
-    "Done and Assigned count hidden repeats. Flagged: the newest submission has a flag. Given back: "
+    "Done and Assigned count hidden repeats, and readings that settle a difference. Flagged: the newest submission has a flag. Given back: "
     "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
     "Done by: at their own pace of the last two weeks."
 )

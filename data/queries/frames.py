@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine, func
-from sqlmodel import col
+from sqlmodel import col, select
 
 from data.database import reading
 from data.queries.base import (
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 
 INSTANCE = (col(Benchmark.name) + "/" + col(Instance.instance_id)).label("instance_id")
 RESPONSE: tuple[Any, ...] = (Response.response_id, INSTANCE, col(Benchmark.name).label("benchmark"))
+FRAME = (
+    *("response_id", "instance_id", "benchmark", "rater", "kind", "criterion"),
+    *("score", "pass_", "replicate"),
+)
 RATER: Any = col(Rater.handle).label("rater")
 
 
@@ -65,6 +69,11 @@ def adjudicated_frame(engine: Engine) -> "pd.DataFrame":
 
     `pass_` is `data.reading.THIRD` or `CONSENSUS`.
     """
+    import pandas as pd
+
+    with reading(engine) as session:  # most studies have none, and to look for them is quick
+        if session.exec(select(Rating.id).where(~INDEPENDENT).limit(1)).first() is None:
+            return pd.DataFrame(columns=[*FRAME])
     scores = (Rater.kind, Rating.criterion, Rating.score, Rating.pass_, Rating.replicate)
     query = every_reading(*RESPONSE, RATER, *scores)
     return _frame(engine, query.where(FOR_STUDY, ~INDEPENDENT, Rater.kind == Kind.CLINICIAN))

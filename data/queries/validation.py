@@ -35,6 +35,7 @@ from data.schema import (
 
 Seat = Mapping[str, Any]
 COMBINED = "combined"
+ADJUDICATED = "adjudicated readings"  # what the ledger calls figures of these
 SIMULATED = "simulated"  # the code of a note on a figure of raters that are not real
 Row = Mapping[str, Any]
 
@@ -283,7 +284,8 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
 
     Frozen reports name the rubric of each benchmark. The ledger names the benchmark, and a
     benchmark that was rated never changes its rubric. A figure over several benchmarks counts
-    where all of them are rated on this rubric.
+    where all of them are rated on this rubric. What was looked at with settled differences in it
+    is left out.
     """
     with reading(engine) as session:
         now = dict(session.exec(select(Benchmark.name, Benchmark.rubric_sha256)).all())
@@ -292,7 +294,8 @@ def validations(_: Person, engine: Engine, sha256: str) -> list[Validation]:
     clinicians = _rated(engine).get((sha256, Kind.CLINICIAN), RatedOn())
     made_up = _MadeUp(frozenset(simulated_raters(engine)), clinicians.simulated > 0)
     found = [one for report in reports(engine) for one in _of_report(report, sha256, made_up)]
-    found += [_of_ledger(one) for one in tried(engine) if one.benchmark in whole]
+    independent = [one for one in tried(engine) if ADJUDICATED not in one.instances]
+    found += [_of_ledger(one) for one in independent if one.benchmark in whole]
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 

@@ -203,7 +203,7 @@ def says(reply: Reply, scores: Mapping[str, float]) -> Said:
     """Return what a reply says, in the form of `said`."""
     marked = {tuple(getattr(span, name) for name in MARKED) for span in reply.spans}
     rated = {name: (score, reply.comments.get(name, "")) for name, score in scores.items()}
-    return rated, set(reply.flags), marked, reply.comment
+    return rated, set(reply.flags), marked, whole_comment(reply, scores)
 
 
 def save_draft(engine: Engine, rater: int, code: str, entered: FormState) -> int:
@@ -327,6 +327,12 @@ def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: 
     raise Stale(CHANGED)
 
 
+def whole_comment(reply: Reply, scores: Mapping[str, float]) -> str:
+    """Return what is said of the whole, and of criteria that have no score to stand with."""
+    without = (f"{name}: {text}" for name, text in reply.comments.items() if name not in scores)
+    return "\n".join(filter(None, [reply.comment, *without]))
+
+
 def refuse_unexplained(rubric: Rubric, reply: Reply, asked: bool) -> None:
     """Raise Unexplained if a low score on the first criterion has neither a line nor a mark."""
     first = rubric.criteria[0]
@@ -371,7 +377,7 @@ def _write(
     said_of_all = {
         "assignment": one.id,
         "revision": one.revision,
-        "comment": reply.comment,
+        "comment": whole_comment(reply, scores),
         "seconds": float(made.seconds),  # as it is read back, or its digest would differ
         "study_text": session.exec(_STUDY_TEXT).first(),
         "appearance": made.appearance,

@@ -29,6 +29,7 @@ from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import Claim, Verdicts, decisions
 from data.queries.frames import adjudicated_frame
+from data.queries.validation import ADJUDICATED
 from medjury.services.ledger import Looked, known_of
 from medjury.services.record import protocol_of, steered
 from medjury.services.scores import (
@@ -283,7 +284,7 @@ def asked_of(options: AnalysisOptions, executor: Executor | None = None) -> Aske
 def _instances(options: AnalysisOptions) -> str:
     """Return what the ledger calls the instances that were kept, and readings but independent ones."""
     kept = [] if options.references == "all" else [f"{options.references} references"]
-    kept += [] if options.reading == "independent" else [f"{options.reading} readings"]
+    kept += [] if options.reading == "independent" else [ADJUDICATED]
     return ", ".join(kept)
 
 
