@@ -75,7 +75,7 @@ def test_what_is_typed_while_the_study_is_away_stays_and_is_rated_once_when_it_i
     database.start()
     wait_saved(page)
     expect(told).to_have_count(0)
-    assert page.evaluate(notes).count("dose") == 0
+    page.wait_for_function(f"() => !{notes}.includes('dose')")  # the study has it now
     task = queries.task(study, 1, codes_of(study, "dr-types")[0])
     assert task is not None
     assert (task.draft["scores"], task.draft["comment"]) == (FULL, REMARK + LATER)
