@@ -3,7 +3,7 @@
 import statistics
 
 from playwright.sync_api import Page
-from rating_server import chromium
+from rating_server import chromium, wait_open
 
 # Counted in the page: from the key that submits to the frame after the page says that one more
 # is rated. Added before the form, whose own listener lets the key go no further.
@@ -42,7 +42,7 @@ def painted(address: str, code: str, count: int) -> str:
 
 
 def _rate(page: Page, done: int) -> None:
-    page.locator("form.likert:not([data-locked])").wait_for()
+    wait_open(page)
     page.keyboard.type("435", delay=30)
     page.get_by_role("status").filter(has_text="Draft saved").wait_for()
     page.keyboard.press("Control+Enter")
