@@ -1,5 +1,6 @@
 """The rating room's own line: each request stores what it carries and is answered with what is next."""
 
+import gzip
 import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -28,6 +29,7 @@ CONSENT_FIRST = (
     "the page to read it."
 )
 PERSON = "Medjury-Person"  # whose page asks: another may have signed in in the same browser since
+WORTH_PACKING, LIGHTLY = 1000, 1  # bytes, and gzip's level
 FRESH = {"Cache-Control": "no-store"}
 Payload = Mapping[str, Any]
 
@@ -78,9 +80,19 @@ def _for_clinician(
         is_theirs = person is not None and page_of in (None, str(person.id))
         if person is None or person.rater is None or not is_theirs:
             return Response(status_code=401)
-        return act(engine, person, payload)
+        return _packed(request, act(engine, person, payload))
     except MedjuryError:
         return Response(status_code=503)
+
+
+def _packed(request: Request, answer: Response) -> Response:
+    """Return an answer compressed, lightly: Streamlit would do it in its event loop, and slowly."""
+    accepts = "gzip" in request.headers.get("accept-encoding", "")
+    if not accepts or len(answer.body) < WORTH_PACKING:
+        return answer
+    packed = gzip.compress(answer.body, LIGHTLY)
+    headers = FRESH | {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+    return Response(packed, answer.status_code, headers, answer.media_type)
 
 
 def _arrive(engine: Engine, person: Person, _: Payload) -> Response:
