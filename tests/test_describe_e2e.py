@@ -105,7 +105,10 @@ def test_pages_are_left_out_and_a_wrong_file_is_refused_by_name(boss: Page, stud
     assert before is not None
     _part(boss, "Description")
     boss.get_by_text("Change the description").click()
+    wait_settled(boss)
     boss.get_by_role("button", name="Remove Doses").click()
+    expect(boss.get_by_role("button", name="Remove Doses")).to_have_count(0)
+    wait_settled(boss)
     boss.get_by_role("button", name="Show what clinicians will see").click()
     preview = boss.locator(".mj-described").first
     expect(preview).to_contain_text("b side")
