@@ -69,11 +69,12 @@ Script = Callable[[Seen], Do] | list[Do]
 
 
 class Stub:
-    """The server; `seen` holds all requests, `peak` the most that were open at a time."""
+    """The server; `seen` holds all requests, `raw` their bytes, `peak` the most open at a time."""
 
     def __init__(self, script: Script | None = None) -> None:
         self.script: Script = script if script is not None else (lambda _: Do())
         self.seen: list[Seen] = []
+        self.raw: list[bytes] = []
         self.peak = 0
         self._open = 0
         self._loop = asyncio.new_event_loop()
@@ -121,10 +122,13 @@ class Stub:
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        start = await reader.readuntil(b"\r\n\r\n")
+        head = start.decode()
         first, *lines = head.strip().split("\r\n")
         headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
-        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
+        content = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.raw.append(start + content)
+        body = json.loads(content)
         seen = Seen(len(self.seen), first.split()[1], headers, body)
         self.seen.append(seen)
         do = self.script(seen) if callable(self.script) else self.script.pop(0)

@@ -25,6 +25,7 @@ AUTH = (401, 403)
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 FILTER_CODES = ("content_filter", "content_policy_violation")
 NO_CREDIT = "credit balance is too low"
+FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 TOKEN_LENGTH = 60
 LONGEST_BODY = 4_000
 
@@ -34,15 +35,14 @@ class Endpoint(ABC):
 
     Attributes
     ----------
-    sdk, sdk_client
-        The vendor's module, and what makes its client. The default transport is the one over
-        aiohttp, for half the processor time of httpx2's own.
+    sdk
+        The vendor's module. The default transport is the one over aiohttp, for half the processor
+        time of httpx2's own.
     path
         Where one request goes.
     """
 
     sdk: ClassVar[Any]
-    sdk_client: ClassVar[Any]
     path: ClassVar[str]
 
     def __init__(
@@ -55,13 +55,12 @@ class Endpoint(ABC):
         silence()
         self.juror, self.timeout = juror, timeout
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
-        self.client = type(self).sdk_client(
-            api_key=key,
-            base_url=juror.base_url,
-            max_retries=0,
-            timeout=timeout,
-            http_client=http,
-        )
+        opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
+        self.client = without_environment(opened)
+
+    @abstractmethod
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client; `common` is what all of them are opened with."""
 
     @abstractmethod
     def body(self, call: Call) -> dict[str, Any]:
@@ -109,6 +108,20 @@ def client(
     """
     encrypted = base_url.startswith("https://")
     return make(follow_redirects=False, trust_env=encrypted, timeout=timeout, limits=LIMITS)
+
+
+def without_environment(sdk_client: Any) -> Any:
+    """Return an SDK's client without what it took from the environment.
+
+    The SDKs read headers and names of an account there, give no option to leave them out, and
+    would send them to whatever host a panel names. They are in these attributes by the time a
+    client is made; what has an option (keys, addresses, traces) is always given.
+    """
+    sdk_client._custom_headers = {}
+    for name in FROM_ENVIRONMENT:
+        if hasattr(sdk_client, name):
+            setattr(sdk_client, name, None)
+    return sdk_client
 
 
 def silence() -> None:

@@ -17,8 +17,11 @@ class OpenAIChat(Endpoint):
     """A juror reached through the openai SDK."""
 
     sdk: ClassVar[Any] = openai
-    sdk_client: ClassVar[Any] = openai.AsyncOpenAI
     path = "/chat/completions"
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        return openai.AsyncOpenAI(api_key=key, base_url=self.juror.base_url, **common)
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels."""
