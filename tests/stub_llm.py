@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 USAGE_IN, USAGE_OUT = 1000, 100
+CLAUDE = ("/messages", "/invoke", ":rawPredict")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Seen:
     @property
     def model(self) -> str:
         """Model asked for."""
-        return str(self.body["model"])
+        return str(self.body.get("model", "m"))
 
     @property
     def form(self) -> str:
@@ -159,7 +160,7 @@ def _body(seen: Seen, do: Do) -> str:
         error = {"message": "echo: " + seen.prompt, "type": do.code or "some_error", "code": None}
         return json.dumps({"type": "error", "error": error})
     text = verdict(seen) if do.text is None else do.text
-    speak = _anthropic if seen.path.endswith("/messages") else _openai
+    speak = _anthropic if seen.path.endswith(CLAUDE) else _openai
     return json.dumps(speak(seen, do, text))
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import hmac
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -15,10 +14,9 @@ import pytest
 from stub_llm import Do, Seen, Stub
 from token_server import TokenServer
 
-from data.errors import BadPanel
 from data.schema import Status
 from jury.call import Answer, Call, Message
-from jury.panel import Juror, Panel, keys, read_panel
+from jury.panel import Juror
 from jury.providers import open_provider
 
 CALL = Call((Message("user", "A case."),), {"type": "object", "properties": {}})
@@ -137,10 +135,9 @@ def test_claude_on_vertex_is_asked_at_its_project_and_region_with_googles_token(
     with Stub() as stub:
         url = f"{stub.anthropic_url}/v1"
         one = juror("vertex", url, region="europe-west1", project="ward-7", model="claude-x")
-        stub.script = lambda _: Do(body=ANTHROPIC)
         found = answers(one, 2, "none")
     seen = stub.seen[0]
-    assert [answer.text for answer in found] == ["hello"] * 2
+    assert [answer.status for answer in found] == [Status.OK] * 2
     assert seen.path == (
         "/v1/projects/ward-7/locations/europe-west1/publishers/anthropic/models/claude-x:rawPredict"
     )
@@ -166,21 +163,7 @@ def test_gemini_is_asked_with_a_key_or_with_googles_token(
     assert second.headers["authorization"] == "Bearer token-1"
 
 
-ANTHROPIC = json.dumps(
-    {
-        "id": "msg-1",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude",
-        "content": [{"type": "text", "text": "hello"}],
-        "stop_reason": "end_turn",
-        "usage": {"input_tokens": 5, "output_tokens": 2},
-    }
-)
-
-
 def bedrock(stub: Stub, **settings: Any) -> Juror:
-    stub.script = lambda _: Do(body=ANTHROPIC)
     return juror("bedrock", stub.anthropic_url, region="eu-central-1", **settings)
 
 
@@ -216,7 +199,7 @@ def test_claude_on_bedrock_is_asked_with_a_signature_for_its_region(
     with Stub() as stub:
         (answer,) = answers(bedrock(stub, model="us.anthropic.claude-x-v1:0"), key="none")
     seen = stub.seen[0]
-    assert (answer.status, answer.text) == (Status.OK, "hello")
+    assert answer.status == Status.OK
     assert seen.path == "/model/us.anthropic.claude-x-v1:0/invoke"
     assert seen.body["anthropic_version"]
     credential = signature(stub.raw[0], "secret")
@@ -276,7 +259,7 @@ def test_keys_that_aws_calls_expired_are_fetched_anew_and_the_request_made_again
         def script(seen: Seen) -> Do:
             old = "AKID1/" in seen.headers["authorization"] and seen.number > 0
             error = Do(status=403, headers=expired, body='{"message": "expired"}')
-            return error if old else Do(body=ANTHROPIC)
+            return error if old else Do()
 
         stub.script = script
         found = answers(one, 3, "none")
@@ -317,8 +300,7 @@ def test_a_token_that_a_host_refuses_early_is_fetched_anew(
 
     def script(seen: Seen) -> Do:
         old = seen.headers["authorization"] == "Bearer token-1" and seen.number > 0
-        body = ANTHROPIC if provider in ("vertex", "foundry") else None
-        return Do(status=401, body="{}") if old else Do(body=body)
+        return Do(status=401, body="{}") if old else Do()
 
     with Stub(script) as stub:
         found = answers(juror(provider, stub.anthropic_url, auth=auth, **place), 3, "none")
@@ -365,100 +347,3 @@ def test_google_giving_no_token_is_told_as_that(
         place = {"region": "us-east5", "project": "p"}
         (answer,) = answers(juror("vertex", stub.anthropic_url, **place), key="none")
     assert (answer.status, answer.reason) == (Status.AUTH, "no credentials: RefreshError")
-
-
-def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in() -> None:
-    assert read_panel("bedrock").hosts() == ["bedrock-runtime.us-east-1.amazonaws.com"]
-    assert read_panel("vertex").hosts() == [
-        "us-east5-aiplatform.googleapis.com",
-        "us-central1-aiplatform.googleapis.com",
-    ]
-    for name in ("azure", "vertex"):
-        with pytest.raises(BadPanel, match="is still to be filled in: copy the panel"):
-            keys(read_panel(name), {})
-    with pytest.raises(BadPanel, match="BEDROCK_API_KEY is not set"):
-        keys(read_panel("bedrock"), {})
-
-
-URL = "https://ward.example"
-WRONG = [
-    ({"provider": "openai", "region": "us-east-1"}, 'region: does not apply to provider "openai"'),
-    ({"provider": "anthropic", "auth": "key"}, 'auth: does not apply to provider "anthropic"'),
-    ({"provider": "bedrock", "base_url": URL}, 'region: provider "bedrock" needs it'),
-    ({"provider": "bedrock", "region": "r", "auth": "entra"}, 'signs in with "iam" or "key"'),
-    ({"provider": "bedrock", "region": "r", "api_key_env": "K"}, 'not apply to auth = "iam"'),
-    (
-        {"provider": "bedrock", "region": "r", "auth": "key", "api_key_env": "K", "profile": "p"},
-        'profile: does not apply to auth = "key"',
-    ),
-    ({"provider": "vertex", "region": "us-east5"}, 'project: provider "vertex" needs it'),
-    ({"provider": "foundry", "base_url": URL}, 'api_key_env: name the variable .*auth = "entra"'),
-    ({"provider": "gemini", "api_key_env": "K", "region": "r"}, 'applies to auth = "google" only'),
-    ({"provider": "gemini", "auth": "google"}, 'region: provider "gemini" needs it'),
-    ({"provider": "simulated", "deployment": "d"}, "deployment: does not apply"),
-    (
-        {"provider": "openai", "base_url": f"{URL}/openai/deployments/d/chat?api-version=1"},
-        'write provider = "azure", the resource',
-    ),
-    (
-        {
-            "provider": "azure",
-            "base_url": f"{URL}/openai/v1",
-            "api_key_env": "K",
-            "api_version": "v",
-        },
-        "ends in /openai/v1",
-    ),
-]
-
-
-@pytest.mark.parametrize(("settings", "said"), WRONG)
-def test_what_does_not_apply_to_a_provider_is_refused_with_one_message(
-    settings: dict[str, str], said: str, tmp_path: Path
-) -> None:
-    lines = [f"{name} = {value!r}" for name, value in settings.items()]
-    path = tmp_path / "p.toml"
-    head = "name = 'p'\n[[juror]]\nname = 'j'\nmodel = 'm'\nfamily = 'f'\n"
-    path.write_text(head + "\n".join(lines), "utf-8")
-    with pytest.raises(BadPanel, match=said) as caught:
-        read_panel(path)
-    assert "\n" not in str(caught.value)
-
-
-def test_the_profile_of_a_juror_names_its_place_only_where_one_is_set() -> None:
-    one = juror("azure", URL, api_key_env="K", deployment="ours", api_version="v")
-    assert one.profile() == {
-        "provider": "azure",
-        "model": "m",
-        "host": "ward.example",
-        "temperature": None,
-        "effort": None,
-        "schema": "auto",
-        "deployment": "ours",
-        "api_version": "v",
-    }
-    profile = juror("bedrock", URL, region="r", profile="ward").profile()
-    assert profile["region"] == "r"
-    assert "ward" not in profile.values()
-
-
-def test_addresses_follow_from_regions() -> None:
-    def host(**settings: str) -> str:
-        body = {"name": "j", "model": "m", "family": "f"} | settings
-        return Juror.model_validate(body).base_url
-
-    vertex = {"provider": "vertex", "project": "p"}
-    assert host(**vertex, region="global") == "https://aiplatform.googleapis.com/v1"
-    assert host(**vertex, region="eu") == "https://aiplatform.eu.rep.googleapis.com/v1"
-    gemini = host(provider="gemini", auth="google", region="us-central1", project="p")
-    place = "/v1/projects/p/locations/us-central1/endpoints/openapi"
-    assert gemini == f"https://us-central1-aiplatform.googleapis.com{place}"
-    assert host(provider="gemini", api_key_env="K").startswith("https://generativelanguage.")
-
-
-def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used() -> None:
-    jurors = (
-        juror("azure", URL, api_key_env="A_KEY"),
-        juror("bedrock", URL, region="r").model_copy(update={"name": "b"}),
-    )
-    assert keys(Panel(name="p", juror=jurors), {"A_KEY": "k"}) == {"j": "k", "b": "none"}

@@ -12,6 +12,7 @@ from typing import Any
 import anthropic
 import openai
 from stub_llm import Stub
+from token_server import TokenServer
 
 MARK = "from-the-environment"
 LITERAL = re.compile(r"""["']([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)["']""")
@@ -86,6 +87,13 @@ def jurors(stub: Stub) -> list[dict[str, Any]]:
     return [
         one | {"provider": "openai", "base_url": stub.openai_url},
         one | {"provider": "anthropic", "base_url": stub.anthropic_url},
+        one | {"provider": "azure", "base_url": stub.anthropic_url},
+        one | {"provider": "azure", "base_url": stub.anthropic_url, "api_version": "1"},
+        one | {"provider": "foundry", "base_url": stub.anthropic_url},
+        one | {"provider": "gemini", "base_url": stub.openai_url},
+        one
+        | {"provider": "bedrock", "auth": "key", "region": "eu-central-1"}
+        | {"base_url": stub.anthropic_url},
     ]
 
 
@@ -109,3 +117,29 @@ def test_the_bytes_are_the_same_with_and_without_these_variables() -> None:
     half = len(stub.raw) // 2
     assert half
     assert stub.raw[:half] == stub.raw[half:]
+
+
+def test_a_juror_that_signs_in_sends_its_own_credentials_and_nothing_else_of_the_environment(
+    tmp_path: Path,
+) -> None:
+    profile = {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_EC2_METADATA_DISABLED": "true"}
+    ours = "aws_access_key_id = AKID\naws_secret_access_key = secret\n"
+    (tmp_path / "config").write_text(f"[profile ward]\n{ours}", "utf-8")
+    with Stub() as stub, Stub() as other, TokenServer() as tokens:
+        panel = [one | {"api_key_env": ""} for one in jurors(stub)[2:5]]
+        panel = [one | {"auth": "entra"} for one in panel]
+        place = {"region": "eu-central-1", "base_url": stub.anthropic_url}
+        panel.append(panel[0] | place | {"provider": "bedrock", "auth": "iam", "profile": "ward"})
+        panel.append(
+            panel[0] | place | {"provider": "vertex", "auth": "google", "project": "ward-7"}
+        )
+        identity = tokens.managed_identity() | tokens.service_account(tmp_path)
+        statuses, _ = asked(panel, environment(other) | identity | profile)
+    assert statuses == ["ok"] * 5
+    for raw in stub.raw:
+        assert MARK.encode() not in raw
+    sent = [seen.headers["authorization"] for seen in stub.seen]
+    assert all(one.startswith("Bearer token-") for one in [*sent[:3], sent[4]])
+    assert "Credential=AKID/" in sent[3]
+    assert "/eu-central-1/bedrock/aws4_request" in sent[3]
+    assert other.raw == []
