@@ -1,17 +1,19 @@
-"""Which parameter of a request a server has refused, as far as its error names it."""
+"""Which parameter or setting of a request a server has refused, as far as its error names it."""
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jury.call import Answer
 
 REFUSED = (400, 422)
+SETTINGS = {"temperature": ("temperature",), "effort": ("reasoning_effort", "effort")}
 UNSUPPORTED = ("unsupported_parameter", "unsupported_value", "unknown_parameter")
 SAYS_SO = re.compile(
     r"(?:unsupported parameter|unsupported value|unknown parameter|unrecognized parameter"
-    r"|unrecognized request arguments? supplied|unknown name):? ?[`'\"]?(\w+)",
+    r"|unrecognized request arguments? supplied|unknown name|this model does not support(?: the)?)"
+    r":? ?[`'\"]?(\w+)",
     re.IGNORECASE,
 )
 BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
@@ -33,8 +35,25 @@ def unsupported_parameter(answer: Answer) -> str:
     return ""
 
 
-def concerns(answer: Answer, *names: str) -> bool:
-    """Return whether an error is about a parameter with one of these names, whatever it says of it."""
+def refused_setting(answer: Answer) -> str:
+    """Return which of a panel's settings an error is about, empty if about none that was sent."""
+    for setting, names in SETTINGS.items():
+        if value_sent(answer, setting) and _concerns(answer, names):
+            return setting
+    return ""
+
+
+def value_sent(answer: Answer, setting: str) -> str:
+    """Return a setting of a request as a panel writes it, empty if none was sent."""
+    values = (answer.sent.get(name) for name in SETTINGS[setting])
+    found = next((one for one in values if one is not None), None)
+    if found is None:
+        return ""
+    return f"{found:g}" if isinstance(found, (int, float)) else f'"{found}"'
+
+
+def _concerns(answer: Answer, names: Sequence[str]) -> bool:
+    """Return whether an error is about a parameter with one of these names, whatever it says."""
     if unsupported_parameter(answer) in names:
         return True
     for error in _errors(answer):

@@ -1,6 +1,5 @@
 """The vendors' own SDK classes for each cloud, against servers of the loopback with their addresses."""
 
-import asyncio
 import hashlib
 import hmac
 import os
@@ -11,15 +10,13 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from juror_lines import answers, juror
 from stub_llm import Do, Seen, Stub
 from token_server import TokenServer
 
 from data.schema import Status
-from jury.call import Answer, Call, Message
 from jury.panel import Juror
-from jury.providers import open_provider
 
-CALL = Call((Message("user", "A case."),), {"type": "object", "properties": {}})
 VENDORS_OWN = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_", "CLOUDSDK_")
 
 
@@ -41,24 +38,6 @@ pytestmark = pytest.mark.usefixtures("_bare")
 def tokens() -> Iterator[TokenServer]:
     with TokenServer() as server:
         yield server
-
-
-def juror(provider: str, url: str, **settings: Any) -> Juror:
-    body = {"name": "j", "provider": provider, "model": "m", "family": "f", "base_url": url}
-    return Juror.model_validate(body | settings)
-
-
-def answers(one: Juror, number: int = 1, key: str = "the-key") -> list[Answer]:
-    """Return the answers to one call made a number of times, one after another, on one line."""
-
-    async def ask() -> list[Answer]:
-        line = open_provider(one, key, 5.0)
-        try:
-            return [await line.complete(CALL) for _ in range(number)]
-        finally:
-            await line.close()
-
-    return asyncio.run(ask())
 
 
 def set_all(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:

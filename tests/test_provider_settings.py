@@ -1,9 +1,9 @@
 """What a panel may say of each provider: what applies, what follows from it, what is refused."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from juror_lines import juror
 
 from data.errors import BadPanel
 from jury.panel import Juror, Panel, keys, read_panel
@@ -38,11 +38,6 @@ WRONG = [
         "ends in /openai/v1",
     ),
 ]
-
-
-def juror(provider: str, url: str, **settings: Any) -> Juror:
-    body = {"name": "j", "provider": provider, "model": "m", "family": "f", "base_url": url}
-    return Juror.model_validate(body | settings)
 
 
 def test_shipped_panels_of_clouds_name_their_hosts_and_wait_to_be_filled_in() -> None:

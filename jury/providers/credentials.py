@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import UTC
 from typing import Any, Generic, TypeVar
 
+from jury.call import NO_CREDENTIALS
+
 EARLY_SECONDS = 120.0  # renewed before it ends, so that it cannot end on its way
 AWS_HELD_SECONDS = 240.0
 GOOGLE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -23,7 +25,7 @@ class NoCredentials(Exception):
     """There is no credential to be had; `passes` says whether there may be one a little later."""
 
     def __init__(self, error: BaseException, passes: bool = False) -> None:
-        super().__init__(f"no credentials: {type(error).__name__}")
+        super().__init__(f"{NO_CREDENTIALS}: {type(error).__name__}")
         self.passes = passes
 
 

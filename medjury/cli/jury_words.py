@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from data.queries.jury import waiting_in_batches
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
-from jury.call import NO_CONNECTION
-from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
+from jury.call import NO_CONNECTION, NO_CREDENTIALS
+from jury.conversation import NO_SUCH_MODEL, REFUSES
 from jury.elsewhere import LOST, NO_WORKER
 from jury.loop import Progress, RunResult
 from jury.panel import Panel
@@ -40,8 +40,10 @@ WORKERS = (
 )
 BY_REASON = {
     NO_SUCH_MODEL: "mend model or base_url in the panel; `medjury jury probe PANEL` tries it",
-    REFUSES_TEMPERATURE: "delete the temperature in the panel and give the juror another name",
+    REFUSES: "delete that line in the panel and give the juror another name",
     NO_CONNECTION: "nobody answers there: start the server or mend base_url, then run again",
+    NO_CREDENTIALS: "sign in on the machine that asks (for Azure `az login`, for Google `gcloud auth "
+    "application-default login`, for AWS `aws sso login` or keys), then run again",
     NO_WORKER: WORKERS,
     LOST: WORKERS,
 }
@@ -146,7 +148,7 @@ def _advice(result: RunResult) -> Iterator[str]:
         for name, count in counts.items():
             if not count or name in (Status.OK, IN_FLIGHT):
                 continue
-            if name in (Status.REQUEST_FAILED, Status.TIMEOUT) and mended:
+            if name in (Status.REQUEST_FAILED, Status.TIMEOUT, Status.AUTH) and mended:
                 yield from mended
             elif name in ANSWERED:
                 yield FORM
