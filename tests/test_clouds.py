@@ -1,5 +1,6 @@
 """The vendors' own SDK classes for each cloud, against servers of the loopback with their addresses."""
 
+import asyncio
 import hashlib
 import hmac
 import os
@@ -10,12 +11,17 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from juror_lines import answers, juror
+from juror_lines import CALL, answers, juror
+from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub
 from token_server import TokenServer
 
+from data.errors import BadPanel
 from data.schema import Status
-from jury.panel import Juror
+from jury.batch.run import run_batches
+from jury.call import Answer
+from jury.panel import Juror, Panel
+from jury.providers import open_provider
 
 VENDORS_OWN = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_", "CLOUDSDK_")
 
@@ -326,3 +332,39 @@ def test_google_giving_no_token_is_told_as_that(
         place = {"region": "us-east5", "project": "p"}
         (answer,) = answers(juror("vertex", stub.anthropic_url, **place), key="none")
     assert (answer.status, answer.reason) == (Status.AUTH, "no credentials: RefreshError")
+
+
+def test_many_calls_at_once_fetch_one_token(
+    tokens: TokenServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_all(monkeypatch, tokens.managed_identity())
+
+    async def ask(one: Juror) -> list[Answer]:
+        line = open_provider(one, "none", 10.0)
+        try:
+            return list(await asyncio.gather(*(line.complete(CALL) for _ in range(20))))
+        finally:
+            await line.close()
+
+    with Stub(lambda _: Do(seconds=0.1)) as stub:
+        found = asyncio.run(ask(juror("azure", stub.anthropic_url, auth="entra")))
+    assert [answer.status for answer in found] == [Status.OK] * 20
+    assert (stub.peak, tokens.given) == (20, 1)
+
+
+def test_tokens_that_cannot_be_reached_just_now_are_asked_for_again_later(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with TokenServer() as gone:
+        set_all(monkeypatch, gone.service_account(tmp_path))
+    with Stub() as stub:
+        place = {"region": "us-east5", "project": "p"}
+        (answer,) = answers(juror("vertex", stub.anthropic_url, **place), key="none")
+    assert (answer.status, answer.transient, answer.unsent) == (Status.REQUEST_FAILED, True, True)
+    assert stub.raw == []
+
+
+def test_a_run_over_a_cloud_with_batches_asked_for_is_refused(engine: Engine) -> None:
+    panel = Panel(name="p", juror=(juror("foundry", "https://ward.example", api_key_env="K"),))
+    with pytest.raises(BadPanel, match='provider "foundry" has no batches here'):
+        run_batches(engine, panel)

@@ -1,5 +1,7 @@
 """What a panel may say of each provider: what applies, what follows from it, what is refused."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,43 @@ def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used
         juror("bedrock", URL, region="r").model_copy(update={"name": "b"}),
     )
     assert keys(Panel(name="p", juror=jurors), {"A_KEY": "k"}) == {"j": "k", "b": "none"}
+
+
+def python(code: str, *options: str) -> str:
+    command = [sys.executable, *options, "-c", code]
+    root = Path(__file__).parents[1]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it() -> None:
+    code = (
+        "from jury.provider_settings import lacking_library as lacks\n"
+        "for one in ('bedrock', None), ('azure', 'entra'), ('vertex', None), ('azure', None):\n"
+        "    print(lacks(*one))"
+    )
+    without = python(code, "-S").split("\n")
+    assert without[:4] == [
+        'provider "bedrock" with auth = "iam" needs boto3, which is not installed: '
+        "`uv sync --extra bedrock`",
+        'provider "azure" with auth = "entra" needs azure.identity, which is not installed: '
+        "`uv sync --extra azure`",
+        'provider "vertex" with auth = "google" needs google.auth, which is not installed: '
+        "`uv sync --extra vertex`",
+        "",
+    ]
+    assert python(code).split() == []
+
+
+def test_no_clouds_library_is_imported_for_a_juror_with_a_key() -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from jury.panel import Juror\n"
+        "from jury.providers import open_provider\n"
+        "body = {'name': 'j', 'provider': 'foundry', 'model': 'm', 'family': 'f',"
+        " 'api_key_env': 'K', 'base_url': 'https://ward.example'}\n"
+        "async def opened():\n"
+        "    await open_provider(Juror.model_validate(body), 'k').close()\n"
+        "asyncio.run(opened())\n"
+        "print(*{'boto3', 'botocore', 'azure.identity', 'google.auth'} & set(sys.modules))"
+    )
+    assert python(code).strip() == ""
