@@ -5,7 +5,8 @@ import hashlib
 import hmac
 import os
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,11 +18,16 @@ from stub_llm import Do, Seen, Stub
 from token_server import TokenServer
 
 from data.errors import BadPanel
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import read_rubric
 from data.schema import Status
+from data.store import import_responses
 from jury.batch.run import run_batches
 from jury.call import Answer
 from jury.panel import Juror, Panel
 from jury.providers import open_provider
+from jury.run import run_panel
 
 VENDORS_OWN = ("AWS_", "AZURE_", "GOOGLE_", "IDENTITY_", "MSI_", "CLOUDSDK_")
 
@@ -368,3 +374,33 @@ def test_a_run_over_a_cloud_with_batches_asked_for_is_refused(engine: Engine) ->
     panel = Panel(name="p", juror=(juror("foundry", "https://ward.example", api_key_env="K"),))
     with pytest.raises(BadPanel, match='provider "foundry" has no batches here'):
         run_batches(engine, panel)
+
+
+def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
+    engine: Engine,
+    write: Callable[[str, str], Path],
+    tokens: TokenServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    set_all(monkeypatch, tokens.managed_identity())
+    head = "instance_id,benchmark,context,prompt,reference,response_id,model,response\n"
+    lines = [f"i{n},visits,Context {n}.,Write.,,r{n},m,Response {n}." for n in range(130)]
+    rows = ResponseFile(TableFile(write("many.csv", head + "\n".join(lines))))
+    import_responses(engine, rows, lambda _: read_rubric("generic"))
+    taken: Counter[str] = Counter()
+
+    def script(seen: Seen) -> Do:
+        token = seen.headers["authorization"]
+        if taken[token] == 40:
+            return Do(status=401, body="{}")
+        taken[token] += 1
+        return Do()
+
+    with Stub(script) as stub:
+        free = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
+        one = juror("azure", stub.anthropic_url, auth="entra", schema="json_schema", **free)
+        result = run_panel(engine, Panel(name="p", juror=(one,)))
+    body = result.to_json()
+    assert (body["rated"], body["missing"]) == (130, 0)
+    assert tokens.given == 4
+    assert sum(taken.values()) == 130

@@ -22,7 +22,7 @@ FULL_PRICES = "these are the full prices; with --batch a listed price is about h
 AGAIN = "run the same command again: only what is missing is asked for"
 BY_STATUS: dict[str, str] = {
     Status.AUTH: "the key was refused: put a valid one in the variable that the panel's "
-    "api_key_env names, then run again",
+    "api_key_env names, or give the identity that signs in the right to use the model, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",
     Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
     "it counts anew in each run",
