@@ -318,7 +318,10 @@ WITHOUT = [
 
 @pytest.mark.parametrize(("provider", "settings"), WITHOUT)
 def test_a_machine_without_credentials_sends_nothing_and_says_so(
-    provider: str, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    provider: str,
+    settings: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/account.json")
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
@@ -327,6 +330,7 @@ def test_a_machine_without_credentials_sends_nothing_and_says_so(
     assert stub.raw == []
     assert (answer.status, answer.unsent) == (Status.AUTH, True)
     assert answer.reason.startswith("no credentials: ")
+    assert caplog.text == ""
 
 
 def test_google_giving_no_token_is_told_as_that(

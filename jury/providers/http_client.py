@@ -163,6 +163,8 @@ def silence() -> None:
         logging.getLogger(f"{name}._base_client").disabled = True
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in ("azure", "google", "botocore"):  # a lack of credentials is an answer's reason
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
