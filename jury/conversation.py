@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import json
-import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -18,11 +17,11 @@ from jury.panel import Juror
 from jury.parse import Reading, storable
 from jury.providers import VENDORS
 from jury.rates import Gate, Limits, estimated, taken
+from jury.refused_parameter import refused_setting, value_sent
 
 REFUSED_FORM = (400, 415, 422, 501)
 NO_SUCH_MODEL = "no such model or address"
-REFUSES_TEMPERATURE = "the model refuses temperature"
-ON_TEMPERATURE = re.compile(r"(Unsupported (value|parameter): )?[`'\"]?temperature\b")
+REFUSES = "the model refuses"
 R = TypeVar("R", bound=Reading)
 
 
@@ -191,33 +190,20 @@ class JurorSession:
 
 def fatal(answer: Answer) -> str:
     """Return why a juror is to be stopped at once after this answer, empty if it is not."""
+    if answer.status == Status.AUTH and answer.unsent:
+        return answer.reason
     if answer.status == Status.AUTH:
         return f"{answer.reason}: the key was refused"
     if answer.status == Status.QUOTA:
         return f"{answer.reason}: the account has no credit left"
     if answer.http == 404:
         return f"{answer.reason}: {NO_SUCH_MODEL}"
-    if _refuses_temperature(answer):
+    if name := refused_setting(answer):
         return (
-            f"{answer.reason}: {REFUSES_TEMPERATURE} = {answer.sent['temperature']:g}; "
+            f"{answer.reason}: {REFUSES} {name} = {value_sent(answer, name)}; "
             "delete that line in the panel and give the juror another name"
         )
     return ""
-
-
-def _refuses_temperature(answer: Answer) -> bool:
-    """Return whether an error is about the temperature that was sent.
-
-    An error may quote the text of a patient, in which the mere word says nothing: it counts as the
-    parameter that is named, or at the beginning of the message.
-    """
-    if answer.http not in (400, 422) or answer.sent.get("temperature") is None:
-        return False
-    try:
-        error = json.loads(answer.text)["error"]
-        return error.get("param") == "temperature" or bool(ON_TEMPERATURE.match(error["message"]))
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from jury.conversation import worst_of
 from jury.cost import batch_price
 from jury.loop import RunResult, refuse_numbers
 from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.providers import VENDORS
 from jury.run_lock import run_lock
 from jury.worklist import Worklist, record_of, refuse_changed, tasks_of
 
@@ -289,5 +290,11 @@ def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
             f"panel {panel.name}, juror {simulated[0]}: a simulated juror has no batches and "
             "costs nothing; run without --batch"
         )
+    for one in panel.juror:
+        if not VENDORS[one.provider].batches:
+            raise BadPanel(
+                f'panel {panel.name}, juror {one.name}: provider "{one.provider}" has no batches '
+                "here; run without --batch"
+            )
     refuse_numbers(panel, max_usd, replicates=replicates)
     refuse_ended(panel, now().date())

@@ -315,6 +315,9 @@ def _probe_lines(one: "ProbeRow") -> Iterator[str]:
         yield f"juror {one.juror}: {one.reason}"
     if one.returned_model:
         yield f"juror {one.juror}: answered as {one.returned_model}"
+    if one.unsupported:
+        names = ", ".join(one.unsupported)
+        yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
     if one.limits:
         told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
         yield f"juror {one.juror}: {told}"

@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from data.queries.jury import waiting_in_batches
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
-from jury.call import NO_CONNECTION
-from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
+from jury.call import NO_CONNECTION, NO_CREDENTIALS
+from jury.conversation import NO_SUCH_MODEL, REFUSES
 from jury.elsewhere import LOST, NO_WORKER
 from jury.loop import Progress, RunResult
 from jury.panel import Panel
@@ -22,7 +22,7 @@ FULL_PRICES = "these are the full prices; with --batch a listed price is about h
 AGAIN = "run the same command again: only what is missing is asked for"
 BY_STATUS: dict[str, str] = {
     Status.AUTH: "the key was refused: put a valid one in the variable that the panel's "
-    "api_key_env names, then run again",
+    "api_key_env names, or give the identity that signs in the right to use the model, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",
     Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
     "it counts anew in each run",
@@ -40,8 +40,10 @@ WORKERS = (
 )
 BY_REASON = {
     NO_SUCH_MODEL: "mend model or base_url in the panel; `medjury jury probe PANEL` tries it",
-    REFUSES_TEMPERATURE: "delete the temperature in the panel and give the juror another name",
+    REFUSES: "delete that line in the panel and give the juror another name",
     NO_CONNECTION: "nobody answers there: start the server or mend base_url, then run again",
+    NO_CREDENTIALS: "sign in on the machine that asks (for Azure `az login`, for Google `gcloud auth "
+    "application-default login`, for AWS `aws sso login` or keys), then run again",
     NO_WORKER: WORKERS,
     LOST: WORKERS,
 }
@@ -146,7 +148,7 @@ def _advice(result: RunResult) -> Iterator[str]:
         for name, count in counts.items():
             if not count or name in (Status.OK, IN_FLIGHT):
                 continue
-            if name in (Status.REQUEST_FAILED, Status.TIMEOUT) and mended:
+            if name in (Status.REQUEST_FAILED, Status.TIMEOUT, Status.AUTH) and mended:
                 yield from mended
             elif name in ANSWERED:
                 yield FORM
