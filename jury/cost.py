@@ -13,6 +13,7 @@ from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 
 MILLION = 1_000_000
+ROUNDING = 1e-9
 CHARACTERS_PER_TOKEN = 3.5
 WORDS_OUT_PER_CRITERION = 100
 FORM_TOKENS = 1_000
@@ -176,6 +177,24 @@ def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -
     """
     tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
     return priced(juror, Usage(tokens, juror.max_tokens), at).usd
+
+
+def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | None) -> str:
+    """Return why a call broke its bounds, empty if it did not.
+
+    An endpoint that bills more than it was allowed to write, or more than the call could cost,
+    would pass any cap. Where nothing is billed it does no harm.
+    """
+    if not usd:
+        return ""
+    if usage.tokens_out is not None and usage.tokens_out > juror.max_tokens:
+        return (
+            f"the endpoint bills {usage.tokens_out} tokens of output where max_tokens = "
+            f"{juror.max_tokens} allows no more; no cap can be kept with it"
+        )
+    if worst is not None and usd > worst * (1 + ROUNDING):
+        return f"the endpoint bills ${usd:.6f} for a call that can cost ${worst:.6f} at most"
+    return ""
 
 
 def refuse_unpriced(panel: Panel, at: datetime) -> None:

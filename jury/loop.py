@@ -22,6 +22,7 @@ from jury.worklist import record_of, refuse_changed
 
 INTERRUPTED = "interrupted"
 OPENING_SECONDS = 0.2
+AHEAD = 8  # for so many places one call waits with its intent stored
 T = TypeVar("T")
 
 
@@ -179,7 +180,10 @@ async def run_all(
 ) -> None:
     """Let every juror's workers take what is in that juror's queue, all sharing the same places."""
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
-    context = RunContext(Budget(limits.max_usd), places, stopping, limits.patience, tally.called)
+    ahead = limits.concurrency // AHEAD
+    ready = asyncio.Semaphore(limits.concurrency + ahead)
+    budget = Budget(limits.max_usd)
+    context = RunContext(budget, ready, places, stopping, limits.patience, tally.called)
 
     async def work(session: JurorSession, queue: Iterator[T]) -> None:
         for one in queue:
@@ -191,7 +195,7 @@ async def run_all(
             async with asyncio.TaskGroup() as group:
                 group.create_task(_open_up(places, limits.concurrency))
                 # In turn, so that all jurors are heard at once and none holds all the places.
-                for _ in range(limits.concurrency):
+                for _ in range(limits.concurrency + ahead):
                     for session, queue in zip(sessions, queues, strict=True):
                         group.create_task(work(session, queue))
         except* BaseException as failures:

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from data.schema import now
 from data.store.attempts import known_jurors
-from jury.ask import Writer, ask
+from jury.ask import ask
 from jury.call import Provider
 from jury.conversation import Patience
 from jury.cost import JurorEstimate
@@ -25,6 +25,7 @@ from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.run_lock import run_lock
 from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
+from jury.writer import Writer
 
 Watch = Callable[[Progress], None]
 
