@@ -104,7 +104,9 @@ class Budget:
 
     def _fits(self, worst: float | None) -> bool:
         """Return whether a call's worst case stays within the cap."""
-        return self._cap is not None and worst is not None and self._held + worst <= self._cap
+        if self._cap is None or worst is None:
+            return False
+        return worst == 0 or self._held + worst <= self._cap
 
 
 def price(juror: Juror, usage: Usage, at: datetime) -> Price:
@@ -204,7 +206,8 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
                 f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
-                "usd_per_million_out to the juror (0 where it costs nothing), or leave out --max-usd"
+                "usd_per_million_out to the juror (0 where it costs nothing), or leave out --max-usd "
+                "and the study's budget (`medjury settings budget none`)"
             )
 
 

@@ -46,6 +46,14 @@ class RunResult:
         What they cost together, and for how many of them no cost is known.
     stopped
         Juror -> why it was asked no more.
+    usd_in_flight, calls_in_flight
+        Calls of the study, of this run and all before it, whose cost nobody knows: in flight when
+        a run was killed, never answered, or in a batch; and what they can cost at most.
+    usd_study, budget
+        What the study has spent over all runs, those calls at their worst included, and what it
+        may spend at most; None where it sets no bound.
+    usd_carried, calls_carried
+        Of the calls in flight, those of killed runs that count against the cap of this run.
     """
 
     panel: str
@@ -59,6 +67,12 @@ class RunResult:
     usd: float
     usd_unknown: int
     stopped: Mapping[str, str] = field(default_factory=dict)
+    usd_in_flight: float = 0.0
+    calls_in_flight: int = 0
+    usd_study: float = 0.0
+    budget: float | None = None
+    usd_carried: float = 0.0
+    calls_carried: int = 0
 
     @property
     def interrupted(self) -> bool:
@@ -70,7 +84,8 @@ class RunResult:
         names = ("panel", "responses", "jurors", "rated", "missing")
         body = {name: getattr(self, name) for name in names}
         body["by_status"] = dict(self.by_status)
-        return body | {name: getattr(self, name) for name in ("calls", "usd", "usd_unknown")}
+        money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
+        return body | {name: getattr(self, name) for name in money}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from jury.loop import (
 from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.parse import LONGEST, Reading, objects, storable  # one reader of objects for all answers
 from jury.providers import open_provider
+from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
 from jury.worklist import known_benchmarks
 from jury.writer import Writer
@@ -109,9 +110,10 @@ def check_references(
         }
         sessions = known_sessions(engine, panel, lines)
         queues = [_left(engine, session, benchmarks, tally) for session in sessions]
-        limits = RunLimits(concurrency, max_usd, patience)
+        cap = run_cap(engine, panel, max_usd)
+        limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
-    return tally.result(panel.name, instances, sessions)
+        return accounted(tally.result(panel.name, instances, sessions), engine, cap)
 
 
 def _left(

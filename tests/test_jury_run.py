@@ -96,6 +96,8 @@ def test_every_response_is_put_to_every_juror_and_stored_with_its_cost(
         "calls": 8,
         "usd": pytest.approx(8 * 0.003),
         "usd_unknown": 0,
+        "usd_in_flight": 0.0,
+        "usd_study": pytest.approx(8 * 0.003),
     }
     assert len(ratings(small_study)) == 8 * 3
     one = attempts(small_study)[0]
