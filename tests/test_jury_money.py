@@ -9,6 +9,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from data.schema import Intent, ReferenceCheck, Status
 from data.store.intents import CarriedOver, Step, carry_over, record_steps
 from data.store.settings import set_setting
 from jury.references import check_references
+from jury.run import estimate
 
 AT_ONCE = 16
 CENT_IN, CENT_OUT = 1.0, 10.0  # US dollars a million tokens
@@ -105,6 +107,19 @@ def test_over_kills_nothing_is_lost_and_the_bill_is_within_what_the_study_says(
     assert body["usd_study"] - body["usd_in_flight"] == pytest.approx(known, abs=1e-6)
     assert known < bill <= body["usd_study"]
     assert body["usd_in_flight"] > 0
+
+
+def test_an_undisturbed_run_has_spent_to_the_cent_what_the_server_bills(
+    engine: Engine, write: Callable[[str, str], Path]
+) -> None:
+    many(engine, write, 40)
+    with Stub(lambda seen: replace(metered(seen), seconds=0.0)) as stub:
+        panel = panel_at(stub, "a", "b", **PRICES)
+        most = sum(one.usd_most or 0.0 for one in estimate(engine, panel))
+        result = run(engine, panel, concurrency=AT_ONCE, max_usd=2 * most)
+    assert result.missing == 0
+    assert result.usd == pytest.approx(billed(stub), abs=1e-8)
+    assert result.usd_study == result.usd < most
 
 
 def test_what_a_run_stored_before_it_sent_is_gone_with_the_answers(

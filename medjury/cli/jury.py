@@ -14,7 +14,7 @@ from data.errors import BadInput
 from data.queries.jury import by_juror as missing_by_juror
 from data.queries.jury import missing_verdicts, spending
 from data.queries.references import References, references
-from data.queries.spending import in_flight
+from data.queries.spending import in_flight, study_spending
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
@@ -257,7 +257,9 @@ def _print_estimate(
     for line in (*over, *told_before(expected), *told_bound(expected)):
         say(line, json_to)
     jurors = [asdict(one) for one in expected.jurors]
-    write_json({"panel": panel.name, "jurors": jurors} | to_json(expected), json_to)
+    spent = study_spending(engine)
+    money = {"usd_study": round(spent.usd, 9), "budget": spent.budget}
+    write_json({"panel": panel.name, "jurors": jurors} | money | to_json(expected), json_to)
 
 
 def _usd(amount: float | None) -> str:
