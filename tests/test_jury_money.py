@@ -147,6 +147,13 @@ def test_a_call_cut_off_without_an_answer_may_have_cost_its_worst(small_study: E
     assert carry_over(small_study) == CarriedOver()  # its own run has counted it
 
 
+def panel_file(write: Callable[[str, str], Path], stub: Stub) -> str:
+    keys = "\n".join(f"{name} = {value}" for name, value in PRICES.items())
+    head = f'name = "p"\n[[juror]]\nname = "a"\nmodel = "a"\nfamily = "x"\n{keys}\n'
+    body = f'provider = "openai"\nbase_url = "{stub.openai_url}"\n'
+    return str(write("panel.toml", head + body))
+
+
 def intents(engine: Engine, *amounts: float) -> None:
     """Leave calls as a killed run leaves them."""
     rater = attempts(engine)[0].rater
@@ -245,10 +252,7 @@ def test_estimate_and_run_refuse_what_the_budget_does_not_bear_in_one_message(
     small_study: Engine, run: Run, write: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
     with Stub() as stub:
-        keys = "\n".join(f"{name} = {value}" for name, value in PRICES.items())
-        head = f'name = "p"\n[[juror]]\nname = "a"\nmodel = "a"\nfamily = "x"\n{keys}\n'
-        body = f'provider = "openai"\nbase_url = "{stub.openai_url}"\n'
-        panel = str(write("panel.toml", head + body))
+        panel = panel_file(write, stub)
         assert run("settings", "budget", "0.01")[0] == 0
         for words in (["--estimate"], [], ["--max-usd", "0.5"]):
             code, out, said = run("jury", "run", panel, *words)
@@ -260,6 +264,20 @@ def test_estimate_and_run_refuse_what_the_budget_does_not_bear_in_one_message(
         assert run("jury", "run", panel, "--json", told)[0] == 0
     body_told = json.loads(Path(told).read_text("utf-8"))
     assert body_told["usd_study"] == pytest.approx(body_told["usd"]) == 4 * cost(1000, 100)
+
+
+def test_the_run_after_a_kill_says_what_counts_against_its_cap(
+    small_study: Engine, run: Run, write: Callable[[str, str], Path]
+) -> None:
+    with Stub() as stub:
+        panel = panel_file(write, stub)
+        assert run("jury", "run", panel)[0] == 0
+        intents(small_study, 0.06, 0.03)
+        code, out, _ = run("jury", "run", panel, "--replicates", "2", "--max-usd", "1")
+    said = " ".join(out.split())
+    assert code == 0
+    assert "2 calls in flight when a run before was killed: at most $0.0900, counted" in said
+    assert "spent on the study over all runs, at most: $0.1060" in said
 
 
 def test_jury_missing_says_what_killed_calls_can_have_cost(

@@ -11,10 +11,10 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.jury import Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
-from data.queries.jury import missing_verdicts, spending
 from data.queries.references import References, references
-from data.queries.spending import in_flight, study_spending
+from data.queries.spending import InFlight, in_flight, study_spending
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
@@ -119,11 +119,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say(f"missing: {juror}: {each}", json_to)
     if not rows:
         say("no verdict is missing of what jurors were asked for", json_to)
-    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
-    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{said}; probes are not stored", json_to)
-    if number := open_.calls + open_.batched:
-        say(in_flight_words(number, open_.usd), json_to)
+    _say_spent(spent, open_, json_to)
     body = {
         "missing": [one.to_json() for one in rows],
         "jurors": [
@@ -138,6 +134,15 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "usd_study": round(spent.usd + open_.usd, 9),
     }
     write_json(body, json_to)
+
+
+def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
+    """Say what all calls have cost, and what some can have cost besides."""
+    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
+    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
+    say(f"{said}; probes are not stored", json_to)
+    if number := open_.calls + open_.batched:
+        say(in_flight_words(number, open_.usd), json_to)
 
 
 @dataclass(frozen=True, slots=True)
