@@ -56,6 +56,7 @@ class Do:
     seconds: float = 0.0
     drop: bool = False
     usage: bool = True
+    tokens: tuple[int, int] = (USAGE_IN, USAGE_OUT)
     refusal: str = ""
     code: str = ""
 
@@ -170,9 +171,9 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     if do.refusal:
         message |= {"content": None, "refusal": do.refusal}
     usage = {
-        "prompt_tokens": USAGE_IN,
-        "completion_tokens": USAGE_OUT,
-        "total_tokens": USAGE_IN + USAGE_OUT,
+        "prompt_tokens": do.tokens[0],
+        "completion_tokens": do.tokens[1],
+        "total_tokens": sum(do.tokens),
         "prompt_tokens_details": {"cached_tokens": 10},
         "completion_tokens_details": {"reasoning_tokens": 7},
     }
@@ -188,10 +189,10 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
 def _anthropic(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     stop = "refusal" if do.refusal else {"ok": "end_turn", "truncated": "max_tokens"}[do.finish]
     usage = {
-        "input_tokens": USAGE_IN - 10,
+        "input_tokens": do.tokens[0] - 10,
         "cache_read_input_tokens": 10,
         "cache_creation_input_tokens": 0,
-        "output_tokens": USAGE_OUT,
+        "output_tokens": do.tokens[1],
     }
     return {
         "id": "msg-1",

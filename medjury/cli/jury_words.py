@@ -25,7 +25,9 @@ BY_STATUS: dict[str, str] = {
     "api_key_env names, or give the identity that signs in the right to use the model, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",
     Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
-    "it counts anew in each run",
+    "it counts anew in each run, and `medjury settings budget` bounds all runs together",
+    Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
+    "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
@@ -134,6 +136,26 @@ def cost_of(result: RunResult) -> str:
     """Return what a run has cost, as far as it is known."""
     unknown = counted(result.usd_unknown, "call")
     return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
+
+
+def unsettled(result: RunResult) -> Iterator[str]:
+    """Yield what the study may have spent besides what it knows, and how its budget stands."""
+    if result.calls_carried:
+        calls = f"{counted(result.calls_carried, 'call')} in flight when a run before was killed"
+        yield f"{calls}: at most ${result.usd_carried:.4f}, counted against this run's --max-usd"
+    if result.calls_in_flight:
+        yield in_flight_words(result.calls_in_flight, result.usd_in_flight)
+    if result.budget is not None or result.calls_in_flight:
+        of = "" if result.budget is None else f" of a budget of ${result.budget:.2f}"
+        yield f"spent on the study over all runs, at most: ${result.usd_study:.4f}{of}"
+
+
+def in_flight_words(calls: int, usd: float) -> str:
+    """Return what calls that nobody knows the cost of can have cost."""
+    return (
+        f"{counted(calls, 'call')} in flight when a run was killed, never answered or in a batch: "
+        f"at most ${usd:.4f}, not in the figures above"
+    )
 
 
 def advice(result: RunResult) -> list[str]:
