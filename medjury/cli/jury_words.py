@@ -47,6 +47,7 @@ BY_REASON = {
 }
 ANSWERED = (
     Status.INVALID_JSON,
+    Status.TWO_VERDICTS,
     Status.MISSING_CRITERION,
     Status.OUT_OF_RANGE,
     Status.TRUNCATED,
