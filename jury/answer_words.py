@@ -28,9 +28,8 @@ NUMBERS = {
     100: "hundred hundert cien cent cem honderd",
 }
 IN_WORDS = {word: f"{number}" for number, words in NUMBERS.items() for word in words.split()}
-NUMBER_WORD = re.compile(
-    rf"\b(?:{'|'.join(IN_WORDS)})\b|(?<!per )\bcent\b|\b(?<=[aostef] )one\b(?=\s*(?:[.,;:!)]|$))"
-)
+WORD = re.compile(r"[^\W\d_]{2,8}")
+ONE = re.compile(r"(?<=[aostef] )one(?=\s*(?:[.,;:!)]|$))")
 HAN = {
     sign: f"{place}"
     for place, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
@@ -59,6 +58,7 @@ UNIT = (
     r"|horas?|giorni|ore|dagen|uur)\b)"
 )
 NUMBER = re.compile(rf"(?<![\w.,/])[-+]?\d{{1,3}}(?:[.,]\d{{1,4}})?(?!\w|[.,]?\d){UNIT}")
+COULD_COUNT = re.compile(rf"(?<!\d)\d{{1,3}}(?!\d){UNIT}|(?<=[aostef] )one\b")
 LIST_SIGN = re.compile(
     r"^[ \t>#]*(?:[-*\u2022][ \t]+)?\d{1,2}[.)][ \t]+(?=\S*[^\W\d])", re.MULTILINE
 )

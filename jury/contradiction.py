@@ -72,46 +72,61 @@ def objection(
 
 def another_scale(text: str, rubric: Rubric, *, anywhere: bool) -> str:
     """Return why a text's scores are not on the rubric's scale; empty where nothing says so."""
-    for sentence in words.SENTENCE.split(text):
+    changed = words.CHANGED.search(text)
+    if words.LOWER_IS_BETTER.search(text) or (
+        changed and (anywhere or _is_of_scores(text, changed))
+    ):
+        return TURNED_SCALE
+    for sentence, about in _with_numbers(text, rubric.criteria):
         said = _without_own_scale(_in_digits(sentence), rubric)
-        if words.LOWER_IS_BETTER.search(said) or _turned(said, rubric):
+        if _turned(said, rubric):
             return TURNED_SCALE
-        about = words.ABOUT.search(sentence) or names_in(rubric.criteria).search(sentence)
         scaled = words.SCALE.search(said)
-        if not (about or scaled or anywhere):
-            continue
-        ranged = words.RANGE.search(said) and (scaled or about)
+        ranged = (scaled or about) and words.RANGE.search(said)
         numbered = scaled and words.NUMBER.search(said) and re.search(r"\d", said[scaled.start() :])
-        if ranged or numbered or words.OUT_OF.search(said) or words.OUT_OF_ALONE.search(said):
+        parted = words.OUT_OF.search(said) or words.OUT_OF_ALONE.search(said)
+        if ranged or numbered or (parted and (about or scaled or anywhere)):
             return ANOTHER_SCALE.format(scale=rubric.scale)
-        if words.CHANGED.search(said):
-            return TURNED_SCALE
     return ""
 
 
 def claims(text: str, rubric: Rubric, *, anywhere: bool = False) -> Iterator[Claim]:
     """Yield the numbers of a plain text that stand as scores do; `anywhere`, all small ones."""
-    text = words.COUNTED.sub(" ", words.LIST_SIGN.sub("", text))
     yield from (Claim(None, float(len(one[0]))) for one in words.STARS.finditer(text))
     known = names_in(rubric.criteria)
-    for sentence in words.SENTENCE.split(text):
-        if sentence.strip():
-            yield from _claims_in(sentence, known, rubric, anywhere=anywhere)
+    for sentence, about in _with_numbers(text, rubric.criteria):
+        said = _without_own_scale(_in_digits(sentence) if about else sentence, rubric)
+        overall = words.OVERALL.search(said) is not None
+        named = [
+            (one.start(), rubric.criteria[(one.lastindex or 1) - 1]) for one in known.finditer(said)
+        ]
+        for place, number in _numbers(said, about=about, anywhere=anywhere):
+            if _small(number, rubric) or (anywhere and about and 0 <= number <= PERCENT):
+                yield Claim(_nearest(named, place), number, overall)
 
 
-def _claims_in(
-    sentence: str, known: re.Pattern[str], rubric: Rubric, *, anywhere: bool
-) -> Iterator[Claim]:
-    """Yield the numbers of one sentence that stand as scores do."""
-    about = words.ABOUT.search(sentence) or known.search(sentence)
-    said = _without_own_scale(_in_digits(sentence) if about else sentence, rubric)
-    overall = words.OVERALL.search(said) is not None
-    named = [
-        (one.start(), rubric.criteria[(one.lastindex or 1) - 1]) for one in known.finditer(said)
-    ]
-    for place, number in _numbers(said, about=bool(about), anywhere=anywhere):
-        if _small(number, rubric) or (anywhere and about and 0 <= number <= PERCENT):
-            yield Claim(_nearest(named, place), number, overall)
+@lru_cache(maxsize=8)
+def _with_numbers(text: str, criteria: tuple[str, ...]) -> tuple[tuple[str, bool], ...]:
+    """Return the sentences that hold a number, in digits or a word, each with whether it is on scores."""
+    if not words.COULD_COUNT.search(text) and words.IN_WORDS.keys().isdisjoint(
+        words.WORD.findall(text)
+    ):
+        return ()
+    text = words.COUNTED.sub(" ", words.LIST_SIGN.sub("", text))
+    found = []
+    for one in words.SENTENCE.split(text):
+        if words.COULD_COUNT.search(one) or not words.IN_WORDS.keys().isdisjoint(
+            words.WORD.findall(one)
+        ):
+            about = words.ABOUT.search(one) or names_in(criteria).search(one)
+            found.append((one, about is not None))
+    return tuple(found)
+
+
+def _is_of_scores(text: str, at: re.Match[str]) -> bool:
+    """Return whether what stands around a place is about scores."""
+    near = text[max(0, at.start() - NEAR // 2) : at.end() + NEAR // 2]
+    return words.ABOUT.search(near) is not None or words.SCALE.search(near) is not None
 
 
 def _numbers(said: str, *, about: bool, anywhere: bool) -> Iterator[tuple[int, float]]:
@@ -163,7 +178,8 @@ def _said(claim: Claim, scores: Mapping[str, float]) -> str:
 
 def _in_digits(said: str) -> str:
     """Return a sentence with the numbers that it says in words as digits."""
-    return words.NUMBER_WORD.sub(lambda found: words.IN_WORDS.get(found[0], "1"), said)
+    said = words.WORD.sub(lambda found: words.IN_WORDS.get(found[0], found[0]), said)
+    return words.ONE.sub("1", said).replace("per 100", "percent")
 
 
 def _without_own_scale(said: str, rubric: Rubric) -> str:
