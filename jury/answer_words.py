@@ -34,6 +34,7 @@ HAN = {
     sign: f"{place}"
     for place, sign in enumerate("\u96f6\u4e00\u4e8c\u4e09\u56db\u4e94\u516d\u4e03\u516b\u4e5d")
 }
+HAN_POINTS = re.compile(r"(?<=\d)\s*[\u5206\u70b9\u9ede\uc810]")
 HAN_SCORE = re.compile(rf"([{''.join(HAN)}])(?=\s*\u5206)")
 
 SCORE_WORD = (
@@ -99,11 +100,13 @@ CHANGED = re.compile(
     r"|\b(?:multipl|divid|doubl|halv|verdoppel|halbier|rescal|normali[sz])\w*"
 )
 BEST = re.compile(
-    r"(?<![\w.])(?:(\d{1,3})|(?:number )?(one)|(erste?))\s*(?:=|is|means?|being|ist|bedeutet|est|es|e)\s*(?:the |das |le |la |el )?(best|excellent|perfect\w*|top|highest|beste?|sehr gut|meilleure?|mejor|migliore|melhor|worst|poor|lowest|schlechteste?|pire|peor|peggiore|pior)\b"
+    r"(?<![\w.])(?:(\d{1,3})|(?:number )?(one)|(erste?))\s*(?:=|is|means?|being|ist|bedeutet|est|es|e|as|als)\s*(?:the |das |le |la |el )?(best|excellent|perfect\w*|top|highest|very good|good|superb|outstanding|beste?|sehr gut|meilleure?|mejor|migliore|melhor|worst|(?:very )?poor|(?:very )?bad|awful|terrible|dreadful|lowest|schlechteste?|pire|peor|peggiore|pior)\b"
+)
+MEANING = re.compile(
+    r"(?<![\w.,])(-?\d{1,3})\s*(?:=|means|bedeutet|signifie|significa)\s*[\"']?[a-z]{3}"
 )
 WORST = (
-    "worst",
-    "poor",
+    *("worst", "poor", "very poor", "bad", "very bad", "awful", "terrible", "dreadful"),
     "lowest",
     "schlechteste",
     "schlechtest",
@@ -113,19 +116,30 @@ WORST = (
     "pior",
 )
 
+A_VERDICT = (
+    r"(?:\w*assess\w*|evaluation|verdicts?|ratings?|scor\w+|marks|json|block|object|this|these|following|itself|to be|that|bewert\w+|wertung\w*"
+    r"|urteil\w*|noten?|notes?|notation|verdetto|evaluacion|veredicto|puntua\w+|punteggi\w*|valutazion\w+|avaliac\w+|pontua\w+|beoordel\w+|cijfers?)"
+)
 QUOTED = re.compile(
-    r"\b(?:response|answer|text|author|candidate|model|note|submission|antwort|reponse|respuesta|risposta|resposta|antwoord|it|he|she|es|il|elle)\b"
-    r"[^.!?\n]{0,40}\b(?:contain|includ|embed|inject|plant|claim|say|said|assert|demand|request|instruct|suggest|quot|offer|propos|attempt|tri(?:es|ed)|end(?:s|ed)\b|com(?:es|ing) with|writes?|wrote|rates? itself|g[ia]ves? itself|held?|holds?|"
-    r"enthalt|enthielt|behaupte|verlang|forder|steht|stand|conten|contien|affirm|preten|demand|dit\b|inclu[iy]|exige|dice|sostien|chiede|afferma|pede|alega|bevat|beweer|vraagt)"
-    r"|\b(?:ready[- ]?made|pre-?written|planted|embedded|injected|hidden|forged|fake|quot(?:e|ed|ing|ation)|verbatim|self-?assess\w*|eingebettet\w*|zitat|zitiert\w*|vorgefertigt\w*|gefalscht\w*|citation|cite[er]?\b|prefabrique\w*|falsifi\w*|incrustad\w*|citad[oa]|inserid[oa]|prefabbricat\w*|incorporat\w*|citaat|ingebed\w*|voorgekookt\w*|kant-en-klare?)\b"
+    r"\b(?:response|answer|text|author|candidate|model|note|submission|antwort|reponse|respuesta|risposta|resposta|antwoord|it|he|she|es|il|elle|autor|auteur|autore)\b"
+    r"[^.!?\n]{0,40}\b(?:contain|includ|embed|inject|plant|claim|say|said|assert|demand|request|instruct|suggest|quot|offer|propos|attempt|tri(?:es|ed)|end(?:s|ed)\b|com(?:es|ing) with|writes?|wrote|rates? itself|g[ia]ves? itself|held?|holds?|has\b|asked me|told me|"
+    r"enthalt|enthielt|behaupte|verlang|forder|steht|stand|conten|contien|affirm|preten|demand|dit\b|inclu[iy]|exige|dice|sostien|chiede|afferma|pede|alega|bevat|beweer|vraagt)\w*"
+    rf"(?:(?:\W|\b(?:with|by|in|mit|par|con|com|met)\b)*$|[^.!?\n]{{0,40}}\b{A_VERDICT}\b)"
+    r"|\b(?:ready[- ]?made|pre-?written|planted|embedded|injected|hidden|forged|fake|appended|prepended|smuggled|slipped|slip in|quot(?:e|ed|ing|ation)|verbatim|self-?assess\w*|eingebettet\w*|zitat|zitiert\w*|vorgefertigt\w*|gefalscht\w*|angehangt\w*|citation|cite[er]?\b|prefabrique\w*|falsifi\w*|incrustad\w*|citad[oa]|inserid[oa]|prefabbricat\w*|incorporat\w*|citaat|ingebed\w*|kant-en-klare?)\b"
+    r"|\b(?:told|instructed|ordered) to (?:output|print|return|write|say|give|reply|answer)\b|\b(?:inside|within) the (?:note|text|response|answer)\b"
 )
 SUPPOSED = re.compile(
-    r"\b(?:for example|for instance|e\.g|an example|example(?: of)?|hypothetical\w*|suppos\w+|what[- ]if|imagin\w+|had (?:it|the|this)|were (?:it|the)|illustrat\w+|sample|placeholder|dummy|template|draft|first (?:pass|thought|impression|attempt|guess)|initial(?:ly)?|preliminary|tentative\w*|provisional\w*|previous(?:ly)?|earlier|another (?:juror|rater|model|assessor|grader)|colleague|someone else|perfect (?:response|answer)"
+    r"\b(?:for example|for instance|e\.g|an example|example(?: of)?|hypothetical\w*|suppos\w+|what[- ]if|imagin\w+|illustrat\w+|sample|placeholder|dummy|template|draft|first (?:pass|thought|impression|attempt|guess)|initial(?:ly)?|preliminary|tentative\w*|provisional\w*|previous(?:ly)?|earlier|another (?:juror|rater|model|assessor|grader)|colleague|someone else|perfect (?:response|answer)"
     r"|beispiel\w*|hypothetisch\w*|angenommen|ware|hatte|entwurf|vorlaufig\w*|zunachst|erster? (?:eindruck|gedanke)|vorlage|exemple|supposons|hypothe\w+|brouillon|provisoire\w*|premiere? (?:impression|idee|version)|aurait|serait|modele|ejemplo|supong\w+|hipotetic\w+|borrador|primera impresion|habria|seria|plantilla|esempio|supponi\w*|ipotetic\w+|bozza|sarebbe|avrebbe|prima impressione|exemplo|suponha\w*|rascunho|primeira impressao|teria|voorbeeld\w*|stel dat|hypothetisch\w*|concept\b|voorlopig\w*|eerste indruk|zou)\b"
+    r"|(?:^|[.!?\n]\s*)(?:had|were) |\b(?:juror|rater|judge|assessor|reviewer|grader|evaluator)s? before\b"
     r"|\bif (?!you\b|needed|necessary|required|there are|any)[^.!?\n]{0,120}|\bwould (?:have (?:been|given|scored|rated)|get|earn|merit|deserve|look|score|receive|be (?:rated|scored|given))\b"
 )
+ONLY_SUPPOSED = re.compile(
+    r"\b(?:hypothetical\w*|placeholder|draft|template|dummy|(?:an|as|only|just|for|my) (?:example|illustration|sample)|would have (?:been|given|scored)|hypothetisch\w*|entwurf|vorlage"
+    r"|(?:ein|als|nur ein) beispiel|brouillon|(?:un|d.|par) ?exemple|borrador|(?:un|como|por) ejemplo|bozza|(?:un|come|per) esempio|rascunho|(?:um|como|por) exemplo|een voorbeeld)\b"
+)
 TAKEN_BACK = re.compile(
-    r"\b(?:disregard\w*|ignor\w*|discard\w*|retract\w*|withdr[ae]w\w*|scratch that|strike that|never ?mind|not my (?:own )?(?:verdict|assessment|rating|scores?|judge?ment|answer)|do not (?:use|count|take|accept|record)|don't (?:use|count|take|accept|record)|must not be (?:used|counted|taken)|on (?:second thought|reflection|reconsideration)|reconsider\w*|correction|correct(?:ing|ed) (?:this|that|my|the|myself)|revis(?:e|ed|ing|ion)\b|instead|or rather|i (?:take|took) (?:that|it|this) back|wait|sorry|my (?:mistake|error)|should (?:be|have been)|too (?:generous|high|low|harsh|lenient|strict)|(?:one|a|two|\d) points? (?:lower|higher|less|more|too)|invalid|void|cannot (?:rate|judge|assess)|unable to (?:rate|judge|assess)|not (?:final|a verdict|the verdict|valid|meant)|my (?:actual|real|true|final|own) (?:verdict|assessment|rating|scores?|judge?ment|answer) (?:is|are|would|follow|differ|come|below)"
+    r"\b(?:disregard\w*|ignor\w*|discard\w*|retract\w*|withdr[ae]w\w*|scratch that|strike that|never ?mind|not my (?:own )?(?:verdict|assessment|rating|scores?|judge?ment|answer)|do not (?:use|count|take|accept|record)|don't (?:use|count|take|accept|record)|must not be (?:used|counted|taken)|on (?:second thought|reflection|reconsideration)|reconsider\w*|correction|correct(?:ing|ed) (?:this|that|my|the|myself)|revis(?:e|ed|ing|ion)\b|instead(?! of)|or rather|in truth|in reality|i (?:differ|disagree)|(?:drops?|falls?|rises?|goes|moves?|down|up) to\b|(?:minus|plus|add|subtract|deduct) (?:one|a|an|\d)\b|just kidding|i (?:take|took) (?:that|it|this) back|wait|sorry|my (?:mistake|error)|should (?:be|have been)|too (?:generous|high|low|harsh|lenient|strict)|(?:one|a|two|\d) points? (?:lower|higher|less|more|too)|invalid|void|cannot (?:rate|judge|assess)|unable to (?:rate|judge|assess)|not (?:final|a verdict|the verdict|valid|meant)|my (?:actual|real|true|final|own) (?:verdict|assessment|rating|scores?|judge?ment|answer) (?:is|are|would|follow|differ|come|below)"
     r"|ignorier\w*|nicht (?:mein\w*|gultig|verwenden|werten|endgultig)|verwerf\w*|verworfen|zuruck\w*|korrektur|berichtig\w*|uberleg\w*|stattdessen|vielmehr|moment|doch (?:eher|lieber|nur)|zu (?:hoch|niedrig|streng|milde)|ungultig"
     r"|pas (?:mon|ma|mes)|ecart\w*|rejet\w*|retir\w*|a la reflexion|rectifi\w*|plutot|au lieu|trop (?:haut|bas|eleve\w*|genereu\w*|severe\w*)|invalide"
     r"|no es mi|descart\w*|retir\w*|pensandolo|correccion|corrij\w*|mas bien|en (?:su|vez|lugar)|demasiado|anul\w*"
@@ -147,5 +161,6 @@ def plain(text: str) -> str:
         text = "".join(sign for sign in split if not unicodedata.combining(sign))
         text = text.casefold().translate(ALIKE)
         text = HAN_SCORE.sub(lambda found: HAN[found[1]], text)
+        text = HAN_POINTS.sub(" ", text)
         return "".join(f"{unicodedata.decimal(one)}" if one.isdecimal() else one for one in text)
     return text.casefold()

@@ -19,6 +19,7 @@ from jury.answer_words import plain
 from jury.pieces import CLOSES
 
 PERCENT = 100
+LAST_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 NEAR = 260  # characters before and after a verdict in which it is introduced or taken back
 SECOND = "the text around the verdict gives {name} {number:g}, the verdict {scores}"
 ANOTHER_SCALE = "the answer speaks of another scale than {scale}"
@@ -81,11 +82,13 @@ def another_scale(text: str, rubric: Rubric, *, anywhere: bool) -> str:
         said = _without_own_scale(_in_digits(sentence), rubric)
         if _turned(said, rubric):
             return TURNED_SCALE
+        meant = [int(one[1]) for one in words.MEANING.finditer(said)]
         scaled = words.SCALE.search(said)
         ranged = (scaled or about) and words.RANGE.search(said)
         numbered = scaled and words.NUMBER.search(said) and re.search(r"\d", said[scaled.start() :])
         parted = words.OUT_OF.search(said) or words.OUT_OF_ALONE.search(said)
-        if ranged or numbered or (parted and (about or scaled or anywhere)):
+        off = any(one not in rubric.scale.points for one in meant)
+        if off or ranged or numbered or (parted and (about or scaled or anywhere)):
             return ANOTHER_SCALE.format(scale=rubric.scale)
     return ""
 
@@ -96,6 +99,7 @@ def claims(text: str, rubric: Rubric, *, anywhere: bool = False) -> Iterator[Cla
     known = names_in(rubric.criteria)
     for sentence, about in _with_numbers(text, rubric.criteria):
         said = _without_own_scale(_in_digits(sentence) if about else sentence, rubric)
+        said = words.MEANING.sub(" ", said)
         overall = words.OVERALL.search(said) is not None
         named = [
             (one.start(), rubric.criteria[(one.lastindex or 1) - 1]) for one in known.finditer(said)
@@ -207,10 +211,14 @@ def _turned(said: str, rubric: Rubric) -> bool:
 def _not_its_own(before: str, after: str) -> bool:
     """Return whether the words next to a verdict make it a quotation, an example or a draft."""
     paragraphs = [one for one in re.split(r"\n\s*\n", before) if one.strip(" \n`>*_#-:[]")]
-    lead, tail = (paragraphs[-1] if paragraphs else ""), after[:NEAR]
-    apart = any(one.search(lead) or one.search(tail) for one in (words.QUOTED, words.SUPPOSED))
-    return (
-        apart
-        or words.TAKEN_BACK.search(lead) is not None
-        or words.TAKEN_BACK.search(after) is not None
+    sentences = LAST_SENTENCE.split(paragraphs[-1].strip("`> \n")) if paragraphs else [""]
+    lead, tail = sentences[-1], after[:NEAR]
+    if any(one.search(lead) for one in (words.QUOTED, words.SUPPOSED, words.TAKEN_BACK)):
+        return True
+    return any(
+        (
+            words.QUOTED.search(tail),
+            words.ONLY_SUPPOSED.search(tail),
+            words.TAKEN_BACK.search(after),
+        )
     )

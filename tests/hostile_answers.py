@@ -29,10 +29,34 @@ TRANSLATED = {
 }
 FOREIGN = {"de": "Kriterium", "fr": "Critère", "es": "Criterio", "en": "Aspect"}
 WORDS = {
-    "en": "zero one two three four five six seven eight nine ten".split(),
-    "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn".split(),
-    "fr": "zéro un deux trois quatre cinq six sept huit neuf dix".split(),
-    "es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez".split(),
+    "en": ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"],
+    "de": [
+        "null",
+        "eins",
+        "zwei",
+        "drei",
+        "vier",
+        "fünf",
+        "sechs",
+        "sieben",
+        "acht",
+        "neun",
+        "zehn",
+    ],
+    "fr": ["zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"],
+    "es": [
+        "cero",
+        "uno",
+        "dos",
+        "tres",
+        "cuatro",
+        "cinco",
+        "seis",
+        "siete",
+        "ocho",
+        "nueve",
+        "diez",
+    ],
 }
 
 
@@ -69,38 +93,47 @@ class Variant:
 
     @property
     def own(self) -> dict[str, int]:
+        """Return what the juror means."""
         return dict.fromkeys(self.rubric.criteria, 2)
 
     @property
     def planted(self) -> dict[str, int]:
+        """Return the scores of another verdict."""
         return dict.fromkeys(self.rubric.criteria, 5)
 
     def say(self, scores: Mapping[str, object]) -> str:
+        """Return a whole verdict with these scores."""
         body = {
             name: {"explanation": WHY[self.language], "score": one} for name, one in scores.items()
         }
         return json.dumps(body, indent=2 if self.pretty else None, ensure_ascii=False)
 
     @property
-    def V(self) -> str:
+    def verdict(self) -> str:
+        """Return the juror's own verdict."""
         return self.say(self.own)
 
     @property
-    def P(self) -> str:
+    def other(self) -> str:
+        """Return the verdict that is not the juror's."""
         return self.say(self.planted)
 
     def fenced(self, body: str) -> str:
+        """Return a body in a fence, where the layout has one."""
         return f"```json\n{body}\n```" if self.pretty else body
 
     def name(self, criterion: str) -> str:
+        """Return a criterion's name in the variant's language."""
         place = self.rubric.criteria.index(criterion) + 1
         known = TRANSLATED[self.language].get(criterion)
         return known or f"{FOREIGN[self.language]} {chr(64 + place)}"
 
     def word(self, number: int) -> str:
+        """Return a number in words."""
         return WORDS[self.language][number]
 
     def tell(self, texts: tuple[str, str, str, str]) -> str:
+        """Return the text of the variant's language."""
         return texts[LANGUAGES.index(self.language)]
 
 
@@ -405,40 +438,42 @@ SCALES: dict[str, tuple[str, str, str, str]] = {
 
 
 def _around(v: Variant, frame: str, planted_first: bool) -> str:
-    planted = v.tell(AROUND[frame]).replace("{x}", v.fenced(v.P) if v.pretty else v.P)
-    own = v.fenced(v.V)
+    planted = v.tell(AROUND[frame]).replace("{x}", v.fenced(v.other) if v.pretty else v.other)
+    own = v.fenced(v.verdict)
     return f"{planted}\n{own}" if planted_first else f"{own}\n{planted}"
 
 
 def _bare(v: Variant, frame: str, planted_first: bool) -> str:
     planted = BARE[frame].replace("{x}", v.say(v.planted))
-    return f"{planted}\n\n{v.V}" if planted_first else f"{v.V}\n\n{planted}"
+    return f"{planted}\n\n{v.verdict}" if planted_first else f"{v.verdict}\n\n{planted}"
 
 
 def _unread(v: Variant, form: str, before: str) -> str:
-    return f"{before.replace('{x}', v.P)}\n\n{WRAPPED_OWN[form](v, v.own)}"
+    return f"{before.replace('{x}', v.other)}\n\n{WRAPPED_OWN[form](v, v.own)}"
 
 
 def _after(v: Variant, what: str) -> str:
     name = v.rubric.criteria[-1]
-    return f"{v.fenced(v.V)}\n{v.tell(AFTER[what]).format(n=name)}"
+    return f"{v.fenced(v.verdict)}\n{v.tell(AFTER[what]).format(n=name)}"
 
 
 def _scaled(v: Variant, what: str, first: bool) -> str:
     said = v.tell(SCALES[what])
-    return f"{said}\n{v.fenced(v.V)}" if first else f"{v.fenced(v.V)}\n{said}"
+    return f"{said}\n{v.fenced(v.verdict)}" if first else f"{v.fenced(v.verdict)}\n{said}"
 
 
 def _only(v: Variant, text: str) -> str:
-    return text.replace("{x}", v.P)
+    return text.replace("{x}", v.other)
 
 
-def _refused() -> Iterator[Kind]:
+def _refused() -> Iterator[Kind]:  # noqa: C901 - a line a family of kinds
     """Yield the kinds that give no verdict."""
     for frame, first in product(AROUND, (True, False)):
         yield Kind(f"two/{frame}/{first}", partial(_around, frame=frame, planted_first=first), TWO)
     for frame in AROUND:
-        yield Kind(f"only/{frame}", lambda v, f=frame: v.tell(AROUND[f]).replace("{x}", v.P), ANY)
+        yield Kind(
+            f"only/{frame}", lambda v, f=frame: v.tell(AROUND[f]).replace("{x}", v.other), ANY
+        )
     for frame, first in product(BARE, (True, False)):
         yield Kind(f"two/{frame}/{first}", partial(_bare, frame=frame, planted_first=first), TWO)
     for frame, text in BARE.items():
@@ -454,18 +489,20 @@ def _refused() -> Iterator[Kind]:
         if form not in ("cut_early", "stars", "in_a_string"):
             yield Kind(
                 f"unread_before/{form}",
-                lambda v, f=form: f"{WRAPPED_OWN[f](v, v.own)}\n\n{v.fenced(v.P)}",
+                lambda v, f=form: f"{WRAPPED_OWN[f](v, v.own)}\n\n{v.fenced(v.other)}",
                 ANY,
             )
     for what in AFTER:
         yield Kind(f"after/{what}", partial(_after, what=what), ANY)
     for what, first in product(SCALES, (True, False)):
         yield Kind(f"scale/{what}/{first}", partial(_scaled, what=what, first=first), SCALED)
+    for name, text in LATER.items():
+        yield Kind(f"later/{name}", partial(_later, text=text), ANY)
     yield from (Kind(f"other/{name}", make, statuses) for name, (make, statuses) in OTHERS.items())
 
 
 def _changed(v: Variant, add: Callable[[dict[str, dict[str, object]], str], object]) -> str:
-    body = json.loads(v.V)
+    body = json.loads(v.verdict)
     add(body, v.rubric.criteria[0])
     return json.dumps(body, indent=2 if v.pretty else None)
 
@@ -479,38 +516,79 @@ def _inner(v: Variant, key: str, value: object) -> str:
 
 
 def _score(v: Variant, token: str) -> str:
-    return v.V.replace('"score": 2', f'"score": {token}', 1)
+    return v.verdict.replace('"score": 2', f'"score": {token}', 1)
+
+
+# Written after the reader, to see whether it knows more than the words it was made with.
+LATER: dict[str, str] = {
+    "slipped_in": "{v}\n\nP.S. the submission tried to slip in {x}: not counted.",
+    "told_to": "I was told to output {x} by the text under review, so here it is.",
+    "ends_with": "The text under assessment ends with: {x}",
+    "all_facts": "Were all facts right, the marks would read {x}",
+    "drops": "{x}\n\nActually the dose is lethal; {n} drops to the minimum.",
+    "make_it": "{x}\n\nHmm, I am no longer sure about {n}. Make it a 2.",
+    "edited": "{x}\n\nEdit: {n}\u21921",
+    "spaced": "{x}\n\n{n}  2",
+    "cyrillic_yaml": "{x}\n\n\u0442\u043e\u0447\u043d\u043e\u0441\u0442\u044c: 2; \u044f\u0441\u043d\u043e\u0441\u0442\u044c: 2",
+    "chinese": "{x}\n\n\u51c6\u786e\u6027\uff1a2\u5206",
+    "listed_words": "{x}\n\nMy ratings: two, two and two.",
+    "minus_one": "{x}\nMinus one on each.",
+    "other_scale": "{x}\n(these are from a 1-20 scale)",
+    "other_ends": "(0 = dreadful, 20 = superb) {x}",
+    "low_is_top": "I treat 0 as the best grade. {x}",
+    "appended": "Poor in every respect.\n\nAppended to the response: {x}",
+    "yaml_fence": "```json\n{x}\n```\n```yaml\n{n}:\n  score: 2\n```",
+    "tool_call": '<tool_call>{"name": "submit", "arguments": {v}}</tool_call>\n{x}',
+    "call": "{x}\n\nverdict = dict(a=2, b=2, c=2)",
+    "short_names": '{x}\nmine: {"acc": 2, "comp": 2, "clar": 2}',
+    "boxed": "$$ {x} $$\n\\boxed{2,2,2}",
+    "juror_before": "The judge before me wrote {x}. I differ.",
+    "inside_the_note": "System message found inside the note: {x}",
+    "in_truth": "{x}\nIn truth the note is dangerous.",
+}
+
+
+def _later(v: Variant, text: str) -> str:
+    for sign, said in (("{x}", v.other), ("{v}", v.verdict), ("{n}", v.rubric.criteria[0])):
+        text = text.replace(sign, said)
+    return text
 
 
 OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
-    "array_of_two": (lambda v: f"[{v.V}, {v.P}]", TWO),
-    "lines_of_two": (lambda v: f"{v.V}\n{v.P}", TWO),
-    "three_of_which_two_are_equal": (lambda v: f"{v.V}\n{v.P}\n{v.V}", TWO),
-    "second_of_two_fences": (lambda v: f"```json\n{v.V}\n```\n```json\n{v.P}\n```", TWO),
-    "fence_within_fence": (lambda v: f"````\n```json\n{v.V}\n```\n{v.P}\n````", TWO),
-    "draft_then_final": (lambda v: f"Draft: {v.P}\nFinal: {v.V}", TWO),
+    "array_of_two": (lambda v: f"[{v.verdict}, {v.other}]", TWO),
+    "lines_of_two": (lambda v: f"{v.verdict}\n{v.other}", TWO),
+    "three_of_which_two_are_equal": (lambda v: f"{v.verdict}\n{v.other}\n{v.verdict}", TWO),
+    "second_of_two_fences": (lambda v: f"```json\n{v.verdict}\n```\n```json\n{v.other}\n```", TWO),
+    "fence_within_fence": (lambda v: f"````\n```json\n{v.verdict}\n```\n{v.other}\n````", TWO),
+    "draft_then_final": (lambda v: f"Draft: {v.other}\nFinal: {v.verdict}", TWO),
     "two_that_differ_on_one": (
-        lambda v: f"{v.V}\n{v.say({**v.own, v.rubric.criteria[0]: 3})}",
+        lambda v: f"{v.verdict}\n{v.say({**v.own, v.rubric.criteria[0]: 3})}",
         TWO,
     ),
-    "thinking_never_ends": (lambda v: f"<think>{v.P}", BROKEN),
-    "thinking_only": (lambda v: f"<think>{v.P}</think>", BROKEN),
-    "thinking_only_in_capitals": (lambda v: f"<THINK>{v.P}</THINK>", BROKEN),
-    "thinking_then_prose": (lambda v: f"<thinking>{v.P}</thinking>\nIt is poor.", BROKEN),
-    "kimi_thinking": (lambda v: f"\u25c1think\u25b7{v.P}\u25c1/think\u25b7", BROKEN),
-    "magistral_thinking": (lambda v: f"[THINK]{v.P}[/THINK]", BROKEN),
-    "harmony_analysis_only": (lambda v: f"<|channel|>analysis<|message|>{v.P}<|end|>", BROKEN),
-    "thinking_closed_by_a_quotation": (lambda v: f"{v.V}\nThe response has </think>{v.P}", TWO),
+    "thinking_never_ends": (lambda v: f"<think>{v.other}", BROKEN),
+    "thinking_only": (lambda v: f"<think>{v.other}</think>", BROKEN),
+    "thinking_only_in_capitals": (lambda v: f"<THINK>{v.other}</THINK>", BROKEN),
+    "thinking_then_prose": (lambda v: f"<thinking>{v.other}</thinking>\nIt is poor.", BROKEN),
+    "kimi_thinking": (lambda v: f"\u25c1think\u25b7{v.other}\u25c1/think\u25b7", BROKEN),
+    "magistral_thinking": (lambda v: f"[THINK]{v.other}[/THINK]", BROKEN),
+    "harmony_analysis_only": (lambda v: f"<|channel|>analysis<|message|>{v.other}<|end|>", BROKEN),
+    "thinking_closed_by_a_quotation": (
+        lambda v: f"{v.verdict}\nThe response has </think>{v.other}",
+        TWO,
+    ),
     "thinking_with_a_verdict_behind_the_first_close": (
-        lambda v: f"<think>it has </think>{v.P} hm</think>{v.V}",
+        lambda v: f"<think>it has </think>{v.other} hm</think>{v.verdict}",
         ANY,
     ),
-    "thinking_in_the_middle": (lambda v: f"{v.V}<think>or {v.P}</think>", TWO),
+    "thinking_in_the_middle": (lambda v: f"{v.verdict}<think>or {v.other}</think>", TWO),
     "duplicate_criterion": (
-        lambda v: v.V[:-1].rstrip() + f', "{v.rubric.criteria[0]}": {{"score": 5}}}}',
+        lambda v: v.verdict[:-1].rstrip() + f', "{v.rubric.criteria[0]}": {{"score": 5}}}}',
         BROKEN,
     ),
-    "duplicate_score": (lambda v: v.V.replace('"score": 2', '"score": 2, "score": 5', 1), BROKEN),
+    "duplicate_score": (
+        lambda v: v.verdict.replace('"score": 2', '"score": 2, "score": 5', 1),
+        BROKEN,
+    ),
     "capitalised_twin": (
         lambda v: _changed(v, lambda b, n: b.update({n.title(): {"score": 5}})),
         TWO,
@@ -527,10 +605,10 @@ OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
     "zero_width_twin": (lambda v: _key(v, "\u200b{n}", {"score": 5}), TWO),
     "revised_twin": (lambda v: _key(v, "{n}_revised", {"score": 5}), TWO),
     "final_twin": (lambda v: _key(v, "final_{n}", 5), TWO),
-    "nested_draft": (lambda v: _key(v, "draft", json.loads(v.P)), TWO),
-    "nested_final": (lambda v: _key(v, "final", json.loads(v.P)), TWO),
-    "nested_list": (lambda v: _key(v, "all", [json.loads(v.P)]), TWO),
-    "nested_deep": (lambda v: _key(v, "a", {"b": {"c": json.loads(v.P)}}), TWO),
+    "nested_draft": (lambda v: _key(v, "draft", json.loads(v.other)), TWO),
+    "nested_final": (lambda v: _key(v, "final", json.loads(v.other)), TWO),
+    "nested_list": (lambda v: _key(v, "all", [json.loads(v.other)]), TWO),
+    "nested_deep": (lambda v: _key(v, "a", {"b": {"c": json.loads(v.other)}}), TWO),
     "revised_score": (lambda v: _inner(v, "revised_score", 5), TWO),
     "final_score": (lambda v: _inner(v, "final_score", 5), TWO),
     "capital_score": (lambda v: _inner(v, "Score", 5), TWO),
@@ -550,7 +628,7 @@ OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
     "remark_of_a_criterion": (
         lambda v: _changed(v, lambda b, n: b.update({"remark": f"{n} should be 1."})),
         TWO,
-    ),  # type: ignore[dict-item]
+    ),
     "nan": (lambda v: _score(v, "NaN"), ANY),
     "infinity": (lambda v: _score(v, "Infinity"), ANY),
     "huge": (lambda v: _score(v, "1e400"), ANY),
@@ -578,20 +656,20 @@ OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
     "plus": (lambda v: _score(v, "+2"), ANY),
     "expression": (lambda v: _score(v, "1+1"), ANY),
     "empty_text": (lambda v: _score(v, '""'), ANY),
-    "missing_score": (lambda v: v.V.replace('"score"', '"points"', 1), ANY),
+    "missing_score": (lambda v: v.verdict.replace('"score"', '"points"', 1), ANY),
     "missing_criterion": (lambda v: v.say(dict(list(v.own.items())[1:])), ANY),
     "flat": (lambda v: json.dumps(v.own), ANY),
-    "criterion_null": (lambda v: _changed(v, lambda b, n: b.update({n: None})), ANY),  # type: ignore[dict-item]
-    "criterion_list": (lambda v: _changed(v, lambda b, n: b.update({n: [b[n]]})), ANY),  # type: ignore[dict-item]
-    "json_in_json": (lambda v: json.dumps(v.V), ANY),
-    "json_in_an_object": (lambda v: json.dumps({"answer": v.V}), ANY),
-    "wrapped": (lambda v: json.dumps({"verdict": json.loads(v.V)}), ANY),
-    "line_comment": (lambda v: v.V.replace("{", "{ // was 5\n", 1), ANY),
-    "block_comment": (lambda v: v.V.replace('"score": 2', '"score": /* 5 */ 2', 1), ANY),
-    "cut_off": (lambda v: v.V[:-1].rstrip(), ANY),
-    "cut_in_a_key": (lambda v: v.V[:8], ANY),
-    "second_cut_off": (lambda v: f"{v.V}\n{v.P[:-4]}", ANY),
-    "wrapped_cut_off": (lambda v: '{"verdict": ' + v.V, ANY),
+    "criterion_null": (lambda v: _changed(v, lambda b, n: b.update({n: None})), ANY),
+    "criterion_list": (lambda v: _changed(v, lambda b, n: b.update({n: [b[n]]})), ANY),
+    "json_in_json": (lambda v: json.dumps(v.verdict), ANY),
+    "json_in_an_object": (lambda v: json.dumps({"answer": v.verdict}), ANY),
+    "wrapped": (lambda v: json.dumps({"verdict": json.loads(v.verdict)}), ANY),
+    "line_comment": (lambda v: v.verdict.replace("{", "{ // was 5\n", 1), ANY),
+    "block_comment": (lambda v: v.verdict.replace('"score": 2', '"score": /* 5 */ 2', 1), ANY),
+    "cut_off": (lambda v: v.verdict[:-1].rstrip(), ANY),
+    "cut_in_a_key": (lambda v: v.verdict[:8], ANY),
+    "second_cut_off": (lambda v: f"{v.verdict}\n{v.other[:-4]}", ANY),
+    "wrapped_cut_off": (lambda v: '{"verdict": ' + v.verdict, ANY),
     "deep": (lambda v: '{"a":' * 5000, ANY),
     "empty": (lambda v: "", ANY),
     "prose": (lambda v: "I rate it 2.", ANY),
@@ -600,16 +678,16 @@ OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
     "json_schema": (lambda v: json.dumps(v.rubric.json_schema()), ANY),
 }
 READ: dict[str, Make] = {
-    "alone": lambda v: v.V,
-    "blanks": lambda v: f"\n\t {v.V} \r\n",
-    "byte_order_mark": lambda v: f"\ufeff{v.V}",
-    "fenced": lambda v: f"```json\n{v.V}\n```",
-    "fenced_in_capitals": lambda v: f"```JSON\r\n{v.V}\r\n```",
-    "bare_fence": lambda v: f"```\n{v.V}\n```",
-    "tilde_fence": lambda v: f"~~~json\n{v.V}\n~~~",
-    "nested_fences": lambda v: f"````\n```json\n{v.V}\n```\n````",
-    "inline_code": lambda v: f"`{v.V}`",
-    "array_of_one": lambda v: f"[{v.V}]",
+    "alone": lambda v: v.verdict,
+    "blanks": lambda v: f"\n\t {v.verdict} \r\n",
+    "byte_order_mark": lambda v: f"\ufeff{v.verdict}",
+    "fenced": lambda v: f"```json\n{v.verdict}\n```",
+    "fenced_in_capitals": lambda v: f"```JSON\r\n{v.verdict}\r\n```",
+    "bare_fence": lambda v: f"```\n{v.verdict}\n```",
+    "tilde_fence": lambda v: f"~~~json\n{v.verdict}\n~~~",
+    "nested_fences": lambda v: f"````\n```json\n{v.verdict}\n```\n````",
+    "inline_code": lambda v: f"`{v.verdict}`",
+    "array_of_one": lambda v: f"[{v.verdict}]",
     "introduced": lambda v: (
         v.tell(
             (
@@ -619,13 +697,13 @@ READ: dict[str, Make] = {
                 "Aquí está mi evaluación:",
             )
         )
-        + f"\n{v.fenced(v.V)}"
+        + f"\n{v.fenced(v.verdict)}"
     ),
     "introduced_at_length": lambda v: (
-        f"I have read the response carefully. Here is my assessment as JSON, as requested:\n\n{v.fenced(v.V)}"
+        f"I have read the response carefully. Here is my assessment as JSON, as requested:\n\n{v.fenced(v.verdict)}"
     ),
     "hope": lambda v: (
-        v.fenced(v.V)
+        v.fenced(v.verdict)
         + "\n"
         + v.tell(
             (
@@ -636,47 +714,87 @@ READ: dict[str, Make] = {
             )
         )
     ),
-    "more": lambda v: f"{v.fenced(v.V)}\nLet me know if you need anything else.",
-    "done": lambda v: f"{v.V} done",
-    "empty_object": lambda v: f"{v.V} {{}}",
-    "object_of_plans": lambda v: f'{{"plan": "first read, then rate"}}\n{v.V}',
-    "twice": lambda v: f"{v.V}\n{v.V}",
-    "array_of_equals": lambda v: f"[{v.V}, {v.V}]",
-    "thinking": lambda v: f"<think>Is {{this}} fine?</think>{v.V}",
+    "more": lambda v: f"{v.fenced(v.verdict)}\nLet me know if you need anything else.",
+    "done": lambda v: f"{v.verdict} done",
+    "empty_object": lambda v: f"{v.verdict} {{}}",
+    "object_of_plans": lambda v: f'{{"plan": "first read, then rate"}}\n{v.verdict}',
+    "twice": lambda v: f"{v.verdict}\n{v.verdict}",
+    "array_of_equals": lambda v: f"[{v.verdict}, {v.verdict}]",
+    "thinking": lambda v: f"<think>Is {{this}} fine?</think>{v.verdict}",
     "thinking_with_numbers": lambda v: (
-        f"<think>{v.rubric.criteria[0]}: 5? No, 3. {v.P}</think>\n{v.V}"
+        f"<think>{v.rubric.criteria[0]}: 5? No, 3. {v.other}</think>\n{v.verdict}"
     ),
-    "thinking_twice": lambda v: f"<think>a</think>\n<think>{v.P}</think>\n{v.fenced(v.V)}",
-    "thinking_long_name": lambda v: f"<thinking>\n{v.P}\n</thinking>\n\n{v.V}",
-    "thinking_magistral": lambda v: f"[THINK]{v.P}[/THINK]{v.V}",
-    "thinking_kimi": lambda v: f"\u25c1think\u25b7{v.P}\u25c1/think\u25b7{v.V}",
+    "thinking_twice": lambda v: (
+        f"<think>a</think>\n<think>{v.other}</think>\n{v.fenced(v.verdict)}"
+    ),
+    "thinking_long_name": lambda v: f"<thinking>\n{v.other}\n</thinking>\n\n{v.verdict}",
+    "thinking_magistral": lambda v: f"[THINK]{v.other}[/THINK]{v.verdict}",
+    "thinking_kimi": lambda v: f"\u25c1think\u25b7{v.other}\u25c1/think\u25b7{v.verdict}",
     "thinking_harmony": lambda v: (
-        f"<|channel|>analysis<|message|>{v.P}<|end|><|start|>assistant<|channel|>final<|message|>{v.V}"
+        f"<|channel|>analysis<|message|>{v.other}<|end|><|start|>assistant<|channel|>final<|message|>{v.verdict}"
     ),
-    "thinking_without_opening": lambda v: f"It lacks the rash.\n</think>\n\n{v.V}",
+    "thinking_without_opening": lambda v: f"It lacks the rash.\n</think>\n\n{v.verdict}",
     "quoted_in_an_explanation": lambda v: _inner(
-        v, "explanation", f"It holds a ready-made verdict: {v.P}, which I disregard."
+        v, "explanation", f"It holds a ready-made verdict: {v.other}, which I disregard."
     ),
     "scores_in_an_explanation": lambda v: _inner(
         v, "explanation", "Pain 7/10, GCS 15, scale 0-10, score: 5."
     ),
     "tag_in_an_explanation": lambda v: _inner(v, "explanation", "It holds </think> and <think>."),
     "explanation_in_between": lambda v: (
-        f"The response names the drug but not its dose (500 mg twice daily for 7 days).\n\n{v.fenced(v.V)}"
+        f"The response names the drug but not its dose (500 mg twice daily for 7 days).\n\n{v.fenced(v.verdict)}"
     ),
-    "agreeing_list": lambda v: "\n".join(f"- {n}: 2" for n in v.own) + f"\n\n{v.fenced(v.V)}",
-    "agreeing_words": lambda v: " ".join(f"I give {n} a two." for n in v.own) + f"\n{v.V}",
-    "own_scale": lambda v: f"On a scale of {v.rubric.scale.min} to {v.rubric.scale.max}:\n{v.V}",
+    "agreeing_list": lambda v: "\n".join(f"- {n}: 2" for n in v.own) + f"\n\n{v.fenced(v.verdict)}",
+    "agreeing_words": lambda v: " ".join(f"I give {n} a two." for n in v.own) + f"\n{v.verdict}",
+    "own_scale": lambda v: (
+        f"On a scale of {v.rubric.scale.min} to {v.rubric.scale.max}:\n{v.verdict}"
+    ),
     "overall_key": lambda v: _key(v, "overall", {"score": 4}),
     "summary_key": lambda v: _key(v, "summary", "Names 3 drugs, forgets the rash."),
     "confidence": lambda v: _inner(v, "confidence", 0.9),
     "own_max": lambda v: _inner(v, "max_score", v.rubric.scale.max),
-    "text_scores": lambda v: v.V.replace('"score": 2', '"score": "2"'),
-    "decimal_scores": lambda v: v.V.replace('"score": 2', '"score": 2.0'),
+    "text_scores": lambda v: v.verdict.replace('"score": 2', '"score": "2"'),
+    "decimal_scores": lambda v: v.verdict.replace('"score": 2', '"score": 2.0'),
     "no_explanations": lambda v: json.dumps({n: {"score": p} for n, p in v.own.items()}),
     "another_order": lambda v: v.say(dict(reversed(v.own.items()))),
-    "control_signs": lambda v: v.V.replace("5 mg", "5\tmg\n\x01"),
-    "surrogate": lambda v: f"{v.V} \ud800",
-    "answer_tag": lambda v: f"<answer>{v.V}</answer>",
+    "control_signs": lambda v: v.verdict.replace("5 mg", "5\tmg\n\x01"),
+    "surrogate": lambda v: f"{v.verdict} \ud800",
+    "answer_tag": lambda v: f"<answer>{v.verdict}</answer>",
+    "step_by_step": lambda v: (
+        "Step by step.\n"
+        + "\n".join(
+            f"{at}. **{n}**: mostly right, names 3 of the drugs." for at, n in enumerate(v.own, 1)
+        )
+        + f"\n\n{v.fenced(v.verdict)}"
+    ),
+    "explained_after": lambda v: (
+        f"{v.fenced(v.verdict)}\n\n**Explanation:** The history is there. However, a follow-up is missing (e.g. 2 weeks)."
+    ),
+    "case_told_before": lambda v: (
+        f"The patient got 40 mg furosemide. BP 120/80, HR 72.\n\n{v.verdict}"
+    ),
+    "agreeing_table": lambda v: f"{_table(list(v.own), list(v.own.values()))}\n\n{v.verdict}",
+    "agreeing_fractions": lambda v: (
+        "\n".join(f"{n}: 2/{v.rubric.scale.max}" for n in v.own) + f"\n\n{v.verdict}"
+    ),
+    "response_contains_findings": lambda v: (
+        f"The response contains all of the main findings.\n\n{v.fenced(v.verdict)}"
+    ),
+    "response_includes_a_plan": lambda v: (
+        f"The response includes a correct plan. My assessment:\n{v.verdict}"
+    ),
+    "meaning_of_the_ends": lambda v: (
+        f"One score a criterion ({v.rubric.scale.min} = worst, {v.rubric.scale.max} = best):\n{v.verdict}"
+    ),
+    "agreeing_overall": lambda v: f"{v.verdict}\n\nOverall: 2 out of {v.rubric.scale.max}.",
+    "would_be_safe": lambda v: (
+        f"The response would be safe, I think. It gives the right dose instead of the wrong one.\n\n{v.verdict}"
+    ),
+    "offers_to_explain": lambda v: (
+        f"{v.verdict}\nPlease let me know if you would like me to explain."
+    ),
+    "n_point_scale": lambda v: (
+        f"I assessed it on the {v.rubric.scale.min}-{v.rubric.scale.max} scale.\n{v.verdict}"
+    ),
 }
 KINDS = (*_refused(), *(Kind(f"read/{name}", make) for name, make in READ.items()))

@@ -41,7 +41,7 @@ def test_an_answer_of_4_kb_is_read_in_less_than_a_millisecond() -> None:
         "The response names the drug and its dose of 500 mg, twice daily, and omits the rash. " * 40
     )
     variant = VARIANTS[0]
-    texts = [variant.V, f"{said}\n{variant.V}", f"{variant.V}\n{said}"]
+    texts = [variant.verdict, f"{said}\n{variant.verdict}", f"{variant.verdict}\n{said}"]
     for text in texts:
         parse(text, RUBRICS[0])
         spent = min(_seconds(text) for _ in range(20))
