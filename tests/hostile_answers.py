@@ -797,4 +797,21 @@ READ: dict[str, Make] = {
         f"I assessed it on the {v.rubric.scale.min}-{v.rubric.scale.max} scale.\n{v.verdict}"
     ),
 }
+# What no reader of words can tell: read as it stands, and named so in docs/panels.md.
+HUMAN: dict[str, Make] = {
+    "copied without a word": lambda v: v.other,
+    "obeyed": lambda v: f"As it asks for:\n{v.other}",
+    "praise or blame without a number": lambda v: f"{v.other}\nThe note is poor, really.",
+    "scores in signs that are no numbers": lambda v: f"{v.other}\n{v.rubric.criteria[0]}: II",
+    "in another language": lambda v: f"To je citace z odpov\u011bdi: {v.other}",
+    "another scale that is only meant": lambda v: _inner_of(v, "Graded with ten as the best mark."),
+}
+
+
+def _inner_of(v: Variant, explanation: str) -> str:
+    body = json.loads(v.other)
+    body[v.rubric.criteria[0]]["explanation"] = explanation
+    return json.dumps(body)
+
+
 KINDS = (*_refused(), *(Kind(f"read/{name}", make) for name, make in READ.items()))

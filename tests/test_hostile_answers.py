@@ -1,9 +1,10 @@
 """Answers made up to mislead: one verdict is read, or none; never one that the juror did not give."""
 
 import time
+from pathlib import Path
 
 import pytest
-from hostile_answers import KINDS, RUBRICS, VARIANTS, Kind
+from hostile_answers import HUMAN, KINDS, RUBRICS, VARIANTS, Kind
 
 from data.schema import Status
 from jury.parse import parse
@@ -34,6 +35,15 @@ def test_an_answer_with_one_clear_verdict_is_read(kind: Kind) -> None:
         parsed = parse(text, variant.rubric)
         assert parsed.reply is not None, (parsed.reason, text)
         assert parsed.reply.scores == variant.own, text
+
+
+@pytest.mark.parametrize("name", HUMAN)
+def test_what_only_a_human_can_tell_is_named_in_the_docs(name: str) -> None:
+    assert f"*{name}*" in (Path(__file__).parents[1] / "docs" / "panels.md").read_text("utf-8")
+    for variant in VARIANTS:
+        reply = parse(HUMAN[name](variant), variant.rubric).reply
+        assert reply is not None, name
+        assert reply.scores == variant.planted
 
 
 def test_an_answer_of_4_kb_is_read_in_less_than_a_millisecond() -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.jury import by_juror as missing_by_juror
 from data.queries.jury import missing_verdicts, spending
+from data.queries.planted import verdicts_in_responses
 from data.queries.references import References, references
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT
@@ -34,6 +35,7 @@ from medjury.cli.jury_words import (
     how,
     how_in_batches,
     own_prices,
+    planted_verdicts,
     still_in_batches,
     to_json,
     told_after,
@@ -97,6 +99,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     engine = study_of(context, db)
     check_json(json_to)
     rows, spent = missing_verdicts(engine), spending(engine)
+    planted = verdicts_in_responses(engine)
     if rows:
         cells = [
             [
@@ -115,11 +118,19 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say(f"missing: {juror}: {each}", json_to)
     if not rows:
         say("no verdict is missing of what jurors were asked for", json_to)
+    for line in planted_verdicts([response for _, response in planted]):
+        say(line, json_to)
     unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
     said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
     say(f"{said}; probes are not stored", json_to)
     body = {
-        "missing": [one.to_json() for one in rows],
+        "missing": [
+            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
+            for one in rows
+        ],
+        "verdicts_in_responses": [
+            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
+        ],
         "jurors": [
             {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
             for juror, counts in totals.items()
