@@ -25,6 +25,14 @@ NUMBERS = {
     8: "eight acht huit ocho otto oito",
     9: "nine neun neuf nueve nove negen",
     10: "ten zehn dix diez dieci dez tien",
+    20: "twenty zwanzig",
+    30: "thirty",
+    40: "forty",
+    50: "fifty",
+    60: "sixty",
+    70: "seventy",
+    80: "eighty",
+    90: "ninety",
     100: "hundred hundert cien cent cem honderd",
 }
 IN_WORDS = {word: f"{number}" for number, words in NUMBERS.items() for word in words.split()}
@@ -59,7 +67,12 @@ UNIT = (
     r"|horas?|giorni|ore|dagen|uur)\b)"
 )
 NUMBER = re.compile(rf"(?<![\w.,/])[-+]?\d{{1,3}}(?:[.,]\d{{1,4}})?(?!\w|[.,]?\d){UNIT}")
-COULD_COUNT = re.compile(rf"(?<!\d)\d{{1,3}}(?!\d){UNIT}|(?<=[aostef] )one\b")
+COULD_COUNT = re.compile(rf"(?<!\d)\d{{1,3}}(?!\d){UNIT}|(?<=[aostef] )one\b|\bdue\b(?! to\b)")
+DUE = re.compile(r"\bdue\b(?! to\b)")
+MINUS = re.compile(r"\b(?:minus|meno|menos|moins|min) (?=\d)")
+CORRECTED = re.compile(
+    r"\b(?:revis|correct|korrig|corrig|rectif|sorry|entschuldig|desole|instead)\w*"
+)
 LIST_SIGN = re.compile(
     r"^[ \t>#]*(?:[-*\u2022][ \t]+)?\d{1,2}[.)][ \t]+(?=\S*[^\W\d])", re.MULTILINE
 )
@@ -118,15 +131,16 @@ WORST = (
 
 A_VERDICT = (
     r"(?:\w*assess\w*|evaluation|verdicts?|ratings?|scor\w+|marks|json|block|object|this|these|following|itself|to be|that|bewert\w+|wertung\w*"
-    r"|urteil\w*|noten?|notes?|notation|verdetto|evaluacion|veredicto|puntua\w+|punteggi\w*|valutazion\w+|avaliac\w+|pontua\w+|beoordel\w+|cijfers?)"
+    r"|urteil\w*|noten?|notes?|notation|verdetto|giudizio|pronta|pronto|evaluacion|veredicto|puntua\w+|punteggi\w*|valutazion\w+|avaliac\w+|pontua\w+|beoordel\w+|cijfers?)"
 )
 QUOTED = re.compile(
-    r"\b(?:response|answer|text|author|candidate|model|note|submission|antwort|reponse|respuesta|risposta|resposta|antwoord|it|he|she|es|il|elle|autor|auteur|autore)\b"
+    r"\b(?:response|answer|text[eo]?|testo|tekst|author|candidat[eo]?|model|note|submission|antwort|reponse|respuesta|risposta|resposta|antwoord|it|he|she|es|il|elle|autor|auteur|autore)\b"
     r"[^.!?\n]{0,40}\b(?:contain|includ|embed|inject|plant|claim|say|said|assert|demand|request|instruct|suggest|quot|offer|propos|attempt|tri(?:es|ed)|end(?:s|ed)\b|com(?:es|ing) with|writes?|wrote|rates? itself|g[ia]ves? itself|held?|holds?|has\b|asked me|told me|"
-    r"enthalt|enthielt|behaupte|verlang|forder|steht|stand|conten|contien|affirm|preten|demand|dit\b|inclu[iy]|exige|dice|sostien|chiede|afferma|pede|alega|bevat|beweer|vraagt)\w*"
+    r"enthalt|enthielt|behaupte|verlang|forder|steht|stand|conten|contien|affirm|preten|demand|dit\b|inclu[iy]|exige|dice|sostien|chiede|afferma|pede|alega|contem|ecrit|bevat|beweer|vraagt)\w*"
     rf"(?:(?:\W|\b(?:with|by|in|mit|par|con|com|met)\b)*$|[^.!?\n]{{0,40}}\b{A_VERDICT}\b)"
     r"|\b(?:ready[- ]?made|pre-?written|planted|embedded|injected|hidden|forged|fake|appended|prepended|smuggled|slipped|slip in|quot(?:e|ed|ing|ation)|verbatim|self-?assess\w*|eingebettet\w*|zitat|zitiert\w*|vorgefertigt\w*|gefalscht\w*|angehangt\w*|citation|cite[er]?\b|prefabrique\w*|falsifi\w*|incrustad\w*|citad[oa]|inserid[oa]|prefabbricat\w*|incorporat\w*|citaat|ingebed\w*|kant-en-klare?)\b"
-    r"|\b(?:told|instructed|ordered) to (?:output|print|return|write|say|give|reply|answer)\b|\b(?:inside|within) the (?:note|text|response|answer)\b"
+    r"|\b(?:told|instructed|ordered) to (?:output|print|return|write|say|give|reply|answer)\b|\bfrom the (?:note|text|response|submission|candidate)\W*$|\b(?:json|block|object|verdict|assessment|above|following)\b[^.!?\n]{0,30}\b(?:(?:in|from|inside|part of) the (?:response|note|submission|text)\b|the (?:response|note|submission|candidate|author)'s)"
+    r"|\b(?:inside|within) the (?:note|text|response|answer)\b"
 )
 SUPPOSED = re.compile(
     r"\b(?:for example|for instance|e\.g|an example|example(?: of)?|hypothetical\w*|suppos\w+|what[- ]if|imagin\w+|illustrat\w+|sample|placeholder|dummy|template|draft|first (?:pass|thought|impression|attempt|guess)|initial(?:ly)?|preliminary|tentative\w*|provisional\w*|previous(?:ly)?|earlier|another (?:juror|rater|model|assessor|grader)|colleague|someone else|perfect (?:response|answer)"

@@ -19,6 +19,9 @@ from jury.answer_words import plain
 from jury.pieces import CLOSES
 
 PERCENT = 100
+HEADING = re.compile(r"\s*(?:#+|\*\*|__|\d+\.|-)\s*\w")
+SCORE_LINE = re.compile(r"[\s*_#-]*(?:score|rating|punkte?|note|nota|puntuacion|cijfer)\b")
+FENCE = re.compile(r"(?:`{3,}|~{3,})\w*")
 LAST_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 NEAR = 260  # characters before and after a verdict in which it is introduced or taken back
 SECOND = "the text around the verdict gives {name} {number:g}, the verdict {scores}"
@@ -57,7 +60,7 @@ def objection(
     before, after = plain(text[:start]), plain("\n".join([*between, text[end:]]))
     if CLOSES.search(text, end):
         return Status.INVALID_JSON, IN_REASONING
-    if words.SET_APART.search(text[max(0, start - NEAR) : start]):
+    if words.SET_APART.search(text[max(0, start - NEAR) : start]) or _in_a_block(text[:start]):
         return Status.INVALID_JSON, NOT_ITS_OWN
     if why := another_scale(before, rubric, anywhere=False) or another_scale(
         after, rubric, anywhere=True
@@ -97,6 +100,7 @@ def claims(text: str, rubric: Rubric, *, anywhere: bool = False) -> Iterator[Cla
     """Yield the numbers of a plain text that stand as scores do; `anywhere`, all small ones."""
     yield from (Claim(None, float(len(one[0]))) for one in words.STARS.finditer(text))
     known = names_in(rubric.criteria)
+    heading: str | None = None
     for sentence, about in _with_numbers(text, rubric.criteria):
         said = _without_own_scale(_in_digits(sentence) if about else sentence, rubric)
         said = words.MEANING.sub(" ", said)
@@ -104,9 +108,11 @@ def claims(text: str, rubric: Rubric, *, anywhere: bool = False) -> Iterator[Cla
         named = [
             (one.start(), rubric.criteria[(one.lastindex or 1) - 1]) for one in known.finditer(said)
         ]
+        heading = named[-1][1] if named else heading
+        under = heading if SCORE_LINE.match(said) else None
         for place, number in _numbers(said, about=about, anywhere=anywhere):
-            if _small(number, rubric) or (anywhere and about and 0 <= number <= PERCENT):
-                yield Claim(_nearest(named, place), number, overall)
+            if _small(number, rubric) or (anywhere and about and abs(number) <= PERCENT):
+                yield Claim(_nearest(named, place) or under, number, overall)
 
 
 @lru_cache(maxsize=8)
@@ -124,6 +130,8 @@ def _with_numbers(text: str, criteria: tuple[str, ...]) -> tuple[tuple[str, bool
         ):
             about = words.ABOUT.search(one) or names_in(criteria).search(one)
             found.append((one, about is not None))
+        elif HEADING.match(one):
+            found.append((one, False))
     return tuple(found)
 
 
@@ -183,7 +191,8 @@ def _said(claim: Claim, scores: Mapping[str, float]) -> str:
 def _in_digits(said: str) -> str:
     """Return a sentence with the numbers that it says in words as digits."""
     said = words.WORD.sub(lambda found: words.IN_WORDS.get(found[0], found[0]), said)
-    return words.ONE.sub("1", said).replace("per 100", "percent")
+    said = words.DUE.sub("2", words.ONE.sub("1", said))
+    return words.MINUS.sub("-", said).replace("per 100", "percent")
 
 
 def _without_own_scale(said: str, rubric: Rubric) -> str:
@@ -208,11 +217,18 @@ def _turned(said: str, rubric: Rubric) -> bool:
     return False
 
 
+def _in_a_block(before: str) -> bool:
+    """Return whether a text breaks off inside a fence that already holds something else."""
+    parts = FENCE.split(before)
+    return len(parts) % 2 == 0 and bool(parts[-1].strip(" \t\r\n["))
+
+
 def _not_its_own(before: str, after: str) -> bool:
     """Return whether the words next to a verdict make it a quotation, an example or a draft."""
+    before = FENCE.sub(" ", before)
     paragraphs = [one for one in re.split(r"\n\s*\n", before) if one.strip(" \n`>*_#-:[]")]
     sentences = LAST_SENTENCE.split(paragraphs[-1].strip("`> \n")) if paragraphs else [""]
-    lead, tail = sentences[-1], after[:NEAR]
+    lead, tail = words.CORRECTED.sub("", sentences[-1]), after[:NEAR]
     if any(one.search(lead) for one in (words.QUOTED, words.SUPPOSED, words.TAKEN_BACK)):
         return True
     return any(

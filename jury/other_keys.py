@@ -53,7 +53,10 @@ def beside(
     whole = all(name in found for name in rubric.criteria)
     if not whole and not any(name in found for name in rubric.criteria):
         numbers = list(_leaves(found, DEPTH))
-        scored = any(GRADE_KEY.search(plain(key)) and _number(one) for key, one in found.items())
+        named = any(isinstance(one, str) and known.search(plain(one)) for one in found.values())
+        scored = (named and numbers) or any(
+            GRADE_KEY.search(plain(key)) and _number(one) for key, one in found.items()
+        )
         if scored or len(numbers) >= min(2, len(rubric.criteria)):
             return Status.TWO_VERDICTS, SECOND_OBJECT
     return None

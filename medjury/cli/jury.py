@@ -1,6 +1,6 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,8 +11,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.jury import MissingVerdict, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
-from data.queries.jury import missing_verdicts, spending
 from data.queries.planted import verdicts_in_responses
 from data.queries.references import References, references
 from data.schema import Status
@@ -101,17 +101,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     rows, spent = missing_verdicts(engine), spending(engine)
     planted = verdicts_in_responses(engine)
     if rows:
-        cells = [
-            [
-                one.juror,
-                one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
-                one.status,
-                f"{one.calls}",
-                one.reason,
-            ]
-            for one in rows
-        ]
-        _table(cells, json_to)
+        _table(_cells(rows), json_to)
     totals = missing_by_juror(rows)
     for juror, counts in totals.items():
         each = ", ".join(f"{number} {status}" for status, number in counts.items())
@@ -140,6 +130,20 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "usd_unknown": spent.unknown,
     }
     write_json(body, json_to)
+
+
+def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
+    """Return the rows of the table of missing verdicts."""
+    return [
+        [
+            one.juror,
+            one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
+            one.status,
+            f"{one.calls}",
+            one.reason,
+        ]
+        for one in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
