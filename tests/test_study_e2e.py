@@ -129,7 +129,7 @@ def _design(page: Page, study: Engine) -> Iterator[str]:
     ]
     _part(page, "Progress")
     expect(page.get_by_role("table", name="Work of each clinician")).to_contain_text("not begun")
-    expect(page.get_by_text("Dear dr-a")).to_be_visible()
+    expect(page.get_by_text("No reminder is due")).to_be_visible()  # assigned a moment ago
     yield "progress"
 
 
@@ -156,11 +156,15 @@ def test_a_researcher_sees_the_study_and_acts_on_nothing(
     context = new_context(browser, TABLET)
     page = _signed_in(context.new_page(), server, codes["Rita Okafor"])
     parts = page.get_by_role("radiogroup", name="Part of the study").get_by_role("radio")
-    expect(parts).to_have_text(["Progress", "Material", "Description", "Protocol", "Record"])
+    expect(parts).to_have_text(
+        ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
+    )
     assert page.get_by_role("link", name="People").count() == 0
     for part in ("Import", "Design", "nonsense", "Material"):
         page.goto(f"{server.address}/?part={part}")
-        expect(parts).to_have_text(["Progress", "Material", "Description", "Protocol", "Record"])
+        expect(parts).to_have_text(
+        ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
+    )
         wait_settled(page)
         chosen = "Material" if part == "Material" else "Progress"
         expect(page.get_by_role("radio", name=chosen)).to_be_checked()

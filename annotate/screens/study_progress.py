@@ -152,9 +152,11 @@ def _state(one: Workload, present: datetime, days: int) -> str:
         return "simulated"
     if one.ended:
         return "shut out"
-    if is_due(one, present, days):
-        return "silent" if one.done else "not begun"
-    return "at work" if one.open else "done"
+    if not one.open:
+        return "done"
+    if not one.done:
+        return "not begun"
+    return "silent" if is_due(one, present, days) else "at work"
 
 
 def _show_responses(engine: Engine, person: Person) -> None:
