@@ -37,7 +37,8 @@ from jury.loop import (
     run_loop,
 )
 from jury.panel import Juror, Panel, keys, refuse_ended
-from jury.parse import LONGEST, Reading, objects, storable  # one reader of objects for all answers
+from jury.parse import LONGEST, Reading, storable
+from jury.pieces import objects  # one reader of objects for all answers
 from jury.providers import open_provider
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock

@@ -15,6 +15,7 @@ class Status(StrEnum):
 
     OK = "ok"
     INVALID_JSON = "invalid_json"
+    TWO_VERDICTS = "two_verdicts"
     MISSING_CRITERION = "missing_criterion"
     OUT_OF_RANGE = "out_of_range"
     TRUNCATED = "truncated"

@@ -1,6 +1,6 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,8 +11,9 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries.jury import Spending, missing_verdicts, spending
+from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
+from data.queries.planted import verdicts_in_responses
 from data.queries.references import References, references
 from data.queries.spending import InFlight, in_flight, study_spending
 from data.schema import Status
@@ -36,6 +37,7 @@ from medjury.cli.jury_words import (
     how_in_batches,
     in_flight_words,
     own_prices,
+    planted_verdicts,
     still_in_batches,
     to_json,
     told_after,
@@ -101,27 +103,26 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     engine = study_of(context, db)
     check_json(json_to)
     rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
+    planted = verdicts_in_responses(engine)
     if rows:
-        cells = [
-            [
-                one.juror,
-                one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
-                one.status,
-                f"{one.calls}",
-                one.reason,
-            ]
-            for one in rows
-        ]
-        _table(cells, json_to)
+        _table(_cells(rows), json_to)
     totals = missing_by_juror(rows)
     for juror, counts in totals.items():
         each = ", ".join(f"{number} {status}" for status, number in counts.items())
         say(f"missing: {juror}: {each}", json_to)
     if not rows:
         say("no verdict is missing of what jurors were asked for", json_to)
+    for line in planted_verdicts([response for _, response in planted]):
+        say(line, json_to)
     _say_spent(spent, open_, json_to)
     body = {
-        "missing": [one.to_json() for one in rows],
+        "missing": [
+            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
+            for one in rows
+        ],
+        "verdicts_in_responses": [
+            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
+        ],
         "jurors": [
             {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
             for juror, counts in totals.items()
@@ -143,6 +144,20 @@ def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
     say(f"{said}; probes are not stored", json_to)
     if number := open_.calls + open_.batched:
         say(in_flight_words(number, open_.usd), json_to)
+
+
+def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
+    """Return the rows of the table of missing verdicts."""
+    return [
+        [
+            one.juror,
+            one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
+            one.status,
+            f"{one.calls}",
+            one.reason,
+        ]
+        for one in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)

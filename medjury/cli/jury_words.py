@@ -1,6 +1,6 @@
 """What is said around a jury run: where texts go, what it costs, and what to do next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +18,7 @@ from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate
 
 MISSING = 1
+NAMED = 5
 FULL_PRICES = "these are the full prices; with --batch a listed price is about half of it"
 AGAIN = "run the same command again: only what is missing is asked for"
 BY_STATUS: dict[str, str] = {
@@ -51,6 +52,7 @@ BY_REASON = {
 }
 ANSWERED = (
     Status.INVALID_JSON,
+    Status.TWO_VERDICTS,
     Status.MISSING_CRITERION,
     Status.OUT_OF_RANGE,
     Status.TRUNCATED,
@@ -161,6 +163,17 @@ def in_flight_words(calls: int, usd: float) -> str:
 def advice(result: RunResult) -> list[str]:
     """Return what to do about what is missing, a sentence for each kind of reason."""
     return list(dict.fromkeys(_advice(result))) if result.missing else []
+
+
+def planted_verdicts(responses: Sequence[str]) -> Iterator[str]:
+    """Yield which responses hold a verdict of their own, the first few by name."""
+    if responses:
+        more = f" and {len(responses) - NAMED} more" if len(responses) > NAMED else ""
+        named = f"{', '.join(responses[:NAMED])}{more}"
+        yield (
+            f"{counted(len(responses), 'response')} with a ready-made verdict in the text: {named}; "
+            "look at their scores on the workbench"
+        )
 
 
 def _advice(result: RunResult) -> Iterator[str]:
