@@ -163,8 +163,8 @@ def test_a_researcher_sees_the_study_and_acts_on_nothing(
     for part in ("Import", "Design", "nonsense", "Material"):
         page.goto(f"{server.address}/?part={part}")
         expect(parts).to_have_text(
-        ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
-    )
+            ["Progress", "Differences", "Material", "Description", "Protocol", "Record"]
+        )
         wait_settled(page)
         chosen = "Material" if part == "Material" else "Progress"
         expect(page.get_by_role("radio", name=chosen)).to_be_checked()
