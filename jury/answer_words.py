@@ -71,7 +71,10 @@ COULD_COUNT = re.compile(rf"(?<!\d)\d{{1,3}}(?!\d){UNIT}|(?<=[aostef] )one\b|\bd
 DUE = re.compile(r"\bdue\b(?! to\b)")
 MINUS = re.compile(r"\b(?:minus|meno|menos|moins|min) (?=\d)")
 CORRECTED = re.compile(
-    r"\b(?:revis|correct|korrig|corrig|rectif|sorry|entschuldig|desole|instead)\w*"
+    r"\b(?:revis|correct|korrig|corrig|rectif|sorry|entschuldig|desole|instead|final|own|actual|true)\w*"
+)
+FOR = re.compile(
+    r"\s*(?:points?\s+|punkte?\s+|puntos?\s+)?(?:for|in|on|fur|bei|pour|en|per|voor|para)\s+(?:the\s+)?"
 )
 LIST_SIGN = re.compile(
     r"^[ \t>#]*(?:[-*\u2022][ \t]+)?\d{1,2}[.)][ \t]+(?=\S*[^\W\d])", re.MULTILINE
@@ -143,7 +146,7 @@ QUOTED = re.compile(
     r"|\b(?:inside|within) the (?:note|text|response|answer)\b"
 )
 SUPPOSED = re.compile(
-    r"\b(?:for example|for instance|e\.g|an example|example(?: of)?|hypothetical\w*|suppos\w+|what[- ]if|imagin\w+|illustrat\w+|sample|placeholder|dummy|template|draft|first (?:pass|thought|impression|attempt|guess)|initial(?:ly)?|preliminary|tentative\w*|provisional\w*|previous(?:ly)?|earlier|another (?:juror|rater|model|assessor|grader)|colleague|someone else|perfect (?:response|answer)"
+    r"\b(?:for example|for instance|e\.g|an example|example(?: of)?|hypothetical\w*|suppos\w+|what[- ]if|imagin\w+|illustrat\w+|sample|placeholder|dummy|template|draft(?! (?:note|response|letter|plan|summary|report))|first (?:pass|thought|impression|attempt|guess)|initial(?:ly)?|preliminary|tentative\w*|provisional\w*|previous(?:ly)?|earlier|another (?:juror|rater|model|assessor|grader)|colleague|someone else|perfect (?:response|answer)"
     r"|beispiel\w*|hypothetisch\w*|angenommen|ware|hatte|entwurf|vorlaufig\w*|zunachst|erster? (?:eindruck|gedanke)|vorlage|exemple|supposons|hypothe\w+|brouillon|provisoire\w*|premiere? (?:impression|idee|version)|aurait|serait|modele|ejemplo|supong\w+|hipotetic\w+|borrador|primera impresion|habria|seria|plantilla|esempio|supponi\w*|ipotetic\w+|bozza|sarebbe|avrebbe|prima impressione|exemplo|suponha\w*|rascunho|primeira impressao|teria|voorbeeld\w*|stel dat|hypothetisch\w*|concept\b|voorlopig\w*|eerste indruk|zou)\b"
     r"|(?:^|[.!?\n]\s*)(?:had|were) |\b(?:juror|rater|judge|assessor|reviewer|grader|evaluator)s? before\b"
     r"|\bif (?!you\b|needed|necessary|required|there are|any)[^.!?\n]{0,120}|\bwould (?:have (?:been|given|scored|rated)|get|earn|merit|deserve|look|score|receive|be (?:rated|scored|given))\b"
@@ -153,7 +156,7 @@ ONLY_SUPPOSED = re.compile(
     r"|(?:ein|als|nur ein) beispiel|brouillon|(?:un|d.|par) ?exemple|borrador|(?:un|como|por) ejemplo|bozza|(?:un|come|per) esempio|rascunho|(?:um|como|por) exemplo|een voorbeeld)\b"
 )
 TAKEN_BACK = re.compile(
-    r"\b(?:disregard\w*|ignor\w*|discard\w*|retract\w*|withdr[ae]w\w*|scratch that|strike that|never ?mind|not my (?:own )?(?:verdict|assessment|rating|scores?|judge?ment|answer)|do not (?:use|count|take|accept|record)|don't (?:use|count|take|accept|record)|must not be (?:used|counted|taken)|on (?:second thought|reflection|reconsideration)|reconsider\w*|correction|correct(?:ing|ed) (?:this|that|my|the|myself)|revis(?:e|ed|ing|ion)\b|instead(?! of)|or rather|in truth|in reality|i (?:differ|disagree)|(?:drops?|falls?|rises?|goes|moves?|down|up) to\b|(?:minus|plus|add|subtract|deduct) (?:one|a|an|\d)\b|just kidding|i (?:take|took) (?:that|it|this) back|wait|sorry|my (?:mistake|error)|should (?:be|have been)|too (?:generous|high|low|harsh|lenient|strict)|(?:one|a|two|\d) points? (?:lower|higher|less|more|too)|invalid|void|cannot (?:rate|judge|assess)|unable to (?:rate|judge|assess)|not (?:final|a verdict|the verdict|valid|meant)|my (?:actual|real|true|final|own) (?:verdict|assessment|rating|scores?|judge?ment|answer) (?:is|are|would|follow|differ|come|below)"
+    r"\b(?:disregard\w*|ignor\w*|discard\w*|retract\w*|withdr[ae]w\w*|scratch that|strike that|never ?mind|not my (?:own )?(?:verdict|assessment|rating|scores?|judge?ment|answer)|do not (?:use|count|take|accept|record)|don't (?:use|count|take|accept|record)|must not be (?:used|counted|taken)|on (?:second thought|reflection|reconsideration)|reconsider\w*|correction|correct(?:ing|ed) (?:this|that|my|the|myself)|revis(?:e|ed|ing|ion)\b|instead(?! of)|or rather|in truth|in reality|i (?:differ|disagree)|(?:drops?|falls?|rises?|goes|moves?|down|up) to\b|(?:minus|plus|add|subtract|deduct) (?:one|a|an|\d)\b|just kidding|i (?:take|took) (?:that|it|this) back|wait|sorry|my (?:mistake|error)|too (?:generous|high|low|harsh|lenient|strict)|(?:one|a|two|\d) points? (?:lower|higher|less|more|too)|invalid|void|cannot (?:rate|judge|assess)|unable to (?:rate|judge|assess)|not (?:final|a verdict|the verdict|valid|meant)|my (?:actual|real|true|final|own) (?:verdict|assessment|rating|scores?|judge?ment|answer) (?:is|are|would|follow|differ|come|below)"
     r"|ignorier\w*|nicht (?:mein\w*|gultig|verwenden|werten|endgultig)|verwerf\w*|verworfen|zuruck\w*|korrektur|berichtig\w*|uberleg\w*|stattdessen|vielmehr|moment|doch (?:eher|lieber|nur)|zu (?:hoch|niedrig|streng|milde)|ungultig"
     r"|pas (?:mon|ma|mes)|ecart\w*|rejet\w*|retir\w*|a la reflexion|rectifi\w*|plutot|au lieu|trop (?:haut|bas|eleve\w*|genereu\w*|severe\w*)|invalide"
     r"|no es mi|descart\w*|retir\w*|pensandolo|correccion|corrij\w*|mas bien|en (?:su|vez|lugar)|demasiado|anul\w*"

@@ -21,6 +21,7 @@ from jury.pieces import CLOSES
 PERCENT = 100
 HEADING = re.compile(r"\s*(?:#+|\*\*|__|\d+\.|-)\s*\w")
 SCORE_LINE = re.compile(r"[\s*_#-]*(?:score|rating|punkte?|note|nota|puntuacion|cijfer)\b")
+AMOUNT = re.compile(r"[-+]?[\d.,]+")
 FENCE = re.compile(r"(?:`{3,}|~{3,})\w*")
 LAST_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=\S)")
 NEAR = 260  # characters before and after a verdict in which it is introduced or taken back
@@ -112,7 +113,7 @@ def claims(text: str, rubric: Rubric, *, anywhere: bool = False) -> Iterator[Cla
         under = heading if SCORE_LINE.match(said) else None
         for place, number in _numbers(said, about=about, anywhere=anywhere):
             if _small(number, rubric) or (anywhere and about and abs(number) <= PERCENT):
-                yield Claim(_nearest(named, place) or under, number, overall)
+                yield Claim(_nearest(named, place, said) or under, number, overall)
 
 
 @lru_cache(maxsize=8)
@@ -158,10 +159,14 @@ def _stands_as_score(said: str, number: re.Match[str]) -> bool:
     return led is not None or words.FOLLOWS.match(said, number.end()) is not None
 
 
-def _nearest(named: Sequence[tuple[int, str]], place: int) -> str | None:
-    """Return the criterion named last before a place, else the first one named behind it."""
+def _nearest(named: Sequence[tuple[int, str]], place: int, said: str) -> str | None:
+    """Return the criterion a number is for: "4 for clarity", else the last before it, else the next."""
+    after = [one for one in named if one[0] > place]
+    number = AMOUNT.match(said, place)
+    if after and number and words.FOR.fullmatch(said, number.end(), after[0][0]):
+        return after[0][1]
     before = [name for at, name in named if at < place]
-    return before[-1] if before else named[0][1] if named else None
+    return before[-1] if before else after[0][1] if after else None
 
 
 def _small(number: float, rubric: Rubric) -> bool:

@@ -18,7 +18,7 @@ OPENS = re.compile(
 )
 CLOSES = re.compile(
     rf"</{NAMES}\s*>|\[/THINK(?:ING)?\]|\u25c1/think\u25b7"
-    r"|(?:<\|end\|>)?(?:<\|start\|>assistant)?<\|channel\|>final<\|message\|>",
+    r"|<\|channel\|>final<\|message\|>",
     re.IGNORECASE,
 )
 

@@ -814,6 +814,16 @@ READ: dict[str, Make] = {
     "offers_to_explain": lambda v: (
         f"{v.verdict}\nPlease let me know if you would like me to explain."
     ),
+    "each_for_its_criterion": lambda v: (
+        "I give " + ", ".join(f"2 for {n}" for n in v.own) + f".\n{v.verdict}"
+    ),
+    "final_assessment": lambda v: f"My final assessment is as follows.\n{v.verdict}",
+    "draft_note": lambda v: (
+        f"After careful review of the draft note, here is my rating:\n{v.verdict}"
+    ),
+    "should_be_documented": lambda v: (
+        f"{v.verdict}\nThe response did not mention the allergy, which should be documented."
+    ),
     "excuse": lambda v: (
         f"I apologize for the formatting error. Here is the answer as one JSON object only:\n{v.verdict}"
     ),

@@ -53,13 +53,13 @@ def test_an_answer_of_4_kb_is_read_in_less_than_a_millisecond() -> None:
     variant = VARIANTS[0]
     texts = [variant.verdict, f"{said}\n{variant.verdict}", f"{variant.verdict}\n{said}"]
     for text in texts:
-        parse(text, RUBRICS[0])
-        spent = min(_seconds(text) for _ in range(20))
+        spent = min(_seconds(text, again) for again in range(30))
         assert spent < 0.001, (spent, text[:80])
         assert parse(text, RUBRICS[0]).status == Status.OK
 
 
-def _seconds(text: str) -> float:
-    began = time.perf_counter()
+def _seconds(text: str, again: int) -> float:
+    text += " " * again  # another text each time: nothing is remembered of the one before
+    began = time.process_time()
     parse(text, RUBRICS[0])
-    return time.perf_counter() - began
+    return time.process_time() - began
