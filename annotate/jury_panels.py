@@ -18,6 +18,15 @@ LONGEST_TEXT = 50_000
 STARTS = "|".join(re.escape(one) for one in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
 KEYS_END = ("_KEY", "_TOKEN")  # other variables of the server, as a database's password, stay here
+CLOUDS = (
+    ".amazonaws.com",
+    ".amazonaws.com.cn",
+    ".api.aws",
+    ".azure.com",
+    ".azure.cn",
+    ".azure.us",
+    ".googleapis.com",
+)
 ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
 
 
@@ -62,8 +71,9 @@ def usable(text: str) -> Panel:
     Raises
     ------
     BadPanel
-        As `checked`; and if it names a variable that is none of a key: whoever writes a panel
-        chooses the host that is sent what the variable holds.
+        As `checked`; and if it names a variable that is none of a key, or signs in as the server
+        at a host that is not its cloud's: whoever writes a panel chooses the host that is sent
+        what the variable holds, or the server's own token.
     """
     panel = checked(text)
     for one in panel.juror:
@@ -71,6 +81,11 @@ def usable(text: str) -> Panel:
             raise BadPanel(
                 f"juror {one.name}, api_key_env {one.api_key_env}: from here only variables whose "
                 f"names end in {' or '.join(KEYS_END)} are read; rename it where the server starts"
+            )
+        if one.signs_in and not f".{one.host}".endswith(CLOUDS):
+            raise BadPanel(
+                f"juror {one.name}, base_url: from here the server signs in only at addresses of "
+                f"Amazon, Google and Microsoft, and {one.host} is none"
             )
     return panel
 

@@ -1,5 +1,6 @@
-"""What a study decides once for all its clinicians."""
+"""What a study decides once for all who work on it."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -19,7 +20,7 @@ ERROR_TYPE = re.compile(r"[^\W\d_][\w -]{0,29}")  # words of any language, as cl
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the rating room behaves.
+    """How the rating room behaves, and what the study may spend on jurors.
 
     Attributes
     ----------
@@ -45,6 +46,9 @@ class Settings:
         Whether clinicians whose system is dark have the page dark; each submission says which.
     remind_days
         A clinician with open work who has ended none of it for so many days is due a reminder.
+    budget
+        US dollars that all jury runs of the study may spend together; None, written "none", bounds
+        nothing.
     """
 
     reference: Reference = "on_request"
@@ -56,6 +60,7 @@ class Settings:
     adjudicate_from: float = 0.0
     adjudicate_by: Settling = "third"
     remind_days: int = 3
+    budget: float | None = None
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
@@ -102,8 +107,10 @@ def read_error_types(text: str) -> tuple[str, ...]:
     return names
 
 
-def _value(name: str, text: str) -> str | int | float | bool | tuple[str, ...]:
+def _value(name: str, text: str) -> str | int | float | bool | tuple[str, ...] | None:
     """Return one setting from its text."""
+    if name == "budget":
+        return _budget(text)
     if name == "reference":
         return _one_of(name, text, get_args(Reference))
     if name == "adjudicate_by":
@@ -119,6 +126,19 @@ def _value(name: str, text: str) -> str | int | float | bool | tuple[str, ...]:
     if not 0 <= number <= 1000:
         raise BadInput(f"{name} {text!r}: must be a number from 0 to 1000")
     return int(number) if name in WHOLE else number
+
+
+def _budget(text: str) -> float | None:
+    """Return an amount of US dollars, None for "none"."""
+    if text == "none":
+        return None
+    try:
+        amount = float(text)
+    except ValueError:
+        amount = math.nan
+    if not 0 <= amount < math.inf:
+        raise BadInput(f"budget {text!r}: must be an amount of US dollars, 0 or more, or none")
+    return amount
 
 
 def _one_of(name: str, text: str, allowed: tuple[str, ...]) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from data.schema import Status
 
 NO_CONNECTION = "no connection"
+NO_CREDENTIALS = "no credentials"
 Form = Literal["json_schema", "json_object", "text"]
 
 

@@ -3,26 +3,27 @@
 import asyncio
 import hashlib
 import json
-import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from data.schema import Status, now
+from data.schema import Intent, Status, now
+from data.store.intents import Step
 from jury.call import Answer, Call, Form, Message, Provider, Usage
-from jury.cost import Budget, Price, Pricing, billed, price, worst_case
+from jury.cost import Budget, Price, Pricing, above_worst, billed, price, worst_case
 from jury.panel import Juror
 from jury.parse import Reading, storable
 from jury.providers import VENDORS
 from jury.rates import Gate, Limits, estimated, taken
+from jury.refused_parameter import refused_setting, value_sent
+from jury.writer import Writer
 
 REFUSED_FORM = (400, 415, 422, 501)
 NO_SUCH_MODEL = "no such model or address"
-REFUSES_TEMPERATURE = "the model refuses temperature"
-ON_TEMPERATURE = re.compile(r"(Unsupported (value|parameter): )?[`'\"]?temperature\b")
+REFUSES = "the model refuses"
 R = TypeVar("R", bound=Reading)
 
 
@@ -112,7 +113,6 @@ class JurorSession:
         self._silence: Answer | None = None
         self._silent = 0
         self._over_now = asyncio.Event()
-        self._open_at = 0.0
 
     def stop(self, status: Status, reason: str) -> None:
         """Ask this juror no more; the first reason stays."""
@@ -131,12 +131,12 @@ class JurorSession:
                 one.cancel()
 
     def pause(self, seconds: float) -> None:
-        """Send this juror nothing for a while: it is limiting the rate of all its requests."""
-        self._open_at = max(self._open_at, asyncio.get_running_loop().time() + seconds)
+        """Send the juror's host nothing for a while: it is limiting the rate of all requests."""
+        self._gate.pause(seconds)
 
     def pause_left(self) -> float:
-        """Return the seconds until requests may go out again."""
-        return max(0.0, self._open_at - asyncio.get_running_loop().time())
+        """Return the seconds until requests may go out to its host again."""
+        return self._gate.pause_left()
 
     @asynccontextmanager
     async def entered(self, call: Call, stopping: asyncio.Event) -> AsyncIterator[None]:
@@ -191,40 +191,36 @@ class JurorSession:
 
 def fatal(answer: Answer) -> str:
     """Return why a juror is to be stopped at once after this answer, empty if it is not."""
+    if answer.status == Status.AUTH and answer.unsent:
+        return answer.reason
     if answer.status == Status.AUTH:
         return f"{answer.reason}: the key was refused"
     if answer.status == Status.QUOTA:
         return f"{answer.reason}: the account has no credit left"
     if answer.http == 404:
         return f"{answer.reason}: {NO_SUCH_MODEL}"
-    if _refuses_temperature(answer):
+    if name := refused_setting(answer):
         return (
-            f"{answer.reason}: {REFUSES_TEMPERATURE} = {answer.sent['temperature']:g}; "
+            f"{answer.reason}: {REFUSES} {name} = {value_sent(answer, name)}; "
             "delete that line in the panel and give the juror another name"
         )
     return ""
 
 
-def _refuses_temperature(answer: Answer) -> bool:
-    """Return whether an error is about the temperature that was sent.
-
-    An error may quote the text of a patient, in which the mere word says nothing: it counts as the
-    parameter that is named, or at the beginning of the message.
-    """
-    if answer.http not in (400, 422) or answer.sent.get("temperature") is None:
-        return False
-    try:
-        error = json.loads(answer.text)["error"]
-        return error.get("param") == "temperature" or bool(ON_TEMPERATURE.match(error["message"]))
-    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        return False
-
-
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What all jurors of a run share: the money, the places, the stop sign and the count."""
+    """What all jurors of a run share: the money, the places, the stop sign and the count.
+
+    Attributes
+    ----------
+    ready
+        Bounds the calls that have a place or whose intent is stored while they wait for one.
+    places
+        Bounds the calls in flight.
+    """
 
     budget: Budget
+    ready: asyncio.Semaphore
     places: asyncio.Semaphore
     stopping: asyncio.Event
     patience: Patience
@@ -235,9 +231,15 @@ class Conversation(ABC, Generic[R]):
     """A conversation about one thing, and how far its patience has been used."""
 
     def __init__(
-        self, session: JurorSession, prompt: str, schema: Mapping[str, Any], replicate: int = 0
+        self,
+        writer: Writer,
+        session: JurorSession,
+        prompt: str,
+        schema: Mapping[str, Any],
+        replicate: int = 0,
     ) -> None:
-        self.session, self.schema, self.replicate = session, schema, replicate
+        self.writer, self.session = writer, session
+        self.schema, self.replicate = schema, replicate
         self.messages: tuple[Message, ...] = (Message("user", prompt),)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
@@ -256,9 +258,14 @@ class Conversation(ABC, Generic[R]):
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""
 
+    @property
     @abstractmethod
-    async def store(self, columns: dict[str, Any], reading: R) -> None:
-        """Store one request by the columns of its `CallRecord`."""
+    def about(self) -> Mapping[str, int]:
+        """What the conversation is about, as an intent names it."""
+
+    @abstractmethod
+    def came(self, columns: dict[str, Any], reading: R) -> Step:
+        """Return what came of one request, by the columns of its `CallRecord`."""
 
     @abstractmethod
     async def not_asked(self, status: Status, reason: str) -> Status:
@@ -282,27 +289,86 @@ class Conversation(ABC, Generic[R]):
         return self.status
 
     async def _request(self, context: RunContext) -> float | None:
-        """Make one request, store it, and return the seconds until the next; None if it was the last."""
+        """Make one request, store it, and return the seconds until the next; None if it was the last.
+
+        What it can cost is stored before it has a place, so that no place waits for the disk; and
+        whether it may go is looked at when it has its place, as it may have waited long for it.
+        """
         session, call = self.session, self.call()
-        worst = worst_of(session.juror, call) if context.budget.capped else None
-        async with session.entered(call, context.stopping), context.places:
-            if context.stopping.is_set() or session.stopped:
+        worst = worst_of(session.juror, call)
+        answer: Answer | None = None
+        async with session.entered(call, context.stopping), context.ready:
+            if self._over(context):
                 return 0.0
             if not await context.budget.reserve(worst):
                 return await self._capped()
-            began = time.perf_counter()
-            answer = await session.provider.complete(call)
-            seconds = time.perf_counter() - began
-            session.used(call, answer.usage)
-            session.heard(answer, context.patience.in_a_row)
-            cost = billed(session.juror, answer, now())
-            await context.budget.settle(worst, cost.usd)
-            context.called(cost.usd)
-            reading = self.read(answer)
-            self.number, self.status = self.number + 1, reading.status
-            # The place is given up only once the call is stored: a kill loses no more than are open.
-            await self.store(self._columns(call, answer, cost, seconds, reading), reading)
+            intent = await self._intend(worst)
+            async with context.places:
+                if not self._over(context) and not session.pause_left():
+                    answer, reading = await self._send(context, call, worst, intent)
+            if answer is None:
+                await context.budget.settle(worst, 0.0)
+                await self._settle(Step(settles=intent))
+                return 0.0
         return self._next(context.patience, answer, reading)
+
+    def _over(self, context: RunContext) -> bool:
+        """Return whether nothing more is to be sent."""
+        return context.stopping.is_set() or self.session.stopped is not None
+
+    async def _intend(self, worst: float | None) -> str:
+        """Store what a request can cost at most before it is sent, and return the key."""
+        if self.session.juror.simulated:  # nothing is sent and nothing can be billed
+            return ""
+        intent = Intent(
+            key=self.writer.key(),
+            rater=self.session.rater,
+            response=self.about.get("response"),
+            instance=self.about.get("instance"),
+            replicate=self.replicate,
+            usd_most=worst,
+        )
+        await self.writer.write(Step(intent=intent))
+        return intent.key
+
+    async def _settle(self, step: Step) -> None:
+        """Store what came of a request, if there is anything to store."""
+        if step.settles or step.attempt or step.check:
+            await self.writer.write(step)
+
+    async def _send(
+        self, context: RunContext, call: Call, worst: float | None, intent: str
+    ) -> tuple[Answer, R]:
+        """Send a request and store what came of it; the place is kept until it is stored.
+
+        So a kill loses no more answers than there are places.
+        """
+        session = self.session
+        began = time.perf_counter()
+        answer = await session.provider.complete(call)
+        seconds = time.perf_counter() - began
+        session.used(call, answer.usage)
+        session.heard(answer, context.patience.in_a_row)
+        cost = billed(session.juror, answer, now())
+        reading = self.read(answer)
+        if why := above_worst(session.juror, answer.usage, cost.usd, worst):
+            session.stop(Status.OFF_CONTRACT, why)
+            reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
+        self._pause(context.patience, answer)
+        await context.budget.settle(worst, cost.usd)
+        context.called(cost.usd)
+        self.number, self.status = self.number + 1, reading.status
+        step = self.came(self._columns(call, answer, cost, seconds, reading), reading)
+        unknown = cost.usd is None and worst is not None
+        await self.writer.write(replace(step, settles=intent, unknown=unknown))
+        return answer, reading
+
+    def _pause(self, patience: Patience, answer: Answer) -> None:
+        """Send a host nothing for as long as it asks for, from the moment that it does."""
+        limited = answer.status == Status.RATE_LIMITED or answer.retry_after is not None
+        seconds = patience.wait(self.tries + 1, answer.retry_after)
+        if answer.transient and limited and seconds <= patience.bound:
+            self.session.pause(seconds)
 
     def _columns(
         self, call: Call, answer: Answer, cost: Price, seconds: float, reading: R
@@ -358,8 +424,6 @@ class Conversation(ABC, Generic[R]):
             if answer.status != Status.CONTENT_FILTER:
                 session.failed(answer, patience.in_a_row)
             return None
-        if answer.status == Status.RATE_LIMITED:
-            session.pause(seconds)
         return seconds
 
     def _ask_again(self, text: str, reason: str) -> None:

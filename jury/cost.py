@@ -13,6 +13,7 @@ from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 
 MILLION = 1_000_000
+ROUNDING = 1e-9
 CHARACTERS_PER_TOKEN = 3.5
 WORDS_OUT_PER_CRITERION = 100
 FORM_TOKENS = 1_000
@@ -103,7 +104,9 @@ class Budget:
 
     def _fits(self, worst: float | None) -> bool:
         """Return whether a call's worst case stays within the cap."""
-        return self._cap is not None and worst is not None and self._held + worst <= self._cap
+        if self._cap is None or worst is None:
+            return False
+        return worst == 0 or self._held + worst <= self._cap
 
 
 def price(juror: Juror, usage: Usage, at: datetime) -> Price:
@@ -178,6 +181,24 @@ def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -
     return priced(juror, Usage(tokens, juror.max_tokens), at).usd
 
 
+def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | None) -> str:
+    """Return why a call broke its bounds, empty if it did not.
+
+    An endpoint that bills more than it was allowed to write, or more than the call could cost,
+    would pass any cap. Where nothing is billed it does no harm.
+    """
+    if not usd:
+        return ""
+    if usage.tokens_out is not None and usage.tokens_out > juror.max_tokens:
+        return (
+            f"the endpoint bills {usage.tokens_out} tokens of output where max_tokens = "
+            f"{juror.max_tokens} allows no more; no cap can be kept with it"
+        )
+    if worst is not None and usd > worst * (1 + ROUNDING):
+        return f"the endpoint bills ${usd:.6f} for a call that can cost ${worst:.6f} at most"
+    return ""
+
+
 def refuse_unpriced(panel: Panel, at: datetime) -> None:
     """Raise BadPanel if a cap is asked for while a juror's price is not known."""
     for juror in panel.juror:
@@ -185,7 +206,8 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
                 f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
-                "usd_per_million_out to the juror (0 where it costs nothing), or leave out --max-usd"
+                "usd_per_million_out to the juror (0 where it costs nothing), or leave out --max-usd "
+                "and the study's budget (`medjury settings budget none`)"
             )
 
 

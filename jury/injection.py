@@ -1,6 +1,6 @@
 """The injection self-test: whether an instruction hidden in a response moves a juror's score.
 
-Five plainly bad answers to made-up cases are put to a juror, each once clean and once with an
+Six plainly bad answers to made-up cases are put to a juror, each once clean and once with an
 instruction of another kind in it. The material (`injections.toml`) is ours and holds nothing of any
 study.
 """

@@ -22,6 +22,7 @@ from jury.worklist import record_of, refuse_changed
 
 INTERRUPTED = "interrupted"
 OPENING_SECONDS = 0.2
+AHEAD = 8  # for so many places one call waits with its intent stored
 T = TypeVar("T")
 
 
@@ -45,6 +46,14 @@ class RunResult:
         What they cost together, and for how many of them no cost is known.
     stopped
         Juror -> why it was asked no more.
+    usd_in_flight, calls_in_flight
+        Calls of the study, of this run and all before it, whose cost nobody knows: in flight when
+        a run was killed, never answered, or in a batch; and what they can cost at most.
+    usd_study, budget
+        What the study has spent over all runs, those calls at their worst included, and what it
+        may spend at most; None where it sets no bound.
+    usd_carried, calls_carried
+        Of the calls in flight, those of killed runs that count against the cap of this run.
     """
 
     panel: str
@@ -58,6 +67,12 @@ class RunResult:
     usd: float
     usd_unknown: int
     stopped: Mapping[str, str] = field(default_factory=dict)
+    usd_in_flight: float = 0.0
+    calls_in_flight: int = 0
+    usd_study: float = 0.0
+    budget: float | None = None
+    usd_carried: float = 0.0
+    calls_carried: int = 0
 
     @property
     def interrupted(self) -> bool:
@@ -69,7 +84,8 @@ class RunResult:
         names = ("panel", "responses", "jurors", "rated", "missing")
         body = {name: getattr(self, name) for name in names}
         body["by_status"] = dict(self.by_status)
-        return body | {name: getattr(self, name) for name in ("calls", "usd", "usd_unknown")}
+        money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
+        return body | {name: getattr(self, name) for name in money}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +195,10 @@ async def run_all(
 ) -> None:
     """Let every juror's workers take what is in that juror's queue, all sharing the same places."""
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
-    context = RunContext(Budget(limits.max_usd), places, stopping, limits.patience, tally.called)
+    ahead = limits.concurrency // AHEAD
+    ready = asyncio.Semaphore(limits.concurrency + ahead)
+    budget = Budget(limits.max_usd)
+    context = RunContext(budget, ready, places, stopping, limits.patience, tally.called)
 
     async def work(session: JurorSession, queue: Iterator[T]) -> None:
         for one in queue:
@@ -191,7 +210,7 @@ async def run_all(
             async with asyncio.TaskGroup() as group:
                 group.create_task(_open_up(places, limits.concurrency))
                 # In turn, so that all jurors are heard at once and none holds all the places.
-                for _ in range(limits.concurrency):
+                for _ in range(limits.concurrency + ahead):
                     for session, queue in zip(sessions, queues, strict=True):
                         group.create_task(work(session, queue))
         except* BaseException as failures:

@@ -19,14 +19,24 @@ from pydantic import (
 
 from data.errors import BadPanel
 from data.toml_file import NotToml, read_toml
+from jury.provider_settings import (
+    Auth,
+    ProviderName,
+    auth_of,
+    lacking_library,
+    refuse_misplaced,
+    with_address,
+)
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
+BLANK = "YOUR-"  # what a panel that ships leaves to be filled in
 PORTS = {"http": 80, "https": 443}
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Limit = Annotated[int, Field(ge=1)]
+Place = Annotated[str, Field(pattern=r"^[\w.:-]*$", max_length=128)]
 NOT_A_NAME = (
     "write the variable's name, not the key: capital letters, digits and underscores, such as "
     'OPENAI_API_KEY ("" where the server needs no key)'
@@ -49,17 +59,25 @@ class Juror(Part):
     """One language model with the settings it is asked with.
 
     `form` is the panel file's `schema`: how the endpoint is asked to keep to the form of the
-    answer. "auto" tries json_schema, then json_object, then the prompt's words only.
+    answer. "auto" tries json_schema, then json_object, then the prompt's words only. `region`,
+    `project`, `deployment`, `api_version`, `aws_profile` (the file's `profile`) and `auth` apply to
+    the providers that `jury/provider_settings.py` says.
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
     two limits a minute are the host's (`jury/rates.py`).
     """
 
     name: Name
-    provider: Literal["anthropic", "openai", "simulated"]
+    provider: ProviderName
     model: str = Field(min_length=1)
     family: str = Field(min_length=1)
     base_url: str = ""
     api_key_env: str = ""
+    auth: Auth | None = None
+    region: Place = ""
+    project: Place = ""
+    deployment: Place = ""
+    api_version: Place = ""
+    aws_profile: str = Field("", alias="profile", max_length=64)
     temperature: float | None = Field(default=None, ge=0, le=2)
     max_tokens: int = Field(default=1500, ge=1, le=20_000)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
@@ -72,6 +90,11 @@ class Juror(Part):
     retires: date | None = Field(default=None, strict=False)
     ended: date | None = Field(default=None, strict=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_an_address(cls, body: Any) -> Any:
+        return with_address(body) if isinstance(body, dict) else body
+
     @field_validator("api_key_env")
     @classmethod
     def _names_a_variable(cls, value: str) -> str:
@@ -79,6 +102,7 @@ class Juror(Part):
 
     @model_validator(mode="after")
     def _can_be_called(self) -> Self:
+        refuse_misplaced(self)
         if self.provider != "simulated":
             _check_address(self.base_url)
         if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
@@ -89,6 +113,11 @@ class Juror(Part):
     def simulated(self) -> bool:
         """Whether no model is asked at all."""
         return self.provider == "simulated"
+
+    @property
+    def signs_in(self) -> bool:
+        """Whether it is asked with the identity of this machine or its user, not with a key."""
+        return auth_of(self.provider, self.auth) in ("iam", "entra", "google")
 
     @property
     def host(self) -> str:
@@ -113,7 +142,9 @@ class Juror(Part):
         `max_tokens` is left out: it decides whether an answer comes whole, not what it says.
         """
         settings = ("provider", "model", "host", "temperature", "effort")
-        return {name: getattr(self, name) for name in settings} | {"schema": self.form}
+        places = ("region", "project", "deployment", "api_version")
+        set_places = {name: getattr(self, name) for name in places if getattr(self, name)}
+        return {name: getattr(self, name) for name in settings} | {"schema": self.form} | set_places
 
     def end(self) -> date | None:
         """Return the day from which the model cannot be asked, where one is known."""
@@ -184,9 +215,12 @@ def keys(panel: Panel, environment: Mapping[str, str] = os.environ) -> dict[str,
     Raises
     ------
     BadPanel
-        If a variable that a juror names is not set.
+        If a variable that a juror names is not set, a library that its provider needs is not
+        installed, or a place is still to be filled in.
     """
     for one in panel.juror:
+        if why := _unready(one):
+            raise BadPanel(f"panel {panel.name}, juror {one.name}: {why}")
         if one.api_key_env and not environment.get(one.api_key_env):
             raise BadPanel(
                 f"panel {panel.name}, juror {one.name}: the environment variable "
@@ -217,6 +251,17 @@ def refuse_ended(panel: Panel, today: date) -> None:
                 "run the panel `current` and calibrate it anew. Still served to you elsewhere? "
                 "Copy the panel, set that base_url and leave out `ended` and `retires`"
             )
+
+
+def _unready(juror: Juror) -> str:
+    """Return why a juror cannot be asked from here, empty if it can."""
+    for name in ("base_url", "project", "deployment"):
+        if BLANK in getattr(juror, name):
+            return (
+                f"{name} {getattr(juror, name)!r} is still to be filled in: copy the panel and "
+                f"write yours where it says {BLANK}"
+            )
+    return lacking_library(juror.provider, juror.auth)
 
 
 def _path(name_or_path: str | Path) -> Path:

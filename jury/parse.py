@@ -1,30 +1,37 @@
-"""Reading a juror's answer: a verdict that was given, or the reason why there is none.
+"""Reading a juror's answer: one verdict, or the reason why there is none.
 
-The rules, in one place. The answer is a JSON object, alone or as the last balanced object that
-names a criterion in a longer text, fenced or not; where another such object breaks off after it,
-there is no verdict. Every criterion of the rubric has an object with a `score`, which is a
-whole number on the scale: 4, 4.0 and the string "4" are that number; true, 4.5, "4/5" and 7 on a
-scale of 1-5 are not, and are never rounded, clamped or guessed at. Keys that nobody asked for are
-named and otherwise ignored. The same key twice with two values says nothing.
+The rules, in one place. Reasoning that the answer begins with is set aside. Then exactly one verdict
+may be there: a JSON object that has every criterion of the rubric, alone or in a longer text, fenced
+or not. Two that are equal are one; two that differ, another one that breaks off, and words or keys
+that give other scores, another scale or call the object a quotation leave none, and nothing is
+chosen among them. Every criterion has an object with a `score`, which is a whole number on the
+scale: 4, 4.0 and the string "4" are that number; true, 4.5, "4/5" and 7 on a scale of 1-5 are not,
+and are never rounded, clamped or guessed at. Keys that nobody asked for are named and otherwise
+ignored, unless they speak against the verdict. The same key twice with two values says nothing.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from data.card import Reply
 from data.rubric import Rubric
 from data.schema import Status
 from jury.call import Answer
+from jury.contradiction import objection
+from jury.other_keys import beside
+from jury.pieces import Piece, Twice, after_reasoning, pieces
 
 LONGEST = 200_000
 MOST = 1_000_000
 QUOTED = 40
 INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
-FIRST_KEY = re.compile(r'\{\s*"([^"\\]{1,64})"')
+BREAKS_OFF = "the last verdict breaks off"
+NO_OBJECT = "the answer holds no JSON object"
+TWO = "the answer holds two verdicts that differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +61,6 @@ class Parsed(Reading):
         return storable(self.reason or ignored)
 
 
-class _Twice:
-    """Stands in for a value that an object gives twice, differently."""
-
-
 class _Unreadable(ValueError):
     """A part of the answer that gives no score, with the status that says why."""
 
@@ -76,8 +79,7 @@ def read_answer(answer: Answer, rubric: Rubric) -> Parsed:
 def parse(text: str, rubric: Rubric) -> Parsed:
     """Return what a juror's answer says on a rubric; never raises, never makes up a score."""
     try:
-        found = _verdict(text[:LONGEST], rubric)
-        scores = {name: _score(found, name, rubric) for name in rubric.criteria}
+        found, scores = _verdict(after_reasoning(text[:LONGEST]), rubric)
     except _Unreadable as error:
         return Parsed(error.status, str(error))
     said = {name: storable(_explanation(found[name])) for name in rubric.criteria}
@@ -90,79 +92,71 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
-def _verdict(text: str, rubric: Rubric) -> dict[str, Any]:
-    """Return the object that holds the verdict: the last one that names a criterion."""
-    last: dict[str, Any] | None = None
-    breaks_off = False
-    for found in objects(text):
-        if isinstance(found, str):
-            breaks_off = breaks_off or found in rubric.criteria
-        elif any(name in found for name in rubric.criteria):
-            last, breaks_off = found, False
-        else:
-            last = found if last is None else last
-    if breaks_off:
-        raise _Unreadable(Status.INVALID_JSON, "the last verdict breaks off")
-    if last is None:
-        raise _Unreadable(Status.INVALID_JSON, "the answer holds no JSON object")
-    return last
+def _verdict(text: str, rubric: Rubric) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the object that holds the one verdict of an answer, and its scores."""
+    known = list(pieces(text))
+    verdicts = [(one, given) for one in known if (given := _whole_verdict(one.found, rubric))]
+    if not verdicts:
+        raise _none_of(known, rubric)
+    whole = [one.found for one in known if isinstance(one.found, dict)]
+    if len(whole) < len(known):
+        raise _Unreadable(Status.INVALID_JSON, BREAKS_OFF)
+    scores = verdicts[-1][1]
+    if any(given != scores for _, given in verdicts):
+        raise _Unreadable(Status.TWO_VERDICTS, TWO)
+    places = [(one.start, one.end) for one, _ in verdicts]
+    against = next(filter(None, (beside(one, scores, rubric) for one in whole)), None)
+    if against is None and places != [(0, len(text))]:
+        against = objection(_without(text, known), places, scores, rubric)
+    if against is not None:
+        raise _Unreadable(*against)
+    return next(one for one in reversed(whole) if _whole_verdict(one, rubric)), scores
 
 
-def objects(text: str) -> Iterator[dict[str, Any] | str]:
-    """Yield the whole text if it is an object; else the outermost objects in it, in their order.
-
-    For what begins as an object but does not end, its first key.
-    """
-    whole = _load(text.strip())
-    if whole is not None:
-        yield whole
-        return
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
-    at = text.find("{")
-    while at >= 0:
-        end = at + 1
-        try:
-            found, end = decoder.raw_decode(text, at)
-            yield found
-        except RecursionError:
-            return
-        except ValueError:
-            if key := FIRST_KEY.match(text, at):
-                yield key[1]
-        at = text.find("{", end)
+def _without(text: str, known: Sequence[Piece]) -> str:
+    """Return the text with blanks where objects stand, as long as it was."""
+    for one in known:
+        text = text[: one.start] + " " * (one.end - one.start) + text[one.end :]
+    return text
 
 
-def _load(text: str) -> dict[str, Any] | None:
-    """Return the object a text is, or None where it is none."""
+def _whole_verdict(found: dict[str, Any] | str, rubric: Rubric) -> dict[str, float]:
+    """Return the scores of an object that has all of them, empty where it is no whole verdict."""
+    if isinstance(found, str):
+        return {}
     try:
-        found = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
+        return {name: _score(found, name, rubric) for name in rubric.criteria}
+    except _Unreadable:
+        return {}
 
 
-def _decimal(text: str) -> Decimal:
-    """Return a number exactly as it is written; one beyond all bounds is no number."""
+def _none_of(known: Sequence[Piece], rubric: Rubric) -> _Unreadable:
+    """Return why none of the objects of an answer is a verdict: by the last that was to be one."""
+    named = [one.found for one in known if _names(one.found, rubric)]
+    whole = [one.found for one in known if isinstance(one.found, dict)]
+    last = (named or whole or [""])[-1]
+    if isinstance(last, str):
+        return _Unreadable(Status.INVALID_JSON, BREAKS_OFF if named else NO_OBJECT)
     try:
-        return Decimal(text)
-    except InvalidOperation:
-        return Decimal("NaN")
+        for name in rubric.criteria:
+            _score(last, name, rubric)
+    except _Unreadable as error:
+        return error
+    return _Unreadable(Status.INVALID_JSON, NO_OBJECT)
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object from its pairs; a key with two values has neither."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        differs = key in found and repr(found[key]) != repr(value)
-        found[key] = _Twice() if differs else value
-    return found
+def _names(found: dict[str, Any] | str, rubric: Rubric) -> bool:
+    """Return whether an object, or the first key of one that breaks off, names a criterion."""
+    return any(
+        found == name if isinstance(found, str) else name in found for name in rubric.criteria
+    )
 
 
 def _score(found: dict[str, Any], name: str, rubric: Rubric) -> float:
     """Return the score of one criterion, or raise with the reason there is none."""
     one = found.get(name)
     value = one.get("score") if isinstance(one, dict) else None
-    if isinstance(one, _Twice) or isinstance(value, _Twice):
+    if isinstance(one, Twice) or isinstance(value, Twice):
         raise _Unreadable(Status.INVALID_JSON, f"{name}: given twice, and differs")
     if value is None:
         raise _Unreadable(Status.MISSING_CRITERION, f"{name}: no score is given")

@@ -20,6 +20,7 @@ from jury.panel import Juror, Panel, keys
 from jury.parse import Parsed, read_answer
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
+from jury.refused_parameter import refused_setting
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 RUBRIC = "generic"  # which the self-test is rated on
@@ -48,8 +49,11 @@ class ProbeRow:
     ----------
     schema
         The strictest form it answered in, empty if in none.
-    temperature
+    temperature, effort
         "accepted", "refused" (it answers only without), or "not set" in the panel.
+    unsupported
+        Parameters that the server does not know by their usual name, and that are sent otherwise
+        or not at all: nothing in the panel has to change for them.
     usd
         What the tiny question cost, None where that is not known.
     ends
@@ -70,17 +74,20 @@ class ProbeRow:
     temperature: str
     usd: float | None
     ends: date | None
+    effort: str = "not set"
+    unsupported: tuple[str, ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict)
     injection: SelfTest | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""
         names = ("juror", "host", "model", "returned_model", "reason", "schema", "temperature")
-        return {name: getattr(self, name) for name in names} | {
+        return {name: getattr(self, name) for name in (*names, "effort")} | {
             "status": str(self.status),
             "usd": self.usd,
             "ends": str(self.ends) if self.ends else None,
             "limits": dict(self.limits),
+            "unsupported": list(self.unsupported),
             "injection": None if self.injection is None else self.injection.to_json(),
         }
 
@@ -95,6 +102,7 @@ class _Heard:
     usd: float | None
     limits: Mapping[str, str]
     injection: SelfTest | None
+    unsupported: tuple[str, ...] = ()
 
 
 class _Line:
@@ -106,6 +114,11 @@ class _Line:
         self.limits = limits_told(provider)
         self._provider = provider
         self._gate = gate
+
+    @property
+    def unsupported(self) -> tuple[str, ...]:
+        """What the server has been found not to know by its usual name."""
+        return tuple(getattr(self._provider, "unsupported", ()))
 
     async def put(self, call: Call) -> Answer:
         """Return how one request ended."""
@@ -166,12 +179,21 @@ async def _probe_all(
             return await _hear(_Line(as_set, provider, doors[juror.name]), injections)
 
         heard = await hear(juror)
-        if juror.temperature is None or heard.answer.http != 400 or juror.name in lines:
+        without = () if juror.name in lines else _worth_leaving_out(juror, heard.answer)
+        if not without:
             return _row(juror, heard)
-        bare = await hear(juror.model_copy(update={"temperature": None}))
-        return _row(juror, heard, bare)
+        bare = await hear(juror.model_copy(update=dict.fromkeys(without)))
+        return _row(juror, heard, bare, without)
 
     return list(await asyncio.gather(*(one(juror) for juror in panel.juror)))
+
+
+def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
+    """Return the setting without which a juror that refused is asked once more, if there is one."""
+    named = refused_setting(answer)
+    if named:
+        return (named,)
+    return ("temperature",) if juror.temperature is not None and answer.http == 400 else ()
 
 
 def _free(answer: Answer) -> bool:
@@ -192,7 +214,7 @@ async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
             test = await _self_test(line, form, injections)
     finally:
         await line.close()
-    return _Heard(answer, parsed, form, usd, line.limits, test)
+    return _Heard(answer, parsed, form, usd, line.limits, test, line.unsupported)
 
 
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
@@ -211,18 +233,21 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
     return SelfTest(outcomes, line.usd)
 
 
-def _row(juror: Juror, heard: _Heard, bare: _Heard | None = None) -> ProbeRow:
-    """Return the row of a juror, heard as the panel sets it and perhaps without temperature."""
-    temperature = "not set" if juror.temperature is None else "accepted"
+def _row(
+    juror: Juror, heard: _Heard, bare: _Heard | None = None, without: tuple[str, ...] = ()
+) -> ProbeRow:
+    """Return the row of a juror, heard as the panel sets it and perhaps without some settings."""
+    found = {
+        name: "not set" if getattr(juror, name) is None else "accepted"
+        for name in ("temperature", "effort")
+    }
     reason, usd = without_texts(heard.parsed.reason), heard.usd
     if bare is not None:
         usd = None if usd is None or bare.usd is None else usd + bare.usd
         if bare.answer.status == Status.OK:
-            heard, temperature = bare, "refused"
-            reason = (
-                f"refuses temperature = {juror.temperature:g}: delete that line of juror "
-                f"{juror.name} in the panel"
-            )
+            heard, found = bare, found | dict.fromkeys(without, "refused")
+            lines = " and ".join(f"{name} = {_written(juror, name)}" for name in without)
+            reason = f"refuses {lines}: delete that line of juror {juror.name} in the panel"
     answered = heard.answer.status == Status.OK
     return ProbeRow(
         juror=juror.name,
@@ -232,9 +257,17 @@ def _row(juror: Juror, heard: _Heard, bare: _Heard | None = None) -> ProbeRow:
         status=heard.parsed.status,
         reason=reason,
         schema=heard.form if answered else "",
-        temperature=temperature if answered else "",
+        temperature=found["temperature"] if answered else "",
+        effort=found["effort"] if answered else "",
+        unsupported=heard.unsupported,
         usd=usd,
         ends=juror.end(),
         limits=heard.limits,
         injection=heard.injection,
     )
+
+
+def _written(juror: Juror, name: str) -> str:
+    """Return a setting as the panel writes it."""
+    value = getattr(juror, name)
+    return f"{value:g}" if isinstance(value, float) else f'"{value}"'

@@ -79,6 +79,8 @@ class Gate:
 
     def __init__(self, limits: Limits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
         self.limits = limits
+        self._clock = clock
+        self._open_at = 0.0
         self._nap = nap
         self._returned = asyncio.Event()
         self._requests = _bucket(limits.requests_per_minute, clock)
@@ -100,6 +102,14 @@ class Gate:
             return
         async with self._places:
             yield await self._leave(tokens, stopped)
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for a while: the host asked for it."""
+        self._open_at = max(self._open_at, self._clock() + seconds)
+
+    def pause_left(self) -> float:
+        """Return the seconds until requests may go out again."""
+        return max(0.0, self._open_at - self._clock())
 
     def used(self, estimated: float, really: int | None) -> None:
         """Put the tokens a request really took in the place of its estimate, where they are told."""

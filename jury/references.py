@@ -9,7 +9,6 @@ like it; `facts` a list of texts, with at least one where `absent` is true and n
 false. Whatever else it says is no answer.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from data.queries.references import ReferenceCard, answered_references, referenc
 from data.rubric import PLACEHOLDER
 from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
-from data.store.attempts import record_references
+from data.store.intents import Step
 from jury.call import Answer, Call, Provider, Usage
 from jury.conversation import Conversation, JurorSession, Patience, RunContext, not_asked, sha256_of
 from jury.loop import (
@@ -38,10 +37,13 @@ from jury.loop import (
     run_loop,
 )
 from jury.panel import Juror, Panel, keys, refuse_ended
-from jury.parse import LONGEST, Reading, objects, storable  # one reader of objects for all answers
+from jury.parse import LONGEST, Reading, storable
+from jury.pieces import objects  # one reader of objects for all answers
 from jury.providers import open_provider
+from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
 from jury.worklist import known_benchmarks
+from jury.writer import Writer
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
 SCHEMA: dict[str, Any] = {
@@ -109,9 +111,10 @@ def check_references(
         }
         sessions = known_sessions(engine, panel, lines)
         queues = [_left(engine, session, benchmarks, tally) for session in sessions]
-        limits = RunLimits(concurrency, max_usd, patience)
-        run_loop(run_all(sessions, queues, partial(_ask, engine), tally, limits))
-    return tally.result(panel.name, instances, sessions)
+        cap = run_cap(engine, panel, max_usd)
+        limits = RunLimits(concurrency, cap.usd, patience)
+        run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
+        return accounted(tally.result(panel.name, instances, sessions), engine, cap)
 
 
 def _left(
@@ -127,17 +130,22 @@ def _left(
 
 
 async def _ask(
-    engine: Engine, context: RunContext, session: JurorSession, card: ReferenceCard
+    writer: Writer, context: RunContext, session: JurorSession, card: ReferenceCard
 ) -> Status | None:
-    return await _ReferenceConversation(engine, session, card).hold(context)
+    return await _ReferenceConversation(writer, session, card).hold(context)
 
 
 class _ReferenceConversation(Conversation[Said]):
     """A conversation about one reference."""
 
-    def __init__(self, engine: Engine, session: JurorSession, card: ReferenceCard) -> None:
-        super().__init__(session, prompt_for(card), SCHEMA)
-        self.engine, self.card = engine, card
+    def __init__(self, writer: Writer, session: JurorSession, card: ReferenceCard) -> None:
+        super().__init__(writer, session, prompt_for(card), SCHEMA)
+        self.card = card
+
+    @property
+    def about(self) -> dict[str, int]:
+        """What the conversation is about, as an intent names it."""
+        return {"instance": self.card.instance}
 
     def read(self, answer: Answer) -> Said:
         """Return what an answer says, or why it says nothing."""
@@ -153,20 +161,19 @@ class _ReferenceConversation(Conversation[Said]):
         """Return the hash of all that makes a request that request."""
         return sha256_of(self.session.juror, call)
 
-    async def store(self, columns: dict[str, Any], reading: Said) -> None:
-        """Store one call."""
-        await self._keep(absent=reading.absent, facts=reading.facts, **columns)
+    def came(self, columns: dict[str, Any], reading: Said) -> Step:
+        """Return one call."""
+        return self._step(absent=reading.absent, facts=reading.facts, **columns)
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the reference was not put to the juror."""
         digest = self.sha256_of(self.call())
-        await self._keep(**not_asked(self.session.rater, status, reason, digest))
+        await self.writer.write(self._step(**not_asked(self.session.rater, status, reason, digest)))
         return status
 
-    async def _keep(self, **columns: Any) -> None:
-        """Store a row beside the event loop."""
-        record = ReferenceCheck(instance=self.card.instance, **columns)
-        await asyncio.to_thread(record_references, self.engine, [record])
+    def _step(self, **columns: Any) -> Step:
+        """Return a row."""
+        return Step(check=ReferenceCheck(instance=self.card.instance, **columns))
 
 
 def prompt_for(card: ReferenceCard) -> str:

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from data.schema import now
 from data.store.attempts import known_jurors
-from jury.ask import Writer, ask
+from jury.ask import ask
 from jury.call import Provider
 from jury.conversation import Patience
 from jury.cost import JurorEstimate
@@ -23,8 +23,10 @@ from jury.loop import (
 )
 from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
+from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
 from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
+from jury.writer import Writer
 
 Watch = Callable[[Progress], None]
 
@@ -47,7 +49,8 @@ def run_panel(
     May be killed anywhere and run again: what is rated is not asked for again. Ctrl-C lets the
     requests in flight finish and stores them; a second one drops them. At most `concurrency`
     requests are in flight over all jurors; what they cost together stays within `max_usd`, each
-    checked at its worst before it is sent; `replicates` verdicts of each juror measure its own
+    checked at its worst before it is sent, calls in flight when a run before it was killed
+    included, and within what the study's budget leaves; `replicates` verdicts of each juror measure its own
     noise. `progress` is told after every verdict, `waiting` once if another run has to end before.
     `providers` are lines to use, by juror, instead of the panel's.
 
@@ -75,9 +78,10 @@ def run_panel(
             jobs(engine, worklist, one.rater, tally.stands(one.juror.name)) for one in sessions
         ]
         asking = partial(ask, Writer(engine))
-        limits = RunLimits(concurrency, max_usd, patience)
+        cap = run_cap(engine, panel, max_usd)
+        limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, asking, tally, limits))
-    return tally.result(panel.name, worklist.responses, sessions)
+        return accounted(tally.result(panel.name, worklist.responses, sessions), engine, cap)
 
 
 def estimate(

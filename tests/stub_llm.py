@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 USAGE_IN, USAGE_OUT = 1000, 100
+CLAUDE = ("/messages", "/invoke", ":rawPredict")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Seen:
     @property
     def model(self) -> str:
         """Model asked for."""
-        return str(self.body["model"])
+        return str(self.body.get("model", "m"))
 
     @property
     def form(self) -> str:
@@ -55,6 +56,7 @@ class Do:
     seconds: float = 0.0
     drop: bool = False
     usage: bool = True
+    tokens: tuple[int, int] = (USAGE_IN, USAGE_OUT)
     refusal: str = ""
     code: str = ""
 
@@ -69,11 +71,12 @@ Script = Callable[[Seen], Do] | list[Do]
 
 
 class Stub:
-    """The server; `seen` holds all requests, `peak` the most that were open at a time."""
+    """The server; `seen` holds all requests, `raw` their bytes, `peak` the most open at a time."""
 
     def __init__(self, script: Script | None = None) -> None:
         self.script: Script = script if script is not None else (lambda _: Do())
         self.seen: list[Seen] = []
+        self.raw: list[bytes] = []
         self.peak = 0
         self._open = 0
         self._loop = asyncio.new_event_loop()
@@ -121,10 +124,13 @@ class Stub:
             writer.close()
 
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        start = await reader.readuntil(b"\r\n\r\n")
+        head = start.decode()
         first, *lines = head.strip().split("\r\n")
         headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
-        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
+        content = await reader.readexactly(int(headers.get("content-length", 0)))
+        self.raw.append(start + content)
+        body = json.loads(content)
         seen = Seen(len(self.seen), first.split()[1], headers, body)
         self.seen.append(seen)
         do = self.script(seen) if callable(self.script) else self.script.pop(0)
@@ -155,7 +161,7 @@ def _body(seen: Seen, do: Do) -> str:
         error = {"message": "echo: " + seen.prompt, "type": do.code or "some_error", "code": None}
         return json.dumps({"type": "error", "error": error})
     text = verdict(seen) if do.text is None else do.text
-    speak = _anthropic if seen.path.endswith("/messages") else _openai
+    speak = _anthropic if seen.path.endswith(CLAUDE) else _openai
     return json.dumps(speak(seen, do, text))
 
 
@@ -165,9 +171,9 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     if do.refusal:
         message |= {"content": None, "refusal": do.refusal}
     usage = {
-        "prompt_tokens": USAGE_IN,
-        "completion_tokens": USAGE_OUT,
-        "total_tokens": USAGE_IN + USAGE_OUT,
+        "prompt_tokens": do.tokens[0],
+        "completion_tokens": do.tokens[1],
+        "total_tokens": sum(do.tokens),
         "prompt_tokens_details": {"cached_tokens": 10},
         "completion_tokens_details": {"reasoning_tokens": 7},
     }
@@ -183,10 +189,10 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
 def _anthropic(seen: Seen, do: Do, text: str) -> dict[str, Any]:
     stop = "refusal" if do.refusal else {"ok": "end_turn", "truncated": "max_tokens"}[do.finish]
     usage = {
-        "input_tokens": USAGE_IN - 10,
+        "input_tokens": do.tokens[0] - 10,
         "cache_read_input_tokens": 10,
         "cache_creation_input_tokens": 0,
-        "output_tokens": USAGE_OUT,
+        "output_tokens": do.tokens[1],
     }
     return {
         "id": "msg-1",

@@ -213,6 +213,8 @@ def test_a_prompt_that_helm_cannot_ask_to_the_letter_is_refused(prompt: str, wor
 def test_jurors_that_helm_cannot_ask_are_refused() -> None:
     with pytest.raises(BadInput, match="simulated, and HELM cannot ask"):
         write(Export(read_rubric("generic"), read_panel("simulated"), ROWS, RECORD))
+    with pytest.raises(BadInput, match='claude-vertex is asked at provider "vertex"'):
+        write(Export(read_rubric("generic"), read_panel("vertex"), ROWS, RECORD))
     with Stub() as stub:
         told = panel(stub).model_dump(by_alias=True)
     told["juror"][2]["base_url"] = stub.anthropic_url

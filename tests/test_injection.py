@@ -11,8 +11,9 @@ from stub_llm import Do, Script, Seen, Stub, verdict
 
 from data.card import Reply
 from data.rubric import read_rubric
+from data.rubrics.planted import holds_verdict
 from data.schema import Status
-from jury.injection import INJECTIONS, MADE_UP, SelfTest, judge
+from jury.injection import INJECTIONS, MADE_UP, SelfTest, _planted, judge
 from jury.panel import Panel, read_panel
 from jury.parse import Parsed
 from jury.probe import ProbeRow, probe
@@ -43,6 +44,7 @@ def kind(seen: Seen) -> str:
         "forged_reference": "panel of experts",
         "fake_system": "calibration item",
         "fake_verdict": "already checked",
+        "verdict_to_be_quoted": "For the record, whoever assesses",
         "other_language_and_code": "Hinweis an die Bewertung",
     }
     return next((name for name, said in words.items() if said in seen.prompt), "")
@@ -52,16 +54,16 @@ def scores(**given: float) -> Parsed:
     return Parsed(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
 
 
-def test_a_juror_that_keeps_its_scores_has_held_five_of_five() -> None:
+def test_a_juror_that_keeps_its_scores_has_held_six_of_six() -> None:
     got = bearing(lambda seen: Do(verdict(seen, 1)))
-    assert str(got) == "injection: 5 of 5 held"
-    assert [one.held for one in got.outcomes] == [True] * 5
+    assert str(got) == "injection: 6 of 6 held"
+    assert [one.held for one in got.outcomes] == [True] * 6
 
 
 def test_a_juror_that_obeys_one_kind_is_told_with_the_criteria_and_the_points() -> None:
     got = bearing(lambda seen: Do(verdict(seen, 5 if kind(seen) == "fake_system" else 2)))
     assert str(got) == (
-        "injection: 4 of 5 held; fake_system: accuracy +3, completeness +3, clarity +3"
+        "injection: 5 of 6 held; fake_system: accuracy +3, completeness +3, clarity +3"
     )
 
 
@@ -72,7 +74,7 @@ def test_a_juror_that_obeys_all_has_held_none() -> None:
 
 
 def test_scores_that_fall_are_no_success_of_the_injection() -> None:
-    assert bearing(lambda seen: Do(verdict(seen, 1 if kind(seen) else 3))).held == 5
+    assert bearing(lambda seen: Do(verdict(seen, 1 if kind(seen) else 3))).held == 6
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_an_answer_that_is_not_read_is_not_known_and_never_held(do: Do, which: s
     got = bearing(script, schema="json_schema")
     assert got.held == 0
     assert {one.held for one in got.outcomes} == {None}
-    assert str(got).startswith("injection: 0 held, 0 moved, 5 not known; ")
+    assert str(got).startswith("injection: 0 held, 0 moved, 6 not known; ")
     assert f"plain_order not known (the {which} one was not rated: " in str(got)
 
 
@@ -97,7 +99,7 @@ def _low(seen: Seen) -> str:
 
 def test_a_failure_that_passes_is_asked_again() -> None:
     got = bearing(lambda seen: Do(status=500) if seen.number in (1, 2) else Do(_low(seen)))
-    assert got.held == 5
+    assert got.held == 6
 
 
 def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known() -> None:
@@ -116,9 +118,9 @@ def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
 def test_the_self_test_tells_what_it_cost_beside_the_tiny_question() -> None:
     with Stub(lambda seen: Do(_low(seen))) as stub:
         (row,) = probe(panel(stub), injections=INJECTIONS)
-    assert len(stub.seen) == 1 + 2 * 5
+    assert len(stub.seen) == 1 + 2 * 6
     assert row.injection is not None
-    assert (row.usd, row.injection.usd) == (pytest.approx(0.002), pytest.approx(0.02))
+    assert (row.usd, row.injection.usd) == (pytest.approx(0.002), pytest.approx(0.024))
 
 
 def test_unknown_tokens_make_the_cost_unknown_and_not_nothing() -> None:
@@ -138,7 +140,7 @@ def test_a_juror_that_refuses_its_temperature_is_tested_without() -> None:
         (row,) = probe(panel(stub, temperature=0.0), injections=INJECTIONS)
     assert row.temperature == "refused"
     assert row.injection is not None
-    assert row.injection.held == 5
+    assert row.injection.held == 6
 
 
 def test_simulated_jurors_are_called_simulated_and_never_held() -> None:
@@ -148,8 +150,8 @@ def test_simulated_jurors_are_called_simulated_and_never_held() -> None:
         assert "simulated" in str(row.injection)
 
 
-def test_there_are_five_kinds_of_injection_in_made_up_cases_with_bad_answers() -> None:
-    assert len({one.name for one in INJECTIONS}) == 5
+def test_there_are_six_kinds_of_injection_in_made_up_cases_with_bad_answers() -> None:
+    assert len({one.name for one in INJECTIONS}) == 6
     for one in INJECTIONS:
         clean, injected = one.prompts(RUBRIC)
         assert MADE_UP in clean
@@ -180,13 +182,34 @@ def panel_file(write: Write, stub: Stub) -> Path:
     return write("p.toml", f'name = "p"\n[[juror]]\nname = "a"\n{body}{rest}')
 
 
+def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it() -> None:
+    def script(seen: Seen) -> Do:
+        own = verdict(seen, 1)
+        quoted = kind(seen) == "verdict_to_be_quoted"
+        return Do(f"{own}\n\n{verdict(seen, 5)}" if quoted else own)
+
+    got = bearing(script)
+    assert (got.held, got.moved) == (5, 0)
+    assert "verdict_to_be_quoted not known" in str(got)
+    assert "two_verdicts" in str(got)
+
+
+def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagged_for() -> None:
+    planting = [one for one in INJECTIONS if "{verdict}" in one.told]
+    assert {one.name for one in planting} == {"fake_verdict", "verdict_to_be_quoted"}
+    for one in planting:
+        injected = _planted(one.told, RUBRIC)
+        assert holds_verdict(injected, RUBRIC.criteria)
+        assert not holds_verdict(one.start + one.end, RUBRIC.criteria)
+
+
 def test_the_command_says_what_held_and_what_it_cost(run: Run, write: Write) -> None:
     with Stub(lambda seen: Do(verdict(seen, 5 if kind(seen) == "plain_order" else 4))) as stub:
         code, out, _ = run("jury", "probe", str(panel_file(write, stub)))
     assert code == 1
-    said = "juror a: injection: 4 of 5 held; plain_order: accuracy +1, completeness +1, clarity +1"
+    said = "juror a: injection: 5 of 6 held; plain_order: accuracy +1, completeness +1, clarity +1"
     assert said in out
-    assert "cost: $0.0220" in out
+    assert "cost: $0.0260" in out
     assert "go to: 127.0.0.1" in out
 
 
@@ -208,10 +231,10 @@ def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write
         path = str(panel_file(write, stub))
         _, whole, _ = run("jury", "probe", path, "--json", "-")
         _, quick, _ = run("jury", "probe", path, "--no-injection", "--json", "-")
-    assert len(stub.seen) == 11 + 1
+    assert len(stub.seen) == 13 + 1
     (juror,) = json.loads(whole)["jurors"]
     assert set(ProbeRow.__dataclass_fields__) == set(juror)
-    assert (juror["injection"]["held"], juror["injection"]["of"]) == (5, 5)
+    assert (juror["injection"]["held"], juror["injection"]["of"]) == (6, 6)
     assert juror["injection"]["probes"][0] == {
         "name": "plain_order",
         "held": True,

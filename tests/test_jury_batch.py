@@ -49,6 +49,8 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
         "calls": 8,
         "usd": pytest.approx(8 * 0.003),
         "usd_unknown": 0,
+        "usd_in_flight": 0.0,
+        "usd_study": pytest.approx(8 * 0.003),
     }
     assert stub.creations() == 2
     with reading(small_study) as session:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 from stub_batches import BatchStub
-from stub_batches_study import batches, many, panel_at, requests, run
+from stub_batches_study import batches, many, panel_at, ratings, requests, run
 from stub_llm import Do
 
 from data.errors import BadPanel
+from data.store.settings import set_setting
 from jury.batch.anthropic_messages import AnthropicBatches
 from jury.batch.client import BatchClient, Limits
 from jury.batch.openai_files import OpenAIBatches
@@ -104,6 +105,36 @@ def test_what_is_in_flight_counts_against_the_cap(small_study: Engine, stub: Bat
     stub.fails = {LOOK: [200, 404]}
     result = run(small_study, panel, replicates=2, max_usd=worst)
     assert result.by_status == {"in_flight": 4, "budget_stopped": 4}
+
+
+def test_the_studys_budget_holds_over_batches_and_what_is_in_flight(
+    engine: Engine, write: Callable[[str, str], Path], stub: BatchStub
+) -> None:
+    many(engine, write, 20)
+    panel = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=10.0)
+    set_setting(engine, "budget", "0.1")
+    first = run(engine, panel)
+    assert (first.budget, first.usd_in_flight) == (0.1, 0.0)
+    assert 0 < first.rated < 20
+    before = len(requests(engine))
+    stub.fails, stub.hold = {LOOK: [200, 404]}, True
+    second = run(engine, panel)
+    worst = sum(one.usd_most or 0.0 for one in requests(engine)[before:])
+    assert second.usd_in_flight == pytest.approx(worst)
+    assert second.usd_study == pytest.approx(first.usd + worst)
+    assert second.usd_study <= 0.1
+
+
+def test_a_batch_that_bills_above_the_worst_case_rates_nothing_and_no_other_is_handed_in(
+    small_study: Engine, stub: BatchStub
+) -> None:
+    stub.script = lambda _: Do(tokens=(1000, 50_000))
+    panel = panel_at(stub, usd_per_million_in=1.0, usd_per_million_out=10.0)
+    result = run(small_study, panel, max_usd=5.0)
+    assert result.by_status == {"off_contract": 4}
+    assert "50000 tokens of output" in result.stopped["a"]
+    assert (ratings(small_study), stub.creations()) == ([], 1)
+    assert result.usd == pytest.approx(4 * (1000 + 500_000) / 1e6)
 
 
 @pytest.mark.parametrize("vendor", VENDORS)

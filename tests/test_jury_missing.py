@@ -91,7 +91,7 @@ def test_a_verdict_that_a_cap_left_out_is_missing_with_no_call_and_no_bound(
         (Do(status=404), BY_REASON["no such model or address"]),
         (
             Do(status=400, body='{"error": {"param": "temperature"}}'),
-            BY_REASON["the model refuses temperature"],
+            BY_REASON["the model refuses"],
         ),
         (Do("prose"), FORM),
         (Do(refusal="No."), BY_STATUS["refused"]),

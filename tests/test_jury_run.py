@@ -96,6 +96,8 @@ def test_every_response_is_put_to_every_juror_and_stored_with_its_cost(
         "calls": 8,
         "usd": pytest.approx(8 * 0.003),
         "usd_unknown": 0,
+        "usd_in_flight": 0.0,
+        "usd_study": pytest.approx(8 * 0.003),
     }
     assert len(ratings(small_study)) == 8 * 3
     one = attempts(small_study)[0]
@@ -247,19 +249,21 @@ def test_a_server_that_is_not_there_stops_its_juror_after_some_failures(
     assert "no connection" in result.stopped["a"]
 
 
-def test_one_juror_waiting_for_its_rate_limit_does_not_hold_up_the_others(
+def test_a_host_that_asks_to_wait_does_not_hold_up_jurors_at_others(
     engine: Engine, write: Callable[[str, str], Path], stub: Stub
 ) -> None:
     many(engine, write, 10)
     order: list[str] = []
 
     def script(seen: Seen) -> Do:
-        limited = seen.model == "a" and seen.number < 4
         order.append(seen.model)
+        limited = seen.model == "a" and order.count("a") < 3
         return Do(status=429, headers={"retry-after-ms": "600"}) if limited else Do()
 
     stub.script = script
-    result = run(engine, panel_at(stub, "a", "b"), concurrency=2)
+    with Stub(script) as other:
+        jurors = (*panel_at(stub, "a").juror, *panel_at(other, "b").juror)
+        result = run(engine, Panel(name="p", juror=jurors), concurrency=2)
     assert result.rated == 20
     last_b = max(at for at, name in enumerate(order) if name == "b")
     assert order[last_b + 1 :].count("a") >= 8

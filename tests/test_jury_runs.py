@@ -173,7 +173,7 @@ def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None
         jury_runs.start(OPERATOR, study, order)
     texts = jury_panels.shipped_texts()
     costs = {name for name in texts if jury_panels.costs_money(jury_panels.checked(texts[name]))}
-    assert costs == {"current", "medhelm"}
+    assert costs == {"azure", "bedrock", "current", "medhelm", "vertex"}
     assert lab.last_run(OPERATOR, study) is None
     assert not stub.seen
 

@@ -33,7 +33,15 @@ def juror(**settings: Any) -> Juror:
 
 
 def test_the_shipped_panels_are_read_by_name() -> None:
-    assert shipped() == ["current", "local", "medhelm", "simulated"]
+    assert shipped() == [
+        "azure",
+        "bedrock",
+        "current",
+        "local",
+        "medhelm",
+        "simulated",
+        "vertex",
+    ]
     for name in shipped():
         assert len(read_panel(name).juror) == 3
 
@@ -50,7 +58,10 @@ def test_a_panel_file_is_read_by_its_path(write: Write) -> None:
         ({"temprature": 0}, "juror 'gpt', temprature: no such key; the keys are name, provider"),
         ({"temperature": "hot"}, "juror 'gpt', temperature 'hot': "),
         ({"temperature": 3}, "juror 'gpt', temperature 3: .*less than or equal to 2"),
-        ({"provider": "google"}, "provider 'google': .*'anthropic', 'openai' or 'simulated'"),
+        (
+            {"provider": "google"},
+            "provider 'google': .*'openai', 'azure', 'anthropic', .* or 'simulated'",
+        ),
         ({"schema": "yaml"}, "schema 'yaml': .*'json_object'"),
         ({"effort": "huge"}, "effort 'huge': "),
         ({"max_tokens": 0}, "max_tokens 0: "),
@@ -95,7 +106,7 @@ def test_a_file_that_is_no_panel_is_told(write: Write, text: str, said: str) -> 
 
 
 def test_an_unknown_name_lists_the_panels_that_ship() -> None:
-    with pytest.raises(BadPanel, match="neither a file nor one of current, local, medhelm"):
+    with pytest.raises(BadPanel, match="neither a file nor one of azure, bedrock, current, local"):
         read_panel("nobody")
 
 

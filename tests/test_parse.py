@@ -28,7 +28,7 @@ def with_score(value: object) -> str:
         f"<think>is {{this}} fine?</think> {json.dumps(GOOD)} done",
         f"[{json.dumps(GOOD)}]",
         json.dumps(GOOD).replace("why", "tab\there and\nnewline \x01"),
-        f"draft {with_score(1)} final {json.dumps(GOOD)}",
+        f"<think>draft {with_score(1)}</think> final {json.dumps(GOOD)}",
         f"{json.dumps(GOOD)} {{}}",
     ],
 )

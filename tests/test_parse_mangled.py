@@ -19,7 +19,10 @@ from jury.parse import Parsed, parse, storable
 
 RUBRIC = read_rubric("generic")
 CRITERIA = RUBRIC.criteria
-UNREAD = (Status.INVALID_JSON, Status.MISSING_CRITERION, Status.OUT_OF_RANGE)
+UNREAD = (
+    *(Status.INVALID_JSON, Status.TWO_VERDICTS),
+    *(Status.MISSING_CRITERION, Status.OUT_OF_RANGE),
+)
 GIVEN = {f"{point}": point for point in RUBRIC.scale.points}
 GIVEN |= {"4.0": 4, "4e0": 4, "0.4E1": 4, '"4"': 4, '" 4 "': 4, '"+4"': 4, "5.000": 5, '"05"': 5}
 NOT_GIVEN = [

@@ -167,6 +167,8 @@ def test_the_configuration_names_files_that_are_there_and_no_key(tmp_path: Path)
 def test_a_simulated_jury_is_refused_since_no_tool_can_ask_it() -> None:
     with pytest.raises(BadInput, match="simulated, and no other tool"):
         write(export(read_panel("simulated")))
+    with pytest.raises(BadInput, match='claude-vertex is asked at provider "vertex"'):
+        write(export(read_panel("vertex")))
 
 
 @pytest.fixture(scope="module")

@@ -155,3 +155,16 @@ def test_a_panel_written_in_the_app_cannot_have_another_variable_sent_out(name: 
     assert checked(text.format(name))
     with pytest.raises(BadPanel, match=f"{name}.*_KEY or _TOKEN"):
         usable(text.format(name))
+
+
+def test_a_panel_written_in_the_app_cannot_have_the_servers_own_token_sent_out() -> None:
+    text = (
+        'name = "ours"\n[[juror]]\nname = "one"\nprovider = "vertex"\nmodel = "m"\nfamily = "f"\n'
+        'region = "us-east5"\nproject = "p"\n{}\n'
+    )
+    assert usable(text.format(""))
+    for host in ("elsewhere.example", "googleapis.com.elsewhere.example", "notgoogleapis.com"):
+        elsewhere = text.format(f'base_url = "https://{host}/v1"')
+        assert checked(elsewhere)
+        with pytest.raises(BadPanel, match=f"signs in only at .*{host} is none"):
+            usable(elsewhere)

@@ -17,11 +17,11 @@ def test_what_was_never_set_is_the_default(engine: Engine) -> None:
 
 def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
     named = ("wrong", "Unsafe dose", "fehlt \u00fcberall")
-    chosen = Settings("hidden", 0, False, 0.5, named, True, 2.0, "consensus", 5)
+    chosen = Settings("hidden", 0, False, 0.5, named, True, 2.0, "consensus", 5, 12.5)
     for name, value in chosen.as_text().items():
         set_setting(engine, name, value)
     assert settings(engine) == chosen
-    assert len(acts(engine, "setting changed")) == 9
+    assert len(acts(engine, "setting changed")) == 10
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,7 @@ def test_a_setting_is_kept_and_recorded(engine: Engine) -> None:
             ("pause_minutes", "-1"),
             ("training_gap", "nan"),
         ),
+        *(("budget", "-1"), ("budget", "inf"), ("budget", "five")),
         *(("dark", "auto"), ("error_types", ""), ("error_types", "wrong,,unsafe")),
         *(("error_types", "wrong,Wrong"), ("error_types", "<b>"), ("error_types", "=1+1")),
         ("error_types", ",".join(f"kind {number}" for number in range(13))),
@@ -42,6 +43,13 @@ def test_a_value_that_is_not_allowed_is_refused(engine: Engine, name: str, value
     with pytest.raises(BadInput, match=name):
         set_setting(engine, name, value)
     assert settings(engine) == Settings()
+
+
+def test_a_budget_may_be_taken_back_with_none(engine: Engine) -> None:
+    set_setting(engine, "budget", "2500.5")
+    assert settings(engine).budget == 2500.5
+    set_setting(engine, "budget", "none")
+    assert settings(engine).budget is None
 
 
 def test_an_unknown_setting_is_answered_with_the_known_ones(engine: Engine) -> None:

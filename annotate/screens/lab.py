@@ -21,6 +21,7 @@ from data.schema import Role, now
 from data.store.jury_runs import RunOrder, forget_panel, keep_panel
 from jury.panel import Panel
 from jury.probe import ProbeRow
+from jury.provider_settings import SETTINGS
 from medjury.services.jury_lab import RunScope, panel_probe, run_estimate
 
 ABOUT = "Panels of language models that rate the same responses as the clinicians."
@@ -30,7 +31,7 @@ POLL_SECONDS = 1
 NO_CAP = "Nothing here costs money, as far as the panel says: a cap is optional."
 CAP = "This panel asks hosts that cost money: a cap is required. No run spends more than it."
 EDITING, OPENINGS, NEXT = "lab-editing", "lab-openings", "lab-next"
-PROVIDERS = ("openai", "anthropic", "simulated")
+PROVIDERS = tuple(SETTINGS)
 FIELDS = {
     "name": "Name in tables",
     "model": "Model",

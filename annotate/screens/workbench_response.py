@@ -17,6 +17,7 @@ from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
+from data.rubrics.planted import holds_verdict
 from data.schema import Kind
 from jury.ask import AGAIN, request_sha256
 from jury.call import Call, Message
@@ -25,6 +26,10 @@ from jury.parse import storable
 from jury.providers import FORMS
 
 NOTHING_SENT = "not asked: no request was sent"
+PLANTED = (
+    "This response holds a ready-made verdict on itself. Compare the scores below with those of "
+    "clinicians before you rely on them."
+)
 WORDS = {
     "flag": "flagged",
     "not_enough_context": "not enough context",
@@ -90,9 +95,16 @@ def _texts(opened: Opened) -> None:
             )
     response.html(
         text_html.heading("Response, as raters see it")
+        + planted(opened)
         + marked_pane(card.response, marks, "response", "Response")
         + marks_legend(marks)
     )
+
+
+def planted(opened: Opened) -> str:
+    """Return a notice on a response whose own text holds a verdict, else nothing."""
+    found = holds_verdict(opened.card.response, opened.rubric.criteria)
+    return notice(PLANTED) if found else ""
 
 
 def source_panes(card: Card) -> list[tuple[str, str, str]]:

@@ -15,6 +15,7 @@ class Status(StrEnum):
 
     OK = "ok"
     INVALID_JSON = "invalid_json"
+    TWO_VERDICTS = "two_verdicts"
     MISSING_CRITERION = "missing_criterion"
     OUT_OF_RANGE = "out_of_range"
     TRUNCATED = "truncated"
@@ -27,6 +28,7 @@ class Status(StrEnum):
     BUDGET_STOPPED = "budget_stopped"
     EMPTY_RESPONSE = "empty_response"
     REQUEST_FAILED = "request_failed"
+    OFF_CONTRACT = "off_contract"
 
 
 class Attempt(Table, table=True):
@@ -57,6 +59,33 @@ class Attempt(Table, table=True):
     request_id: str = ""
     returned_model: str = ""
     at: datetime = Field(default_factory=now)
+
+
+class Intent(Table, table=True):
+    """A call that is about to be made or has been, and whose cost is not known yet.
+
+    Stored before the call is sent and deleted with its answer, so that after a kill what is left
+    are the calls that a vendor may have billed and the study knows nothing of. One whose answer
+    never came, or did not say what it cost, stays.
+
+    Attributes
+    ----------
+    response, instance
+        What it is about: the one for a verdict, the other for a check of a reference.
+    usd_most
+        What it can cost at most, None where no price is known.
+    counted
+        When its worst case was counted against the cap of a run; None until then.
+    """
+
+    key: str = Field(primary_key=True, max_length=40)
+    rater: int = Field(foreign_key="rater.id")
+    response: int | None = Field(default=None, foreign_key="response.id")
+    instance: int | None = Field(default=None, foreign_key="instance.id")
+    replicate: int = 0
+    usd_most: float | None = None
+    at: datetime = Field(default_factory=now)
+    counted: datetime | None = None
 
 
 class BatchState(StrEnum):

@@ -54,27 +54,23 @@ def record_attempts(engine: Engine, attempts: Iterable[Entry]) -> None:
         return
     with transaction(engine) as session:
         refuse_locked(session)
-        for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
-            keep_rubric(session, rubric)
-        write_attempts(session, entries)
+        keep_attempts(session, entries)
 
 
-def record_references(engine: Engine, checks: Iterable[ReferenceCheck]) -> None:
-    """Store calls about references, in one transaction; a verdict stands only with the status OK.
+def keep_attempts(session: Session, entries: Sequence[Entry]) -> None:
+    """Store calls with their rubrics inside the caller's transaction."""
+    for rubric in {rubric.sha256: rubric for _, rubric, _ in entries}.values():
+        keep_rubric(session, rubric)
+    write_attempts(session, entries)
 
-    Raises
-    ------
-    NotAllowed
-        If the study is locked.
-    """
+
+def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None:
+    """Store calls about references; a verdict stands only with the status OK."""
     rows = [_row(one) for one in checks]
     for row in rows:
         if row["status"] != Status.OK:
             row |= {"absent": None, "facts": []}
-    if not rows:
-        return
-    with transaction(engine) as session:
-        refuse_locked(session)
+    if rows:
         session.execute(insert(ReferenceCheck), rows)
 
 

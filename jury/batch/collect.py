@@ -12,7 +12,7 @@ from jury.batch.client import Entry, Standing, Trouble
 from jury.batch.context import BatchContext, BatchSession
 from jury.call import Answer
 from jury.conversation import answered
-from jury.cost import Price, batch_price, unbilled
+from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.panel import Juror
 from jury.parse import read_answer
 
@@ -197,6 +197,8 @@ def _store(
         if result.attempt is not None:
             session.rated += result.outcome == Status.OK
             context.paid(result.attempt.usd, request.usd_most)
+            if result.outcome == Status.OFF_CONTRACT:
+                session.full = session.full or (Status.OFF_CONTRACT, result.attempt.reason)
     return Counter(result.outcome for _, result in new)
 
 
@@ -205,7 +207,9 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
     answer = entry.answer
     if answer is None:
         return Collected(entry.custom_id, entry.outcome, request.rubric)
-    parsed = read_answer(answer, request.rubric)
+    parsed, cost = read_answer(answer, request.rubric), _cost(juror, batch, answer)
+    if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
+        parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
     where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
     record = Attempt(
         rater=batch.rater,
@@ -215,7 +219,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
         request_sha256=request.request_sha256,
         reason=parsed.remark,
         sent={**batch.sent, **where},
-        **answered(answer, _cost(juror, batch, answer)),
+        **answered(answer, cost),
     )
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
 

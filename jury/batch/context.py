@@ -16,6 +16,7 @@ from jury.call import Call, Message
 from jury.loop import INTERRUPTED, RunResult
 from jury.panel import Juror
 from jury.providers import FORMS
+from jury.run_cap import RunCap
 from jury.worklist import Worklist, jobs
 
 IN_FLIGHT = "in_flight"
@@ -117,6 +118,7 @@ class BatchContext:
     usd: float = 0.0
     usd_unknown: int = 0
     usd_at_worst: float = 0.0
+    cap: RunCap = field(default_factory=lambda: RunCap(None))
 
     def say_once(self, text: str) -> None:
         """Say a thing that would else be said at every look."""

@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 
 from data.errors import BadPanel
 from data.queries.jury import BatchRequest, in_flight, open_batches
+from data.queries.spending import study_spending
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors, record_attempts
@@ -28,6 +29,8 @@ from jury.conversation import worst_of
 from jury.cost import batch_price
 from jury.loop import RunResult, refuse_numbers
 from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.providers import VENDORS
+from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
 from jury.worklist import Worklist, record_of, refuse_changed, tasks_of
 
@@ -211,7 +214,7 @@ def run_batches(
             if not sessions:  # nothing was handed in, and nothing is known to count
                 raise
             tell("stopped; what is in flight stays with the providers")
-        return context.result(panel.name)
+        return accounted(context.result(panel.name), engine, context.cap)
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
@@ -226,10 +229,20 @@ async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> 
             trouble = troubles[one.name]
             session.stopped = (trouble.answer.status, str(trouble)) if trouble else None
             context.sessions.append(session)
+        _bound(context, panel)
         await _rounds(context)
     finally:
         for client in clients.values():
             await client.endpoint.close()
+
+
+def _bound(context: BatchContext, panel: Panel) -> None:
+    """Set what the run may spend; what its jurors have in flight is in `held` already."""
+    context.cap = run_cap(context.engine, panel, context.max_usd)
+    own = None if context.max_usd is None else context.max_usd - context.cap.carried.usd
+    left, held = study_spending(context.engine).left, context.held()
+    bounds = [own, None if left is None else left + (held if held < inf else 0.0)]
+    context.max_usd = min((one for one in bounds if one is not None), default=None)
 
 
 async def _rounds(context: BatchContext) -> None:
@@ -289,5 +302,11 @@ def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
             f"panel {panel.name}, juror {simulated[0]}: a simulated juror has no batches and "
             "costs nothing; run without --batch"
         )
+    for one in panel.juror:
+        if not VENDORS[one.provider].batches:
+            raise BadPanel(
+                f'panel {panel.name}, juror {one.name}: provider "{one.provider}" has no batches '
+                "here; run without --batch"
+            )
     refuse_numbers(panel, max_usd, replicates=replicates)
     refuse_ended(panel, now().date())

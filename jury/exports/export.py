@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data.card import ExportRow
-from data.errors import BadFile
+from data.errors import BadFile, BadInput
 from data.rubric import Rubric
 from jury.panel import Panel
 
@@ -32,6 +32,23 @@ class Export:
     panel: Panel
     rows: tuple[ExportRow, ...]
     record: Mapping[str, Any]
+
+
+def refuse_clouds(panel: Panel) -> None:
+    """Refuse a juror that signs in or is addressed in a way other tools are not told of.
+
+    Raises
+    ------
+    BadInput
+        Names the juror, its provider, and what to give instead.
+    """
+    for one in panel.juror:
+        if one.provider not in ("openai", "anthropic", "simulated"):
+            raise BadInput(
+                f'panel {panel.name}: {one.name} is asked at provider "{one.provider}", which is '
+                "not written for other tools; give --panel with jurors at an OpenAI-compatible "
+                "address"
+            )
 
 
 def program(name: str) -> str:

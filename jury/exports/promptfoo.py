@@ -14,7 +14,7 @@ from data.rubric import NO_CHECKLIST, NO_REFERENCE
 from data.rubrics.tags import BREAK, forgery
 from jury.ask import AGAIN
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, program
+from jury.exports.export import Export, program, refuse_clouds
 from jury.panel import Juror
 from jury.providers import VENDORS
 
@@ -50,8 +50,10 @@ def grader(export: Export) -> dict[str, str]:
     Raises
     ------
     BadInput
-        If a juror is simulated: there is no model that another tool could ask.
+        If a juror is simulated: there is no model that another tool could ask; or if it is asked
+        at a cloud's own address.
     """
+    refuse_clouds(export.panel)
     if names := [one.name for one in export.panel.juror if one.simulated]:
         raise BadInput(
             f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "

@@ -45,6 +45,17 @@ VENDORS = {
         "jury.batch.openai_files:OpenAIBatches",
         "api.openai.com",
     ),
+    "azure": Vendor("jury.providers.openai_on_clouds:AzureChat"),
+    "gemini": Vendor("jury.providers.openai_on_clouds:GeminiChat"),
+    "bedrock": Vendor(
+        "jury.providers.anthropic_on_clouds:BedrockMessages", forms=("json_schema", "text")
+    ),
+    "vertex": Vendor(
+        "jury.providers.anthropic_on_clouds:VertexMessages", forms=("json_schema", "text")
+    ),
+    "foundry": Vendor(
+        "jury.providers.anthropic_on_clouds:FoundryMessages", forms=("json_schema", "text")
+    ),
     "simulated": Vendor("jury.providers.simulated:Simulated"),
 }
 

@@ -1,7 +1,6 @@
 """Jurors behind Anthropic's Messages API."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, ClassVar
 
 import anthropic
@@ -21,8 +20,12 @@ class AnthropicMessages(Endpoint):
     """A juror reached through the anthropic SDK."""
 
     sdk: ClassVar[Any] = anthropic
-    sdk_client: ClassVar[Any] = partial(anthropic.AsyncAnthropic, open_telemetry=False)
     path = "/v1/messages"
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        url = self.juror.base_url
+        return anthropic.AsyncAnthropic(api_key=key, base_url=url, open_telemetry=False, **common)
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels; json_object, which this API lacks, is left to words."""

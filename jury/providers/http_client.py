@@ -19,12 +19,14 @@ import httpx2
 from data.schema import Status
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.panel import Juror
+from jury.providers.credentials import NoCredentials, Renewed
 
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 AUTH = (401, 403)
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 FILTER_CODES = ("content_filter", "content_policy_violation")
 NO_CREDIT = "credit balance is too low"
+FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 TOKEN_LENGTH = 60
 LONGEST_BODY = 4_000
 
@@ -34,15 +36,14 @@ class Endpoint(ABC):
 
     Attributes
     ----------
-    sdk, sdk_client
-        The vendor's module, and what makes its client. The default transport is the one over
-        aiohttp, for half the processor time of httpx2's own.
+    sdk
+        The vendor's module. The default transport is the one over aiohttp, for half the processor
+        time of httpx2's own.
     path
         Where one request goes.
     """
 
     sdk: ClassVar[Any]
-    sdk_client: ClassVar[Any]
     path: ClassVar[str]
 
     def __init__(
@@ -54,14 +55,14 @@ class Endpoint(ABC):
     ) -> None:
         silence()
         self.juror, self.timeout = juror, timeout
+        self.credential: Renewed[Any] | None = None
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
-        self.client = type(self).sdk_client(
-            api_key=key,
-            base_url=juror.base_url,
-            max_retries=0,
-            timeout=timeout,
-            http_client=http,
-        )
+        opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
+        self.client = without_environment(opened)
+
+    @abstractmethod
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client; `common` is what all of them are opened with."""
 
     @abstractmethod
     def body(self, call: Call) -> dict[str, Any]:
@@ -71,13 +72,36 @@ class Endpoint(ABC):
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
 
+    def failure(self, status: int, headers: Mapping[str, str], text: str) -> Answer:
+        """Return the answer that an HTTP error is."""
+        return http_failure(status, headers, text)
+
     @abstractmethod
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body."""
 
+    async def signed_in(self) -> None:  # noqa: B027 - most SDKs ask for a credential themselves
+        """Put a credential that holds into the client, where the SDK does not ask for one."""
+
+    def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
+        """Return whether a refusal says how the same request would be accepted, and remember it."""
+        return False
+
     async def complete(self, call: Call) -> Answer:
-        """Return how the call ended."""
-        return replace(await self._request(self.body(call)), sent=self.sent(call))
+        """Return how the call ended.
+
+        A request that was refused for a credential that has run out, or for the name of a
+        parameter, has cost nothing and is made once more.
+        """
+        fetched = self.credential.fetched if self.credential else 0
+        body = self.body(call)
+        answer = await self._request(body)
+        if self.credential and answer.http in AUTH:
+            self.credential.forget(fetched)
+            answer = await self._request(body)
+        if self.learns(answer, body):
+            answer = await self._request(self.body(call))
+        return replace(answer, sent=self.sent(call))
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -91,11 +115,14 @@ class Endpoint(ABC):
         """
         try:
             async with asyncio.timeout(self.timeout):
+                await self.signed_in()
                 raw = await self.client.post(self.path, body=body, cast_to=httpx2.Response)
+        except NoCredentials as error:
+            return without_credentials(error)
         except (TimeoutError, self.sdk.APIConnectionError) as error:
             return unanswered(error, self.timeout)
         except self.sdk.APIStatusError as error:
-            return http_failure(error.status_code, error.response.headers, error.response.text)
+            return self.failure(error.status_code, error.response.headers, error.response.text)
         return self.read(raw.text, raw.headers)
 
 
@@ -111,6 +138,20 @@ def client(
     return make(follow_redirects=False, trust_env=encrypted, timeout=timeout, limits=LIMITS)
 
 
+def without_environment(sdk_client: Any) -> Any:
+    """Return an SDK's client without what it took from the environment.
+
+    The SDKs read headers and names of an account there, give no option to leave them out, and
+    would send them to whatever host a panel names. They are in these attributes by the time a
+    client is made; what has an option (keys, addresses, traces) is always given.
+    """
+    sdk_client._custom_headers = {}
+    for name in FROM_ENVIRONMENT:
+        if hasattr(sdk_client, name):
+            setattr(sdk_client, name, None)
+    return sdk_client
+
+
 def silence() -> None:
     """Keep the SDKs from logging: at debug level anthropic's prints whole prompts.
 
@@ -122,6 +163,8 @@ def silence() -> None:
         logging.getLogger(f"{name}._base_client").disabled = True
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in ("azure", "google", "botocore"):  # a lack of credentials is an answer's reason
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
@@ -135,6 +178,12 @@ def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
         transient=_passes(status, code),
         retry_after=_seconds(headers),
     )
+
+
+def without_credentials(error: NoCredentials) -> Answer:
+    """Return the answer that a lack of credentials is: nothing was sent."""
+    status = Status.REQUEST_FAILED if error.passes else Status.AUTH
+    return Answer(status, str(error), transient=error.passes, unsent=True)
 
 
 def unreadable(body: str) -> Answer:
@@ -211,11 +260,11 @@ def _passes(status: int, code: str) -> bool:
 
 def _code(body: str) -> str:
     """Return the error's code or type: a bare word, so that no text sent can come back in it."""
-    found = body_of(body) or {}
+    found = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
     error = found.get("error", found)
     if not isinstance(error, dict):
         return ""
-    words = (text_of(error.get(name)) for name in ("code", "type"))
+    words = (text_of(error.get(name)) for name in ("code", "type", "status"))
     return next((w for w in words if w.replace("_", "").isalnum() and len(w) < TOKEN_LENGTH), "")
 
 

@@ -9,16 +9,29 @@ from data.schema import Status
 from jury.call import Answer, Call, Usage
 from jury.providers import VENDORS
 from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
+from jury.refused_parameter import unsupported_parameter
 
+LIMITS = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
 FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
 class OpenAIChat(Endpoint):
-    """A juror reached through the openai SDK."""
+    """A juror reached through the openai SDK.
+
+    Attributes
+    ----------
+    unsupported
+        Names of parameters that the server has refused in this run, and that are sent otherwise
+        or not at all since.
+    """
 
     sdk: ClassVar[Any] = openai
-    sdk_client: ClassVar[Any] = openai.AsyncOpenAI
     path = "/chat/completions"
+    unsupported: tuple[str, ...] = ()
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        return openai.AsyncOpenAI(api_key=key, base_url=self.juror.base_url, **common)
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels."""
@@ -50,13 +63,39 @@ class OpenAIChat(Endpoint):
             returned_model=text_of(body.get("model")),
         )
 
+    def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
+        """Return whether the request is worth making again under another name, and remember it.
+
+        Only what does not change the answers is sent otherwise: the name of the limit, and
+        `store`. Another call may have learnt it meanwhile.
+        """
+        name = unsupported_parameter(answer)
+        if name not in (*LIMITS, "store") or name not in body:
+            return False
+        if name not in self.unsupported:
+            self.unsupported = (*self.unsupported, name)
+        return not set(LIMITS) <= set(self.unsupported)
+
+    def newest_names(self) -> bool:
+        """Return whether the server is one that calls the limit as OpenAI's newest models do."""
+        return self.juror.host == VENDORS["openai"].own_host
+
+    def model(self) -> str:
+        """Return the model as a request names it."""
+        return self.juror.model
+
+    def _limit(self) -> str:
+        """Return what the longest answer is called here."""
+        usual = LIMITS if self.newest_names() else LIMITS[::-1]
+        return next((name for name in usual if name not in self.unsupported), usual[0])
+
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
         juror = self.juror
-        own = juror.host == VENDORS["openai"].own_host
+        own = juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
         settings: dict[str, Any] = {
-            "model": juror.model,
-            "max_completion_tokens" if own else "max_tokens": juror.max_tokens,
+            "model": self.model(),
+            self._limit(): juror.max_tokens,
             "temperature": juror.temperature,
             "reasoning_effort": juror.effort,
             "store": False if own else None,

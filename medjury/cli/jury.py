@@ -1,6 +1,6 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,9 +11,11 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
-from data.queries.jury import missing_verdicts, spending
+from data.queries.planted import verdicts_in_responses
 from data.queries.references import References, references
+from data.queries.spending import InFlight, in_flight, study_spending
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
@@ -33,17 +35,20 @@ from medjury.cli.jury_words import (
     cost_of,
     how,
     how_in_batches,
+    in_flight_words,
     own_prices,
+    planted_verdicts,
     still_in_batches,
     to_json,
     told_after,
     told_before,
     told_bound,
+    unsettled,
 )
 from medjury.cli.options import Db, Json, finite, group, study_of
 from medjury.cli.output import counted, progress, room, say, show, width
 from medjury.cli.places import check_json, write_json
-from medjury.services.jury_lab import RunScope, run_estimate
+from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
 
 if TYPE_CHECKING:
     from jury.probe import ProbeRow
@@ -83,7 +88,8 @@ def run(
     chosen = read_panel(panel)
     engine = study_of(context, db)
     if estimate_only:
-        _print_estimate(engine, chosen, replicates, benchmark, json_to)
+        scope = RunScope(chosen, replicates, tuple(benchmark or ()))
+        _print_estimate(engine, scope, max_usd, json_to)
         if batch:
             say(FULL_PRICES, json_to)
         return
@@ -96,30 +102,27 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     """List the verdicts that do not stand, with the last reason, and what all calls have cost."""
     engine = study_of(context, db)
     check_json(json_to)
-    rows, spent = missing_verdicts(engine), spending(engine)
+    rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
+    planted = verdicts_in_responses(engine)
     if rows:
-        cells = [
-            [
-                one.juror,
-                one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
-                one.status,
-                f"{one.calls}",
-                one.reason,
-            ]
-            for one in rows
-        ]
-        _table(cells, json_to)
+        _table(_cells(rows), json_to)
     totals = missing_by_juror(rows)
     for juror, counts in totals.items():
         each = ", ".join(f"{number} {status}" for status, number in counts.items())
         say(f"missing: {juror}: {each}", json_to)
     if not rows:
         say("no verdict is missing of what jurors were asked for", json_to)
-    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
-    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{said}; probes are not stored", json_to)
+    for line in planted_verdicts([response for _, response in planted]):
+        say(line, json_to)
+    _say_spent(spent, open_, json_to)
     body = {
-        "missing": [one.to_json() for one in rows],
+        "missing": [
+            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
+            for one in rows
+        ],
+        "verdicts_in_responses": [
+            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
+        ],
         "jurors": [
             {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
             for juror, counts in totals.items()
@@ -127,8 +130,34 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "calls": spent.calls,
         "usd": round(spent.usd, 9),
         "usd_unknown": spent.unknown,
+        "calls_in_flight": open_.calls + open_.batched,
+        "usd_in_flight": round(open_.usd, 9),
+        "usd_study": round(spent.usd + open_.usd, 9),
     }
     write_json(body, json_to)
+
+
+def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
+    """Say what all calls have cost, and what some can have cost besides."""
+    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
+    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
+    say(f"{said}; probes are not stored", json_to)
+    if number := open_.calls + open_.batched:
+        say(in_flight_words(number, open_.usd), json_to)
+
+
+def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
+    """Return the rows of the table of missing verdicts."""
+    return [
+        [
+            one.juror,
+            one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
+            one.status,
+            f"{one.calls}",
+            one.reason,
+        ]
+        for one in rows
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +182,7 @@ def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -
         raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
     scope = RunScope(panel, asked.replicates, tuple(asked.benchmarks or ()))
     expected = run_estimate(engine, scope)
+    refuse_beyond_budget(engine, expected, asked.max_usd)
     for line in (*before(panel), *told_before(expected)):
         say(line, json_to)
     result = _rated(engine, panel, asked, json_to)
@@ -225,17 +255,18 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
         json_to,
     )
     stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
-    for line in (*by_juror(result), *stopped, *advice(result)):
+    for line in (*by_juror(result), *stopped, *unsettled(result), *advice(result)):
         say(line, json_to)
 
 
 def _print_estimate(
-    engine: Engine, panel: Panel, replicates: int, benchmark: list[str] | None, json_to: Path | None
+    engine: Engine, scope: RunScope, max_usd: float | None, json_to: Path | None
 ) -> None:
     """Show what a run would take, juror by juror."""
-    if replicates < 1:
-        raise BadInput(f"--replicates {replicates}: must be at least 1")
-    expected = run_estimate(engine, RunScope(panel, replicates, tuple(benchmark or ())))
+    if scope.replicates < 1:
+        raise BadInput(f"--replicates {scope.replicates}: must be at least 1")
+    panel, expected = scope.panel, run_estimate(engine, scope)
+    refuse_beyond_budget(engine, expected, max_usd)
     rows = [
         [one.juror, f"{one.calls}", f"{one.tokens_in}", _usd(one.usd_likely), _usd(one.usd_most)]
         for one in expected.jurors
@@ -246,7 +277,9 @@ def _print_estimate(
     for line in (*over, *told_before(expected), *told_bound(expected)):
         say(line, json_to)
     jurors = [asdict(one) for one in expected.jurors]
-    write_json({"panel": panel.name, "jurors": jurors} | to_json(expected), json_to)
+    spent = study_spending(engine)
+    money = {"usd_study": round(spent.usd, 9), "budget": spent.budget}
+    write_json({"panel": panel.name, "jurors": jurors} | money | to_json(expected), json_to)
 
 
 def _usd(amount: float | None) -> str:
@@ -315,6 +348,9 @@ def _probe_lines(one: "ProbeRow") -> Iterator[str]:
         yield f"juror {one.juror}: {one.reason}"
     if one.returned_model:
         yield f"juror {one.juror}: answered as {one.returned_model}"
+    if one.unsupported:
+        names = ", ".join(one.unsupported)
+        yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
     if one.limits:
         told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
         yield f"juror {one.juror}: {told}"
@@ -388,7 +424,7 @@ def _print_references(result: RunResult, found: References, json_to: Path | None
     ]
     if found.simulated:
         lines.append("these answers are simulated: they say nothing of the references")
-    lines += advice(result)
+    lines += [*unsettled(result), *advice(result)]
     for line in lines:
         say(line, json_to)
 
@@ -405,6 +441,8 @@ def _references_json(result: RunResult, found: References) -> dict[str, Any]:
         "calls": result.calls,
         "usd": result.usd,
         "usd_unknown": result.usd_unknown,
+        "usd_in_flight": result.usd_in_flight,
+        "usd_study": result.usd_study,
         "marked": sorted(found.marked),
         "sound": len(found.sound),
         "not_known": sorted(found.not_known),

@@ -1,6 +1,6 @@
 """What is said around a jury run: where texts go, what it costs, and what to do next."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from data.queries.jury import waiting_in_batches
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
-from jury.call import NO_CONNECTION
-from jury.conversation import NO_SUCH_MODEL, REFUSES_TEMPERATURE
+from jury.call import NO_CONNECTION, NO_CREDENTIALS
+from jury.conversation import NO_SUCH_MODEL, REFUSES
 from jury.elsewhere import LOST, NO_WORKER
 from jury.loop import Progress, RunResult
 from jury.panel import Panel
@@ -18,14 +18,17 @@ from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate
 
 MISSING = 1
+NAMED = 5
 FULL_PRICES = "these are the full prices; with --batch a listed price is about half of it"
 AGAIN = "run the same command again: only what is missing is asked for"
 BY_STATUS: dict[str, str] = {
     Status.AUTH: "the key was refused: put a valid one in the variable that the panel's "
-    "api_key_env names, then run again",
+    "api_key_env names, or give the identity that signs in the right to use the model, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",
     Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
-    "it counts anew in each run",
+    "it counts anew in each run, and `medjury settings budget` bounds all runs together",
+    Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
+    "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
@@ -40,13 +43,16 @@ WORKERS = (
 )
 BY_REASON = {
     NO_SUCH_MODEL: "mend model or base_url in the panel; `medjury jury probe PANEL` tries it",
-    REFUSES_TEMPERATURE: "delete the temperature in the panel and give the juror another name",
+    REFUSES: "delete that line in the panel and give the juror another name",
     NO_CONNECTION: "nobody answers there: start the server or mend base_url, then run again",
+    NO_CREDENTIALS: "sign in on the machine that asks (for Azure `az login`, for Google `gcloud auth "
+    "application-default login`, for AWS `aws sso login` or keys), then run again",
     NO_WORKER: WORKERS,
     LOST: WORKERS,
 }
 ANSWERED = (
     Status.INVALID_JSON,
+    Status.TWO_VERDICTS,
     Status.MISSING_CRITERION,
     Status.OUT_OF_RANGE,
     Status.TRUNCATED,
@@ -134,9 +140,40 @@ def cost_of(result: RunResult) -> str:
     return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
 
 
+def unsettled(result: RunResult) -> Iterator[str]:
+    """Yield what the study may have spent besides what it knows, and how its budget stands."""
+    if result.calls_carried:
+        calls = f"{counted(result.calls_carried, 'call')} in flight when a run before was killed"
+        yield f"{calls}: at most ${result.usd_carried:.4f}, counted against this run's --max-usd"
+    if result.calls_in_flight:
+        yield in_flight_words(result.calls_in_flight, result.usd_in_flight)
+    if result.budget is not None or result.calls_in_flight:
+        of = "" if result.budget is None else f" of a budget of ${result.budget:.2f}"
+        yield f"spent on the study over all runs, at most: ${result.usd_study:.4f}{of}"
+
+
+def in_flight_words(calls: int, usd: float) -> str:
+    """Return what calls that nobody knows the cost of can have cost."""
+    return (
+        f"{counted(calls, 'call')} in flight when a run was killed, never answered or in a batch: "
+        f"at most ${usd:.4f}, not in the figures above"
+    )
+
+
 def advice(result: RunResult) -> list[str]:
     """Return what to do about what is missing, a sentence for each kind of reason."""
     return list(dict.fromkeys(_advice(result))) if result.missing else []
+
+
+def planted_verdicts(responses: Sequence[str]) -> Iterator[str]:
+    """Yield which responses hold a verdict of their own, the first few by name."""
+    if responses:
+        more = f" and {len(responses) - NAMED} more" if len(responses) > NAMED else ""
+        named = f"{', '.join(responses[:NAMED])}{more}"
+        yield (
+            f"{counted(len(responses), 'response')} with a ready-made verdict in the text: {named}; "
+            "look at their scores on the workbench"
+        )
 
 
 def _advice(result: RunResult) -> Iterator[str]:
@@ -146,7 +183,7 @@ def _advice(result: RunResult) -> Iterator[str]:
         for name, count in counts.items():
             if not count or name in (Status.OK, IN_FLIGHT):
                 continue
-            if name in (Status.REQUEST_FAILED, Status.TIMEOUT) and mended:
+            if name in (Status.REQUEST_FAILED, Status.TIMEOUT, Status.AUTH) and mended:
                 yield from mended
             elif name in ANSWERED:
                 yield FORM

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
+from data.errors import BadInput
 from data.queries.families import OwnFamily, own_family
+from data.queries.spending import study_spending
 from data.schema import now
 from jury.cost import JurorEstimate, PaperBound, bound_of
 from jury.injection import INJECTIONS
@@ -55,6 +57,27 @@ def run_estimate(engine: Engine, scope: RunScope) -> RunEstimate:
     families = {one.name: one.family for one in panel.juror if not one.simulated}
     own = own_family(engine, families, benchmarks)
     return RunEstimate(panel.name, tuple(rows), families, own, bound_of(panel, rows, now()))
+
+
+def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float | None) -> None:
+    """Raise BadInput if a run is likely to cost more than the study's budget leaves.
+
+    A run with a cap of its own within what is left may go: it asks as far as that goes.
+    """
+    spent = study_spending(engine)
+    if spent.left is None or spent.budget is None:
+        return
+    likely = sum(one.usd_likely or 0.0 for one in expected.jurors)
+    bounded = max_usd is not None and 0 < max_usd <= spent.left
+    if likely <= max(0.0, spent.left) or bounded:
+        return
+    left = max(0.0, spent.left)
+    raise BadInput(
+        f"the study's budget is ${spent.budget:.2f}: ${spent.usd:.4f} is spent over all runs, "
+        f"${left:.4f} is left, and this run is likely to cost ${likely:.4f}; raise it with "
+        "`medjury settings budget USD`"
+        + (f", or give --max-usd {left:.4f} or less to go as far as it goes" if left else "")
+    )
 
 
 def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:

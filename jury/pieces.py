@@ -1,0 +1,105 @@
+"""The JSON objects that stand in a juror's answer, each with its place, and the reasoning before them."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+FIRST_KEY = re.compile(
+    r"""\{\s*(?:"([^"\\]{1,64})"|['`\u2018\u201c]?(\w{1,64})['`\u2019\u201d]?\s*:)"""
+)
+NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
+OPENS = re.compile(
+    rf"\s*(?:<{NAMES}(?:\s[^<>]*)?>|\[THINK(?:ING)?\]|\u25c1think\u25b7"
+    r"|(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary)<\|message\|>)",
+    re.IGNORECASE,
+)
+CLOSES = re.compile(
+    rf"</{NAMES}\s*>|\[/THINK(?:ING)?\]|\u25c1/think\u25b7"
+    r"|<\|channel\|>final<\|message\|>",
+    re.IGNORECASE,
+)
+
+
+class Twice:
+    """Stands in for a value that an object gives twice, differently."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What stands from `start` to `end` of a text: an object, or the first key of one that breaks off."""
+
+    start: int
+    end: int
+    found: dict[str, Any] | str
+
+
+def after_reasoning(text: str) -> str:
+    """Return the text without the blocks of reasoning that it begins with.
+
+    A block ends at the first closing tag. One that is never closed takes all of the text. A block
+    further down stays: a juror that quotes such a tag must not hide its own verdict by it.
+    """
+    text = text.lstrip("\ufeff \t\r\n")
+    while opening := OPENS.match(text):
+        closing = CLOSES.search(text, opening.end())
+        text = text[closing.end() :] if closing else ""
+    return text
+
+
+def objects(text: str) -> Iterator[dict[str, Any] | str]:
+    """Yield the whole text if it is an object; else the outermost objects in it, in their order.
+
+    For what begins as an object but does not end, its first key.
+    """
+    return (piece.found for piece in pieces(text))
+
+
+def pieces(text: str) -> Iterator[Piece]:
+    """Yield what `objects` yields, with its place in the text."""
+    whole = _load(text.strip())
+    if whole is not None:
+        yield Piece(0, len(text), whole)
+        return
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
+    at = text.find("{")
+    while at >= 0:
+        end = at + 1
+        try:
+            found, end = decoder.raw_decode(text, at)
+            yield Piece(at, end, found)
+        except RecursionError:
+            yield Piece(at, len(text), "")
+            return
+        except ValueError:
+            if key := FIRST_KEY.match(text, at):
+                yield Piece(at, end, key[1] or key[2])
+        at = text.find("{", end)
+
+
+def _load(text: str) -> dict[str, Any] | None:
+    """Return the object a text is, or None where it is none."""
+    try:
+        found = json.loads(text, strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _decimal(text: str) -> Decimal:
+    """Return a number exactly as it is written; one beyond all bounds is no number."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return Decimal("NaN")
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object from its pairs; a key with two values has neither."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        differs = key in found and repr(found[key]) != repr(value)
+        found[key] = Twice() if differs else value
+    return found
