@@ -36,7 +36,7 @@ def invited(study: Engine) -> Person:
     """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever.", reference="The reference."), row(2, "Has fever.")]
     codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
-    person = queries.person_by_code(study, codes["dr-a"])
+    person = queries.check_code(study, codes["dr-a"]).person
     assert person is not None
     return person
 

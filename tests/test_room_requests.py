@@ -20,7 +20,7 @@ from data import queries
 from data.description import Description
 from data.errors import NoStudy
 from data.person import OPERATOR
-from data.queries import person_by_code
+from data.queries import check_code
 from data.queries.record import acts
 from data.schema import Role
 from data.store import add_people, describe
@@ -52,7 +52,7 @@ def client(engine: Engine) -> Iterator[TestClient]:
 
 
 def cookie(engine: Engine, code: str) -> dict[str, str]:
-    person = person_by_code(engine, code)
+    person = check_code(engine, code).person
     assert person is not None
     return {"Cookie": f"{sessions.COOKIE}={sessions.issue(engine, person)}"}
 

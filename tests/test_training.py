@@ -18,9 +18,9 @@ from data.database import open_study
 from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.table import TableFile
-from data.queries import Person, benchmarks, design_items, juror_cards, next_task
+from data.queries import Person, benchmarks, design_items, juror_cards, place
 from data.queries.frames import responses_frame
-from data.queries.rating_room import Exercise, Feedback, Mark, Result, stage, trainees
+from data.queries.rating_room import Exercise, Feedback, Mark, Result, situation, trainees
 from data.queries.record import acts, training_findings, verify
 from data.schema import Drill, Expert, Role, Setting, Span
 from data.store import import_ratings, import_responses, submit
@@ -73,10 +73,10 @@ def put(study: Engine, write: Write) -> Put:
 
 def answer(engine: Engine, rater: int, **scores: int) -> None:
     """Answer the training response a clinician is at, and read the feedback."""
-    now = stage(engine, rater)
+    now = situation(engine, rater).stage
     assert isinstance(now, Exercise)
     answer_drill(engine, rater, now.task.card.code, Reply(FULL | scores), {})
-    told = stage(engine, rater)
+    told = situation(engine, rater).stage
     assert isinstance(told, Feedback)
     leave_feedback(engine, rater, told.drill)
 
@@ -85,7 +85,7 @@ def fail_round(engine: Engine, rater: int) -> Result:
     """Answer all of a round far off the experts, and return its outcome."""
     for _ in range(2):
         answer(engine, rater, accuracy=5, completeness=1, clarity=1)
-    told = stage(engine, rater)
+    told = situation(engine, rater).stage
     assert isinstance(told, Result)
     return told
 
@@ -94,7 +94,7 @@ def pass_round(engine: Engine, rater: int) -> Result:
     """Answer all of a round close to the experts, and return its outcome."""
     for _ in range(2):
         answer(engine, rater, accuracy=3, completeness=4, clarity=5)
-    told = stage(engine, rater)
+    told = situation(engine, rater).stage
     assert isinstance(told, Result)
     return told
 
@@ -127,11 +127,11 @@ def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(
     assert said in str(error.value)
     with Session(study) as session:
         assert session.exec(select(Expert)).all() == []
-    assert stage(study, 1) is None
+    assert situation(study, 1).stage is None
 
 
 def test_a_study_without_expert_scores_has_no_training(study: Engine) -> None:
-    assert stage(study, 1) is None
+    assert situation(study, 1).stage is None
     assert trainees(study) == []
 
 
@@ -145,11 +145,11 @@ def test_training_responses_are_in_no_design_and_in_no_agreement(put: Put, study
 
 def test_an_answer_is_followed_by_the_experts_scores_and_reasons(put: Put, study: Engine) -> None:
     put(WIDE)
-    now = stage(study, 1)
+    now = situation(study, 1).stage
     assert isinstance(now, Exercise)
     assert (now.number, now.total, now.round_) == (1, 2, 1)
     answer_drill(study, 1, now.task.card.code, Reply(FULL), {})
-    told = stage(study, 1)
+    told = situation(study, 1).stage
     assert isinstance(told, Feedback)
     assert told.card.response == now.task.card.response
     first = told.card.response == "Practice 1."
@@ -161,7 +161,7 @@ def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
     put: Put, study: Engine
 ) -> None:
     put(WIDE)
-    now, other = stage(study, 1), stage(study, 2)
+    now, other = situation(study, 1).stage, situation(study, 2).stage
     assert isinstance(now, Exercise)
     assert isinstance(other, Exercise)
     code = now.task.card.code
@@ -174,7 +174,7 @@ def test_the_same_answer_three_times_is_one_and_another_ones_code_is_refused(
 
 def test_an_incomplete_answer_is_refused_in_words(put: Put, study: Engine) -> None:
     put(WIDE)
-    now = stage(study, 1)
+    now = situation(study, 1).stage
     assert isinstance(now, Exercise)
     with pytest.raises(BadInput, match="completeness, clarity"):
         answer_drill(study, 1, now.task.card.code, Reply({"accuracy": 3}), {})
@@ -184,13 +184,13 @@ def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(
     put: Put, study: Engine
 ) -> None:
     put(WIDE)
-    now = stage(study, 1)
+    now = situation(study, 1).stage
     assert isinstance(now, Exercise)
     entered = {"code": now.task.card.code, "attempt": 0, "by": "page1", "seconds": 3}
     newer = entered | {"seq": 2, "scores": {"accuracy": 3}, "comment": "dose?", "submit": False}
     assert take_in(study, 1, newer).error == ""
     assert take_in(study, 1, newer | {"seq": 1, "comment": ""}).error == ""
-    again = stage(study, 1)
+    again = situation(study, 1).stage
     assert isinstance(again, Exercise)
     assert (again.task.draft["scores"], again.task.draft["comment"]) == ({"accuracy": 3}, "dose?")
     final = newer | {"seq": 3, "scores": FULL, "submit": True}
@@ -204,7 +204,7 @@ def test_a_draft_and_a_comment_are_kept_and_an_older_draft_is_ignored(
 
 def at_first(engine: Engine, **other: object) -> dict[str, object]:
     """Return a message about the training response that a clinician is at."""
-    now = stage(engine, 1)
+    now = situation(engine, 1).stage
     assert isinstance(now, Exercise)
     return message(now.task.card.code, **other)
 
@@ -255,7 +255,7 @@ def test_what_cannot_be_is_refused_in_training_too(
     told = take_in(study, 1, at_first(study, submit=submit, **wrong))
     assert says in told.error
     assert not told.moved
-    now = stage(study, 1)
+    now = situation(study, 1).stage
     assert isinstance(now, Exercise)
     assert (now.task.draft, now.task.draft_seq) == ({}, 0)
 
@@ -265,9 +265,9 @@ def test_training_asks_why_like_the_real_form(put: Put, study: Engine) -> None:
     low = at_first(study, scores=FULL | {"accuracy": 2}, submit=True)
     told = take_in(study, 1, low)
     assert told.error.startswith("Accuracy is low: write one line why")
-    assert isinstance(stage(study, 1), Exercise)
+    assert isinstance(situation(study, 1).stage, Exercise)
     assert take_in(study, 1, low | {"seq": 2, "comment": "dose"}).error == ""
-    assert isinstance(stage(study, 1), Feedback)
+    assert isinstance(situation(study, 1).stage, Feedback)
     set_setting(study, "ask_why", "false")
     leave_feedback(study, 1, 1)
     assert take_in(study, 1, at_first(study, scores=FULL | {"accuracy": 2}, submit=True)).moved
@@ -277,7 +277,7 @@ def test_a_training_response_cannot_be_given_back(put: Put, study: Engine) -> No
     put(WIDE)
     told = take_in(study, 1, at_first(study, go="recuse", reason="I know the patient"))
     assert (told.error, told.moved) == (answers.NO_RECUSAL, False)
-    assert isinstance(stage(study, 1), Exercise)
+    assert isinstance(situation(study, 1).stage, Exercise)
 
 
 def test_a_stale_page_is_refused_in_training_and_told_what_is_stored(
@@ -314,14 +314,14 @@ def test_a_passed_round_opens_the_real_work_once_its_outcome_is_read(
     assert told.outcome.passed
     assert told.outcome.distance == pytest.approx((1 + 0 + 0 + 1.5 + 0 + 1) / 6)
     leave_outcome(study, 1, 1)
-    assert stage(study, 1) is None
+    assert situation(study, 1).stage is None
 
 
 def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_order(
     put: Put, study: Engine
 ) -> None:
     put(WIDE)
-    before = stage(study, 1)
+    before = situation(study, 1).stage
     told = fail_round(study, 1)
     assert not told.outcome.passed
     assert (told.misses[0].criterion, told.misses[0].distance, told.misses[0].lean) == (
@@ -330,7 +330,7 @@ def test_a_failed_round_names_the_worst_criterion_and_begins_again_in_another_or
         -7,
     )
     leave_outcome(study, 1, 1)
-    after = stage(study, 1)
+    after = situation(study, 1).stage
     assert isinstance(before, Exercise)
     assert isinstance(after, Exercise)
     assert after.round_ == 2
@@ -349,13 +349,13 @@ def test_after_two_failed_rounds_only_the_coordinator_lets_a_clinician_begin(
     leave_outcome(study, 1, 1)
     assert fail_round(study, 1).halted
     leave_outcome(study, 1, 2)
-    assert isinstance(stage(study, 1), Result)
+    assert isinstance(situation(study, 1).stage, Result)
     with pytest.raises(BadInput, match="--reason"):
         let_through(study, "dr-a", " ")
     with pytest.raises(Unknown, match="dr-x"):
         let_through(study, "dr-x", "talked")
     let_through(study, "dr-a", "talked it through")
-    assert stage(study, 1) is None
+    assert situation(study, 1).stage is None
     with pytest.raises(Conflict, match="let through"):
         let_through(study, "dr-a", "again")
 
@@ -365,7 +365,7 @@ def test_a_round_keeps_the_rule_it_was_judged_by(put: Put, study: Engine) -> Non
     set_setting(study, "training_gap", "4")
     fail_round(study, 1)
     set_setting(study, "training_gap", "0.1")
-    told = stage(study, 1)
+    told = situation(study, 1).stage
     assert isinstance(told, Result)
     assert told.outcome.passed
 
@@ -379,12 +379,12 @@ def test_expert_scores_are_fixed_once_a_clinician_has_begun(put: Put, study: Eng
 
 
 def test_who_has_rated_before_there_was_training_goes_on(put: Put, study: Engine) -> None:
-    task = next_task(study, 1)
+    task = place(study, 1).task
     assert task is not None
     submit(study, 1, task.card.code, Reply(FULL), 1.0)
     put(WIDE)
-    assert stage(study, 1) is None
-    assert isinstance(stage(study, 2), Exercise)
+    assert situation(study, 1).stage is None
+    assert isinstance(situation(study, 2).stage, Exercise)
 
 
 def test_answers_and_outcomes_stand_in_a_chain_that_holds(put: Put, study: Engine) -> None:

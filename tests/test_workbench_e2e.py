@@ -23,7 +23,7 @@ from stub_llm import Do, Seen, Stub, verdict
 from annotate.screens import workbench_response
 from data.card import Marked, Reply
 from data.person import OPERATOR
-from data.queries import opened_response, person_by_code
+from data.queries import check_code, opened_response
 from data.queries.lab_workbench import Chosen, compared
 from data.schema import Role
 from data.store import add_people, submit
@@ -54,7 +54,7 @@ def codes(study: Engine) -> dict[str, str]:
     """Fill the study: two clinicians, two jurors of whom one fails once, one marked stretch."""
     rows = [row(1, "Note one. No fever."), row(2, "Note two. No pain."), row(3, "Note three.")]
     codes = build(study, rows, ["dr-real-name", "dr-b"], rubric())
-    person = person_by_code(study, codes["dr-real-name"])
+    person = check_code(study, codes["dr-real-name"]).person
     assert person is not None
     spans = (
         Marked("accuracy", 10, 18, "wrong", severity="critical", linked=1),

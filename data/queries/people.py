@@ -148,11 +148,6 @@ def check_code(engine: Engine, code: str) -> Checked:
     return Checked(_person(account, way.lookup), Outcome.GOOD)
 
 
-def person_by_code(engine: Engine, code: str) -> Person | None:
-    """Return whom a sign-in code belongs to; None, in the same time, if to nobody."""
-    return check_code(engine, code).person
-
-
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
     """Return whose session it is that began by this way in, unless that was revoked."""
     with reading(engine) as session:
