@@ -15,7 +15,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from data.database import reading
 from data.person import Person, only
-from data.queries.base import BY_CLINICIAN, columns_of
+from data.queries.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.queries.descriptions import Consent, consents
 from data.schema import (
     Access,
@@ -361,7 +361,7 @@ def _flagged(session: Session) -> Mapping[int, int]:
     query = (
         select(Assignment.rater, func.count(func.distinct(Assignment.id)))
         .join(Remark)
-        .where(Remark.kind != RECUSED, Remark.revision == Assignment.revision - 1, BY_CLINICIAN)
+        .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
         .group_by(col(Assignment.rater))
     )
     return dict(session.exec(query).all())
