@@ -19,7 +19,7 @@ from data.card import Reply
 from data.errors import NotAllowed
 from data.queries import Person
 from data.rubric import low_points
-from data.schema import Assignment, Rating, Span
+from data.schema import Assignment, Rating, Span, Submission
 from data.store import submit
 from data.store.record import lock
 from data.store.settings import set_setting
@@ -205,6 +205,7 @@ def test_a_locked_study_takes_nothing_and_says_so(engine: Engine, me: Person) ->
         ({"scores": FULL | {"clarity": 99}}, answers.OFF),
         ({"scores": FULL | {"charm": 3}}, answers.OFF),
         ({"comments": {"charm": "much"}}, "a comment belongs to no criterion"),
+        ({"comments": {"charm": ""}}, "a comment belongs to no criterion"),
         ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
         ({"spans": [MARK | {"start": 2}]}, "not part of its text"),
         ({"spans": [MARK | {"criterion": "charm"}]}, "belongs to no criterion"),
@@ -298,6 +299,16 @@ def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(
     assert stored(engine, me, second)["version"] == 0
     lock(engine, "coordinator")
     assert take_in(engine, me, final | {"attempt": 9}).error == ""
+
+
+def test_an_empty_comment_on_a_criterion_says_nothing_of_the_whole(
+    engine: Engine, me: Person
+) -> None:
+    empty = {"scores": {}, "comments": {"clarity": ""}, "flags": ["not_enough_context"]}
+    sent = message(codes_of(engine, "dr-a")[0], submit=True, **empty)
+    assert take_in(engine, me, sent).error == ""
+    with Session(engine) as session:
+        assert session.exec(select(Submission.comment)).all() == [""]
 
 
 @pytest.mark.parametrize("submit", [True, False])
