@@ -5,10 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, row, rubric, scores_of
+from rating_server import FULL, build, codes_of, message, person_of, row, rubric, scores_of
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
-from study_place import fill
 
 from annotate.rating import answers
 from annotate.rating.answers import Answer, take_in
@@ -30,15 +29,7 @@ def invited(study: Engine) -> Person:
     """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever."), row(2, "Has fever.")]
     codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
-    person = queries.check_code(study, codes["dr-a"]).person
-    assert person is not None
-    return person
-
-
-@pytest.fixture
-def me(engine: Engine, study: Engine, invited: Person) -> Person:
-    fill(engine, study)
-    return invited
+    return person_of(study, codes["dr-a"])
 
 
 def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rating_server import build, codes_of, row, rubric
+from rating_server import build, codes_of, person_of, row, rubric
 from sqlalchemy import Engine, event
 from sqlmodel import Session, col, select
 
 from data.card import NOT_ENOUGH_CONTEXT, Reply
-from data.queries import check_code, place, rated_codes
+from data.queries import place, rated_codes
 from data.schema import Assignment
 from data.store import submit
 
@@ -23,8 +23,7 @@ def dr_a(engine: Engine) -> int:
     """Return a clinician with many responses to rate."""
     rows = [row(n, f"note {n}") for n in range(RESPONSES)]
     codes = build(engine, rows, ["dr-a"], rubric("accuracy"))
-    found = check_code(engine, codes["dr-a"]).person
-    return found.rater or 0 if found else 0
+    return person_of(engine, codes["dr-a"]).rater or 0
 
 
 @contextmanager
