@@ -7,6 +7,7 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -31,6 +32,7 @@ from data.said import short
 from data.toml_file import NotToml, read_toml
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+RESPONSE = "{{response}}"
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
 LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
@@ -40,6 +42,19 @@ NO_CHECKLIST = "(no checklist is given for this instance)"
 
 Gold = Literal["never", "when_needed", "always"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a juror reads: first what all responses of an instance share, then what is their own."""
+
+    shared: str
+    own: str
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        return self.shared + self.own
 
 
 class Part(BaseModel):
@@ -156,7 +171,14 @@ class Rubric(Part):
         return number
 
     def render(self, card: Card) -> str:
+        """Return the prompt for one card; see `parts`."""
+        return self.parts(card).text
+
+    def parts(self, card: Card) -> Prompt:
         """Return the prompt for one card, every placeholder filled in a single pass.
+
+        It is cut where the response begins: what stands before it is the same for all responses
+        of an instance.
 
         What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
         inside a patient's text stays as it is. Only a tag that the prompt itself uses is
@@ -170,7 +192,12 @@ class Rubric(Part):
             "criteria": self.criteria_text(),
             "schema": self.schema_text(),
         } | inserted
-        return PLACEHOLDER.sub(lambda found: parts[found[1]], self.prompt)
+        begins = self.prompt.index(RESPONSE)
+        shared, own = (
+            PLACEHOLDER.sub(lambda found: parts[found[1]], piece)
+            for piece in (self.prompt[:begins], self.prompt[begins:])
+        )
+        return Prompt(shared, own)
 
     def forged(self, card: Card) -> tuple[str, ...]:
         """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.

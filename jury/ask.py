@@ -8,7 +8,7 @@ from data.card import Card
 from data.rubric import Rubric
 from data.schema import Attempt, Status
 from data.store.intents import Step
-from jury.call import Answer, Call
+from jury.call import Answer, Call, Message
 from jury.conversation import Conversation, not_asked, sha256_of
 from jury.panel import Juror
 from jury.parse import Parsed, read_answer
@@ -24,17 +24,27 @@ NO_TEXT = "the response has no text"
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One response (primary key) to be rated once on a rubric."""
+    """One response (primary key) to be rated once on a rubric.
+
+    `shares_prefix` says whether the juror is asked more about the same instance in this run.
+    """
 
     response: int
     card: Card
     rubric: Rubric
     replicate: int = 0
+    shares_prefix: bool = False
 
     @property
     def has_text(self) -> bool:
         """Whether there is anything to rate."""
         return bool(self.card.response.strip())
+
+    @property
+    def question(self) -> Message:
+        """What a juror is sent."""
+        prompt = self.rubric.parts(self.card)
+        return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
 async def ask(
@@ -50,10 +60,8 @@ class _Verdict(Conversation[Parsed]):
     """A conversation about one response."""
 
     def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
-        rubric = job.rubric
-        super().__init__(
-            writer, session, rubric.render(job.card), rubric.json_schema(), job.replicate
-        )
+        schema = job.rubric.json_schema()
+        super().__init__(writer, session, job.question, schema, job.replicate)
         self.job = job
 
     @property

@@ -13,10 +13,25 @@ Form = Literal["json_schema", "json_object", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation with a juror."""
+    """One turn of the conversation with a juror.
+
+    Attributes
+    ----------
+    shared
+        Characters at its beginning with which other requests of the same run begin as well, 0
+        where nothing is gained by caching them. It decides what a request costs, and nothing
+        that the juror reads.
+    """
 
     role: Literal["user", "assistant"]
     text: str
+    shared: int = 0
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The text, cut where its shared beginning ends; uncut where there is none to cache."""
+        first, rest = self.text[: self.shared], self.text[self.shared :]
+        return (first, rest) if first.strip() and rest.strip() else (self.text,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,12 @@ class Call:
     schema: Mapping[str, Any]
     form: Form = "json_schema"
     replicate: int = 0
+
+    @property
+    def prefix(self) -> str:
+        """What other requests begin with as well, empty where nothing is gained by caching it."""
+        pieces = self.messages[0].pieces
+        return pieces[0] if len(pieces) > 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

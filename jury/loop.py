@@ -15,6 +15,7 @@ from data.schema import Status, now
 from data.store.attempts import add_jurors
 from jury.call import Provider
 from jury.cost import Budget, refuse_unpriced
+from jury.lineup import Lineup
 from jury.panel import Panel
 from jury.rates import gates
 from jury.session import JurorSession, Patience, RunContext
@@ -188,21 +189,27 @@ def known_sessions(
 
 async def run_all(
     sessions: Sequence[JurorSession],
-    queues: Sequence[Iterator[T]],
+    queues: Sequence[Iterator[Sequence[T]]],
     ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
     tally: Tally,
     limits: RunLimits,
 ) -> None:
-    """Let every juror's workers take what is in that juror's queue, all sharing the same places."""
+    """Let every juror's workers take what is in that juror's queue, all sharing the same places.
+
+    A queue yields groups: what shares the beginning of its prompts, see `jury/lineup.py`.
+    """
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
     ahead = limits.concurrency // AHEAD
     ready = asyncio.Semaphore(limits.concurrency + ahead)
-    budget = Budget(limits.max_usd)
-    context = RunContext(budget, ready, places, stopping, limits.patience, tally.called)
+    context = RunContext(
+        Budget(limits.max_usd), ready, places, stopping, limits.patience, tally.called
+    )
+    lineups = [Lineup(queue) for queue in queues]
 
-    async def work(session: JurorSession, queue: Iterator[T]) -> None:
-        for one in queue:
+    async def work(session: JurorSession, lineup: Lineup[T]) -> None:
+        while (one := await lineup.take()) is not None:
             status = None if stopping.is_set() else await ask(context, session, one)
+            lineup.ended(one)
             tally.ended(session.juror.name, status)
 
     with stopped_by_interrupt(stopping):
@@ -211,8 +218,8 @@ async def run_all(
                 group.create_task(_open_up(places, limits.concurrency))
                 # In turn, so that all jurors are heard at once and none holds all the places.
                 for _ in range(limits.concurrency + ahead):
-                    for session, queue in zip(sessions, queues, strict=True):
-                        group.create_task(work(session, queue))
+                    for session, lineup in zip(sessions, lineups, strict=True):
+                        group.create_task(work(session, lineup))
         except* BaseException as failures:
             raise first_cause(failures) from None
         finally:

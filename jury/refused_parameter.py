@@ -16,6 +16,10 @@ SAYS_SO = re.compile(
     r":? ?[`'\"]?(\w+)",
     re.IGNORECASE,
 )
+NO_CACHING = re.compile(
+    r"messages\.\d+\.content\.\d+\.(?:text\.)?cache_control\b"
+    r"|You invoked an unsupported model or your request did not allow prompt caching"
+)
 BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 
 
@@ -33,6 +37,13 @@ def unsupported_parameter(answer: Answer) -> str:
         if found := SAYS_SO.match(_message(error)):
             return found[1]
     return ""
+
+
+def refuses_caching(answer: Answer) -> bool:
+    """Return whether an error says that a prefix cannot be marked for caching here."""
+    if unsupported_parameter(answer).endswith("cache_control"):
+        return True
+    return any(NO_CACHING.match(_message(error)) for error in _errors(answer))
 
 
 def refused_setting(answer: Answer) -> str:
@@ -64,7 +75,7 @@ def _concerns(answer: Answer, names: Sequence[str]) -> bool:
 
 
 def _errors(answer: Answer) -> Iterator[Mapping[str, Any]]:
-    """Yield the errors in a body that refuses a request: OpenAI's one, or FastAPI's list."""
+    """Yield the errors in a body that refuses a request: OpenAI's one, FastAPI's list, Amazon's."""
     if answer.http not in REFUSED:
         return
     try:
@@ -74,7 +85,8 @@ def _errors(answer: Answer) -> Iterator[Mapping[str, Any]]:
     if not isinstance(body, dict):
         return
     detail = body.get("detail")
-    for error in [body.get("error"), *(detail if isinstance(detail, list) else [])]:
+    whole = body.get("error", body)  # Amazon's is the body itself
+    for error in [whole, *(detail if isinstance(detail, list) else [])]:
         if isinstance(error, dict):
             yield error
 

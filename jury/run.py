@@ -94,9 +94,10 @@ def estimate(
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for job in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
-            if job.has_text:
-                prompt = job.rubric.render(job.card)
-                row = row.plus(juror, prompt, len(job.rubric.criteria), now())
+        for group in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+            for job in group:
+                if job.has_text:
+                    prompt = job.rubric.render(job.card)
+                    row = row.plus(juror, prompt, len(job.rubric.criteria), now())
         rows.append(row)
     return rows

@@ -29,7 +29,8 @@ class Seen:
     @property
     def prompt(self) -> str:
         """First text of the conversation."""
-        return str(self.body["messages"][0]["content"])
+        content = self.body["messages"][0]["content"]
+        return content if isinstance(content, str) else "".join(one["text"] for one in content)
 
     @property
     def model(self) -> str:

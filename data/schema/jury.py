@@ -34,7 +34,10 @@ class Status(StrEnum):
 class Attempt(Table, table=True):
     """One call to a juror: what was sent, what came back and what it cost.
 
-    `usd` is None where no price is known: unknown is not free.
+    `tokens_in` counts all input, that read from a cache and written to one included, and
+    `tokens_out` all output, reasoning included. `usd` is None where no price is known: unknown is
+    not free; `usd_cached`, `usd_cache_write` and `usd_out` say what of it was for input read from
+    a cache, written to one, and for output.
     """
 
     __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
@@ -52,8 +55,12 @@ class Attempt(Table, table=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None
+    tokens_cache_write: int | None = None
     tokens_reasoning: int | None = None
     usd: float | None = None
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
     price_source: str = ""
     latency_seconds: float = 0.0
     request_id: str = ""
@@ -170,8 +177,12 @@ class ReferenceCheck(Table, table=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None
+    tokens_cache_write: int | None = None
     tokens_reasoning: int | None = None
     usd: float | None = None
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
     price_source: str = ""
     latency_seconds: float = 0.0
     request_id: str = ""

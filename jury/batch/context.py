@@ -177,7 +177,8 @@ class BatchContext:
         def rated(_: Status) -> None:
             session.rated += 1
 
-        yield from jobs(self.engine, self.worklist, session.rater, rated)
+        for group in jobs(self.engine, self.worklist, session.rater, rated):
+            yield from group
 
     def _counted(self, session: BatchSession) -> Counter[str]:
         """Return how each verdict of a juror that the worklist asks for has ended."""
