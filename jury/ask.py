@@ -1,18 +1,17 @@
 """Asking a juror about one response: the answer is parsed, and each request stored."""
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any
 
-from data.card import Card
-from data.rubric import Rubric
 from data.schema import Attempt, Status
 from data.store.intents import Step
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call
 from jury.conversation import Conversation, not_asked, sha256_of
 from jury.panel import Juror
 from jury.parse import Parsed, read_answer
+from jury.same_prompts import SamePrompts
 from jury.session import JurorSession, RunContext
+from jury.worklist import Job
 from jury.writer import Writer
 
 AGAIN = (
@@ -22,38 +21,22 @@ AGAIN = (
 NO_TEXT = "the response has no text"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One response (primary key) to be rated once on a rubric.
-
-    `shares_prefix` says whether the juror is asked more about the same instance in this run.
-    """
-
-    response: int
-    card: Card
-    rubric: Rubric
-    replicate: int = 0
-    shares_prefix: bool = False
-
-    @property
-    def has_text(self) -> bool:
-        """Whether there is anything to rate."""
-        return bool(self.card.response.strip())
-
-    @property
-    def question(self) -> Message:
-        """What a juror is sent."""
-        prompt = self.rubric.parts(self.card)
-        return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
-
-
 async def ask(
-    writer: Writer, context: RunContext, session: JurorSession, job: Job
+    writer: Writer, same: SamePrompts, context: RunContext, session: JurorSession, job: Job
 ) -> Status | None:
     """Return how one verdict ended; None if the run was stopped before it was asked for."""
     if not job.has_text:
         return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
-    return await _Verdict(writer, session, job).hold(context)
+    verdict = _Verdict(writer, session, job)
+    if job.response not in same.responses:
+        return await verdict.hold(context)
+    async with same.turn(session.rater, job, verdict.call()):
+        entry = same.stored(session.rater, job, verdict.call(), verdict.sha256_of)
+        if entry is None:
+            return await verdict.hold(context)
+        await writer.write(Step(attempt=entry))
+    context.shared()
+    return Status.OK
 
 
 class _Verdict(Conversation[Parsed]):

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from data.schema import Intent, Status, now
 from data.store.intents import Step
 from jury.call import Answer, Call, Message
-from jury.cost import Price, Pricing, above_worst, billed, price, worst_case, written
+from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
 from jury.parse import Reading, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
@@ -149,7 +149,7 @@ class Conversation(ABC, Generic[R]):
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
-        context.called(cost.usd)
+        context.called(cost, answer.usage)
         self.number, self.status = self.number + 1, reading.status
         step = self.came(self._columns(call, answer, cost, seconds, reading), reading)
         unknown = cost.usd is None and worst is not None
@@ -272,8 +272,8 @@ def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     """Return what a request can cost at most: with all of it written to a cache, where it may be."""
     texts = [turn.text for turn in call.messages]
     sent, at = "".join([*texts, json.dumps(call.schema)]), now()
-    may_be_written = call.prefix or juror.usd_per_million_in is None
-    ways = (priced, written(priced)) if may_be_written else (priced,)
+    dearer = may_write(juror, bool(call.prefix), at)
+    ways = (priced, written(priced)) if dearer else (priced,)
     amounts = [worst_case(juror, sent, at, way) for way in ways]
     known = [one for one in amounts if one is not None]
     return max(known) if len(known) == len(amounts) else None

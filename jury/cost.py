@@ -3,12 +3,13 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import cache
+from datetime import UTC, date, datetime, time
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
 from data.errors import BadPanel
+from data.token_costs import TokenCosts, token_costs
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 
@@ -39,6 +40,12 @@ class Price:
     usd_cached: float | None = None
     usd_cache_write: float | None = None
     usd_out: float | None = None
+
+    def of(self, usage: Usage) -> TokenCosts:
+        """Return a call's tokens by kind with what each kind cost."""
+        tokens = (usage.tokens_in, usage.tokens_cached, usage.tokens_cache_write)
+        amounts = (self.usd, self.usd_cached, self.usd_cache_write, self.usd_out)
+        return token_costs((*tokens, usage.tokens_out, usage.tokens_reasoning), amounts)
 
 
 Pricing = Callable[[Juror, Usage, datetime], Price]
@@ -213,6 +220,15 @@ def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -
     return priced(juror, Usage(tokens, juror.max_tokens), at).usd
 
 
+def may_write(juror: Juror, marked: bool, at: datetime) -> bool:
+    """Return whether a call may be billed for what it writes to a cache, at a price that is known.
+
+    A listed model may write by itself; at a panel's price only what is `marked` is written.
+    """
+    own = juror.usd_per_million_in is not None
+    return marked if own else cache_writes_cost(juror, at)
+
+
 def written(priced: Pricing) -> Pricing:
     """Return the pricing of calls whose whole input is written to a cache."""
     return lambda juror, usage, at: priced(
@@ -285,7 +301,12 @@ def _listed_part(found: Any, usage: Usage, tokens: int | None, rate: str) -> flo
 
 def cache_writes_cost(juror: Juror, at: datetime) -> bool:
     """Return whether the list has a price of its own for what a model writes to its cache."""
-    found = _calculated(juror, Usage(SAMPLE, 0), at)
+    return _writes_cost(juror, at.date())
+
+
+@lru_cache(maxsize=64)
+def _writes_cost(juror: Juror, day: date) -> bool:
+    found = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
     return found is not None and found.model_price.cache_write_mtok is not None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from data.schema import Status
 from jury.call import Answer, Call, Form, Provider, Usage
-from jury.cost import Budget
+from jury.cost import Budget, Price
 from jury.panel import Juror
 from jury.providers import VENDORS
 from jury.rates import Gate, Limits, estimated, taken
@@ -208,6 +208,8 @@ class RunContext:
         Bounds the calls that have a place or whose intent is stored while they wait for one.
     places
         Bounds the calls in flight.
+    called, shared
+        Told of each request with its cost and tokens, and of each verdict that took none.
     """
 
     budget: Budget
@@ -215,4 +217,5 @@ class RunContext:
     places: asyncio.Semaphore
     stopping: asyncio.Event
     patience: Patience
-    called: Callable[[float | None], None]
+    called: Callable[[Price, Usage], None]
+    shared: Callable[[], None] = lambda: None

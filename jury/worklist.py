@@ -8,15 +8,41 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data import queries
+from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.jury import JurorCard, juror_profiles
 from data.rubric import Rubric
 from data.schema import Status
-from jury.ask import Job
+from jury.call import Message
 from jury.panel import Juror, Panel
 
 LARGEST_GROUP = 200  # so that an instance with thousands of responses is not held as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One response (primary key) to be rated once on a rubric.
+
+    `shares_prefix` says whether the juror is asked more about the same instance in this run.
+    """
+
+    response: int
+    card: Card
+    rubric: Rubric
+    replicate: int = 0
+    shares_prefix: bool = False
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is anything to rate."""
+        return bool(self.card.response.strip())
+
+    @property
+    def question(self) -> Message:
+        """What a juror is sent."""
+        prompt = self.rubric.parts(self.card)
+        return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
 @dataclass(frozen=True, slots=True)

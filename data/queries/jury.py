@@ -132,6 +132,13 @@ def in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | 
         return {(response, replicate, sha): most for response, replicate, sha, most in rows}
 
 
+def hashes_in_flight(engine: Engine, rater: int) -> set[str]:
+    """Return the SHA-256 of each request of a juror's batches whose end is not known."""
+    query = select(JuryRequest.request_sha256).join(JuryBatch)
+    with reading(engine) as session:
+        return set(session.exec(query.where(JuryBatch.rater == rater, JuryRequest.outcome == "")))
+
+
 def waiting_in_batches(engine: Engine, handles: Iterable[str]) -> dict[str, int]:
     """Return how many answers of each of these jurors are still in batches, none left out."""
     query = (

@@ -8,6 +8,7 @@ from data.queries.jury import BatchRequest, open_requests, provider_ids
 from data.schema import Attempt, Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
+from data.token_costs import TokenCosts, token_costs
 from jury.batch.client import Entry, Standing, Trouble
 from jury.batch.context import BatchContext, BatchSession
 from jury.call import Answer
@@ -197,9 +198,17 @@ def _store(
         if result.attempt is not None:
             session.rated += result.outcome == Status.OK
             context.paid(result.attempt.usd, request.usd_most)
+            context.tokens = context.tokens.plus(_tokens(result.attempt))
             if result.outcome == Status.OFF_CONTRACT:
                 session.full = session.full or (Status.OFF_CONTRACT, result.attempt.reason)
     return Counter(result.outcome for _, result in new)
+
+
+def _tokens(call: Attempt) -> TokenCosts:
+    """Return a call's tokens by kind, and what each kind cost."""
+    tokens = (call.tokens_in, call.tokens_cached, call.tokens_cache_write)
+    amounts = (call.usd, call.usd_cached, call.usd_cache_write, call.usd_out)
+    return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
 
 
 def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Entry) -> Collected:

@@ -10,14 +10,15 @@ from sqlalchemy import Engine
 from data.queries.jury import in_flight
 from data.rubric import Rubric
 from data.schema import Status
-from jury.ask import Job
+from data.token_costs import TokenCosts
 from jury.batch.client import BatchClient, Trouble
 from jury.call import Call, Message
 from jury.loop import INTERRUPTED, RunResult
 from jury.panel import Juror
 from jury.providers import FORMS
 from jury.run_cap import RunCap
-from jury.worklist import Worklist, jobs
+from jury.same_prompts import SamePrompts
+from jury.worklist import Job, Worklist, jobs
 
 IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
@@ -102,7 +103,15 @@ class BatchSession:
 
 @dataclass
 class BatchContext:
-    """One run in batches."""
+    """One run in batches.
+
+    Attributes
+    ----------
+    same, shared
+        Verdicts that count for more than one response, and how many did in this run.
+    waits_for_same
+        Whether a response waits for what a batch brings on one with the same prompt.
+    """
 
     engine: Engine
     worklist: Worklist
@@ -113,6 +122,10 @@ class BatchContext:
     watch: Callable[[BatchProgress], None]
     ended: dict[Key, str] = field(default_factory=dict)
     handed_in: set[Key] = field(default_factory=set)
+    same: SamePrompts | None = None
+    waits_for_same: bool = False
+    shared: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
     said: set[str] = field(default_factory=set)
     calls: int = 0
     usd: float = 0.0
@@ -168,6 +181,8 @@ class BatchContext:
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
             stopped={name: end[1] for name, end in ends.items() if end},
+            tokens=self.tokens,
+            shared_prompts=self.shared,
         )
 
     def missing(self, session: BatchSession) -> Iterator[Job]:
