@@ -44,7 +44,7 @@ class Price:
     def of(self, usage: Usage) -> TokenCosts:
         """Return a call's tokens by kind with what each kind cost."""
         tokens = (usage.tokens_in, usage.tokens_cached, usage.tokens_cache_write)
-        amounts = (self.usd, self.usd_cached, self.usd_cache_write, self.usd_out)
+        amounts = (self.usd, self.usd_cached, self.usd_cache_write, self.usd_out, 0.0)
         return token_costs((*tokens, usage.tokens_out, usage.tokens_reasoning), amounts)
 
 
@@ -64,6 +64,9 @@ class JurorEstimate:
     usd_most
         With every answer as long as `max_tokens` allows, as the MedHELM paper reckons. None
         where no price is known. Requests that are repeated are not in it; --max-usd is.
+    tokens_repeated
+        Of `tokens_in`, those with which an earlier request of the run begins as well. A vendor
+        that caches may bill them at less; no amount counts on it.
     """
 
     juror: str
@@ -71,6 +74,7 @@ class JurorEstimate:
     tokens_in: int = 0
     usd_likely: float | None = 0.0
     usd_most: float | None = 0.0
+    tokens_repeated: int = 0
 
     def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
         """Return the estimate with one call more."""
@@ -82,7 +86,13 @@ class JurorEstimate:
             self.tokens_in + tokens,
             _total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
             _total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
+            self.tokens_repeated,
         )
+
+    def repeating(self, shared: str) -> "JurorEstimate":
+        """Return the estimate with a call whose prompt begins as an earlier one does."""
+        tokens = round(len(shared) / CHARACTERS_PER_TOKEN)
+        return replace(self, tokens_repeated=self.tokens_repeated + tokens)
 
 
 class Budget:

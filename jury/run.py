@@ -96,9 +96,9 @@ def estimate(
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
         for group in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
-            for job in group:
-                if job.has_text:
-                    prompt = job.rubric.render(job.card)
-                    row = row.plus(juror, prompt, len(job.rubric.criteria), now())
+            for place, job in enumerate(one for one in group if one.has_text):
+                prompt = job.rubric.parts(job.card)
+                row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
+                row = row.repeating(prompt.shared) if place else row
         rows.append(row)
     return rows

@@ -25,6 +25,10 @@ from jury.panel import Juror
 from jury.parse import storable
 from jury.providers import FORMS
 
+SAME_PROMPT = (
+    "no request was sent: this juror has rated the very same prompt, of another response with the "
+    "same text, and its verdict counts here too"
+)
 NOTHING_SENT = "not asked: no request was sent"
 PLANTED = (
     "This response holds a ready-made verdict on itself. Compare the scores below with those of "
@@ -230,7 +234,7 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
     st.html(_call_line(call))
     if not call.number:
-        st.html(said(NOTHING_SENT))
+        st.html(said(SAME_PROMPT if "same_prompt_as" in call.sent else NOTHING_SENT))
         return
     prompt = prompt_of(call, before)
     sent, came = st.columns(2)
@@ -264,13 +268,18 @@ def _call_line(call: CallView) -> str:
         call.reason,
         f"{call.at:%d %b %Y %H:%M} UTC",
         f"answered as {call.returned_model}" if call.returned_model else "",
-        f"{tokens[0]} tokens in, {tokens[1]} out",
+        f"{tokens[0]} tokens in{_from_cache(call)}, {tokens[1]} out",
         usd,
         f"{call.latency_seconds:.1f} s",
     ]
     told = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
     kind = "mj-done" if call.status == "ok" else "mj-bad"
     return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {told}</p>'
+
+
+def _from_cache(call: CallView) -> str:
+    """Return how many of a call's tokens a vendor's cache served, if any."""
+    return f" ({call.tokens_cached:,} from a cache)" if call.tokens_cached else ""
 
 
 def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
