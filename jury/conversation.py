@@ -191,15 +191,16 @@ class JurorSession:
 
 def fatal(answer: Answer) -> str:
     """Return why a juror is to be stopped at once after this answer, empty if it is not."""
+    name = refused_setting(answer)
     if answer.status == Status.AUTH and answer.unsent:
         return answer.reason
-    if answer.status == Status.AUTH:
+    if answer.status == Status.AUTH and not name:
         return f"{answer.reason}: the key was refused"
     if answer.status == Status.QUOTA:
         return f"{answer.reason}: the account has no credit left"
     if answer.http == 404:
         return f"{answer.reason}: {NO_SUCH_MODEL}"
-    if name := refused_setting(answer):
+    if name:
         return (
             f"{answer.reason}: {REFUSES} {name} = {value_sent(answer, name)}; "
             "delete that line in the panel and give the juror another name"
@@ -354,6 +355,8 @@ class Conversation(ABC, Generic[R]):
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
+        if reading.status == Status.NO_PROBABILITIES and not answer.tokens:
+            session.stop(reading.status, reading.reason)
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
         context.called(cost.usd)
@@ -399,7 +402,8 @@ class Conversation(ABC, Generic[R]):
         if answer.http == 200 and not answer.transient:
             session.answered()
             session.fallback.works(self.form)
-            if answer.status != Status.OK or reading.status == Status.OK or self.asked_again:
+            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
+            if answer.status != Status.OK or ended or self.asked_again:
                 return None
             self._ask_again(answer.text, reading.reason)
             return 0.0

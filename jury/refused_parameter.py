@@ -8,7 +8,12 @@ from typing import Any
 from jury.call import Answer
 
 REFUSED = (400, 422)
-SETTINGS = {"temperature": ("temperature",), "effort": ("reasoning_effort", "effort")}
+FORBIDDEN = (*REFUSED, 403)  # some models are not "allowed" to tell probabilities
+SETTINGS = {
+    "temperature": ("temperature",),
+    "effort": ("reasoning_effort", "effort"),
+    "scores": ("scores", "logprobs", "top_logprobs"),
+}
 UNSUPPORTED = ("unsupported_parameter", "unsupported_value", "unknown_parameter")
 SAYS_SO = re.compile(
     r"(?:unsupported parameter|unsupported value|unknown parameter|unrecognized parameter"
@@ -16,6 +21,8 @@ SAYS_SO = re.compile(
     r":? ?[`'\"]?(\w+)",
     re.IGNORECASE,
 )
+PROBABILITIES = re.compile(r"log_?prob", re.IGNORECASE)
+SO_MANY = re.compile(r"top_logprobs|logprobs of \d+", re.IGNORECASE)
 BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 
 
@@ -40,7 +47,21 @@ def refused_setting(answer: Answer) -> str:
     for setting, names in SETTINGS.items():
         if value_sent(answer, setting) and _concerns(answer, names):
             return setting
+    if value_sent(answer, "scores") and _named(answer, PROBABILITIES):
+        return "scores"
     return ""
+
+
+def refuses_so_many(answer: Answer) -> bool:
+    """Return whether an error is about how many alternatives were asked for at each token."""
+    return any(one.get("param") == "top_logprobs" for one in _errors(answer)) or _named(
+        answer, SO_MANY
+    )
+
+
+def _named(answer: Answer, words: re.Pattern[str]) -> bool:
+    """Return whether an error's message holds words that no text of a patient has."""
+    return any(words.search(_message(error)) for error in _errors(answer, FORBIDDEN))
 
 
 def value_sent(answer: Answer, setting: str) -> str:
@@ -63,9 +84,9 @@ def _concerns(answer: Answer, names: Sequence[str]) -> bool:
     return False
 
 
-def _errors(answer: Answer) -> Iterator[Mapping[str, Any]]:
+def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mapping[str, Any]]:
     """Yield the errors in a body that refuses a request: OpenAI's one, or FastAPI's list."""
-    if answer.http not in REFUSED:
+    if answer.http not in statuses:
         return
     try:
         body = json.loads(answer.text)

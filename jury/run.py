@@ -96,7 +96,7 @@ def estimate(
         row = JurorEstimate(juror.name)
         for job in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
             if job.has_text:
-                prompt = job.rubric.render(job.card)
+                prompt = job.rubric.render(job.card, juror.explanation)
                 row = row.plus(juror, prompt, len(job.rubric.criteria), now())
         rows.append(row)
     return rows

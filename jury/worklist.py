@@ -12,7 +12,7 @@ from data.importers.rows import JurorRecord
 from data.queries.jury import juror_profiles
 from data.schema import Status
 from jury.ask import Job
-from jury.panel import Juror, Panel
+from jury.panel import Juror, Panel, refuse_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ def tasks_of(
                 f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
                 f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
+        refuse_form(panel, one.rubric)
     return chosen
 
 

@@ -246,6 +246,7 @@ class CallView:
     usd: float | None
     latency_seconds: float
     returned_model: str
+    distribution: Mapping[str, Any] | None
     at: datetime
 
 

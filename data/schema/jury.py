@@ -29,12 +29,15 @@ class Status(StrEnum):
     EMPTY_RESPONSE = "empty_response"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
+    NO_PROBABILITIES = "no_probabilities"
 
 
 class Attempt(Table, table=True):
     """One call to a juror: what was sent, what came back and what it cost.
 
-    `usd` is None where no price is known: unknown is not free.
+    `usd` is None where no price is known: unknown is not free. `distribution` is None but for a
+    juror whose scores are means of distributions: criterion -> `stated` (the point in the answer),
+    `probabilities` (point -> 0 to 1, as served) and `mass` (their sum).
     """
 
     __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
@@ -58,6 +61,9 @@ class Attempt(Table, table=True):
     latency_seconds: float = 0.0
     request_id: str = ""
     returned_model: str = ""
+    distribution: dict[str, Any] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
+    )
     at: datetime = Field(default_factory=now)
 
 

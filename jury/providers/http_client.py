@@ -28,6 +28,7 @@ FILTER_CODES = ("content_filter", "content_policy_violation")
 NO_CREDIT = "credit balance is too low"
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 TOKEN_LENGTH = 60
+MOST_LEARNT = 3  # parameters that one request may find refused by name, one after another
 LONGEST_BODY = 4_000
 
 
@@ -91,7 +92,7 @@ class Endpoint(ABC):
         """Return how the call ended.
 
         A request that was refused for a credential that has run out, or for the name of a
-        parameter, has cost nothing and is made once more.
+        parameter, has cost nothing and is made again.
         """
         fetched = self.credential.fetched if self.credential else 0
         body = self.body(call)
@@ -99,8 +100,11 @@ class Endpoint(ABC):
         if self.credential and answer.http in AUTH:
             self.credential.forget(fetched)
             answer = await self._request(body)
-        if self.learns(answer, body):
-            answer = await self._request(self.body(call))
+        for _ in range(MOST_LEARNT):
+            if not self.learns(answer, body):
+                break
+            body = self.body(call)
+            answer = await self._request(body)
         return replace(answer, sent=self.sent(call))
 
     async def close(self) -> None:

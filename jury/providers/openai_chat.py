@@ -9,9 +9,11 @@ from data.schema import Status
 from jury.call import Answer, Call, Usage
 from jury.providers import VENDORS
 from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
-from jury.refused_parameter import unsupported_parameter
+from jury.providers.token_probabilities import FEW, MOST, tokens_of
+from jury.refused_parameter import refuses_so_many, unsupported_parameter
 
 LIMITS = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
+TOP = "top_logprobs"
 FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
@@ -36,11 +38,13 @@ class OpenAIChat(Endpoint):
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels."""
         turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-        return {"messages": turns} | self._settings() | _format(call)
+        return {"messages": turns} | self._settings() | _format(call) | self._probabilities(call)
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
-        return {"base_url": self.juror.base_url, "schema": call.form} | self._settings()
+        where = {"base_url": self.juror.base_url, "schema": call.form}
+        wanted = {"scores": self.juror.scores} if call.probabilities else {}
+        return where | self._settings() | wanted | self._probabilities(call)
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
@@ -61,14 +65,18 @@ class OpenAIChat(Endpoint):
             http=200,
             request_id=headers.get("x-request-id") or text_of(body.get("id")),
             returned_model=text_of(body.get("model")),
+            tokens=tokens_of(choice.get("logprobs")) if self.juror.expected else (),
         )
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
         """Return whether the request is worth making again under another name, and remember it.
 
-        Only what does not change the answers is sent otherwise: the name of the limit, and
-        `store`. Another call may have learnt it meanwhile.
+        Only what does not change the answers is sent otherwise: the name of the limit, `store`,
+        and how many alternatives are told of each token. Another call may have learnt it meanwhile.
         """
+        if body.get(TOP) == MOST and refuses_so_many(answer):
+            self.unsupported = tuple(dict.fromkeys((*self.unsupported, TOP)))
+            return True
         name = unsupported_parameter(answer)
         if name not in (*LIMITS, "store") or name not in body:
             return False
@@ -88,6 +96,12 @@ class OpenAIChat(Endpoint):
         """Return what the longest answer is called here."""
         usual = LIMITS if self.newest_names() else LIMITS[::-1]
         return next((name for name in usual if name not in self.unsupported), usual[0])
+
+    def _probabilities(self, call: Call) -> dict[str, Any]:
+        """Return what asks for the probabilities of tokens, where the call wants them."""
+        if not call.probabilities:
+            return {}
+        return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
 
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
