@@ -9,10 +9,11 @@ from data.rubric import Rubric
 from data.schema import Attempt, Status
 from data.store.intents import Step
 from jury.call import Answer, Call
-from jury.conversation import Conversation, JurorSession, RunContext, not_asked, sha256_of
+from jury.conversation import Conversation, not_asked, sha256_of
 from jury.expected_score import read_for
 from jury.panel import Juror
 from jury.parse import Parsed
+from jury.session import JurorSession, RunContext
 from jury.writer import Writer
 
 AGAIN = (
