@@ -134,7 +134,7 @@ def _scores(opened: Opened) -> str:
         given = [point for point in points if point is not None]
         mean = f"{sum(given) / len(given):.2f}" if given and len(given) == len(criteria) else None
         flags = ", ".join(WORDS.get(kind, kind) for kind, _ in one.flags)
-        cells = [None if point is None else f"{point:g}" for point in points]
+        cells = [None if point is None else f"{round(point, 2):g}" for point in points]
         rows.append([_name(one), str(one.kind), flags or None, *cells, mean])
     failed = {one.juror: one for one in opened.calls}
     scored = {one.who for one in opened.opinions if one.scores}
