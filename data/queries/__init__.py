@@ -9,13 +9,16 @@ from data.queries.lab import jury_progress, last_run, opened_response, own_panel
 from data.queries.lab_workbench import compared, workbench_jurors
 from data.queries.ledger import juries_tried
 from data.queries.people import (
+    Checked,
     Outcome,
     PersonView,
     Workload,
     check_code,
     finished,
     has_coordinator,
+    is_opening,
     names_of_actors,
+    opening_of,
     people,
     person,
     person_by_access,
