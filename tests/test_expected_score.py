@@ -2,11 +2,14 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
+from hostile_answers import KINDS, VARIANTS, Kind
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +18,7 @@ from data.schema import Status
 from jury.call import Answer, Token
 from jury.expected_score import LEAST_MASS, Distribution, read_for
 from jury.panel import Juror
-from jury.parse import Parsed
+from jury.parse import Parsed, read_answer
 from jury.providers.token_probabilities import tokens_of
 
 GENERIC = read_rubric("generic")
@@ -400,3 +403,39 @@ def test_any_cut_of_an_answer_into_tokens_gives_the_stated_points_where_all_is_c
     assert parsed.status == Status.OK, parsed.reason
     assert parsed.reply is not None
     assert parsed.reply.scores == points
+
+
+def cut(text: str, seed: int) -> tuple[Token, ...]:
+    """Return a text as tokens of one to six bytes, every digit with another one as likely beside it."""
+    random, whole, at = Random(seed), text.encode("utf-8", "replace"), 0  # noqa: S311 a fixed cut
+    found = []
+    while at < len(whole):
+        end = at + (1 if whole[at : at + 1].isdigit() else random.randint(1, 6))
+        piece = whole[at:end]
+        shares = {piece.decode(): 0.99, "9": 0.01} if piece.isdigit() else {}
+        found.append(token(piece, shares))
+        at = end
+    return tuple(found)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda one: one.name)
+def test_no_hostile_answer_has_another_score_than_its_verdict_by_its_tokens(kind: Kind) -> None:
+    for seed, variant in enumerate(VARIANTS[::12]):
+        text, on = kind.make(variant), variant.rubric
+        plain = read_answer(Answer(Status.OK, text=text), on)
+        parsed = read_for(JUROR, Answer(Status.OK, text=text, tokens=cut(text, seed)), on)
+        if parsed.reply is None:
+            assert parsed.status in (plain.status, Status.NO_PROBABILITIES), text
+            assert parsed.reason, text
+            continue
+        assert plain.reply is not None, text
+        for name, mean in parsed.reply.scores.items():
+            assert mean == pytest.approx(plain.reply.scores[name], abs=0.1), text
+
+
+def test_most_plain_verdicts_among_hostile_answers_are_found_among_their_tokens() -> None:
+    texts = [(one.make(v), v.rubric) for one in KINDS if not one.statuses for v in VARIANTS[::6]]
+    read_ones = [read_for(JUROR, Answer(Status.OK, text=t, tokens=cut(t, 1)), r) for t, r in texts]
+    found = Counter(one.status for one in read_ones)
+    assert found[Status.OK] > 0.9 * len(texts)
+    assert set(found) == {Status.OK, Status.NO_PROBABILITIES}
