@@ -26,6 +26,7 @@ from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
+from data.rubrics.answer_form import SLOT, Explanation, asked_for, form_schema, form_text
 from data.rubrics.complaints import first_complaint, too_wide
 from data.rubrics.tags import disarm, forges
 from data.said import short
@@ -129,6 +130,11 @@ class Rubric(Part):
         """Criteria on which a low score is unsafe, each with the highest score that is."""
         return tuple((c.name, c.critical) for c in self.criterion if c.critical is not None)
 
+    @property
+    def shows_form(self) -> bool:
+        """Whether its prompt leaves the form of the answer to us, so that it can be another."""
+        return SLOT in self.prompt
+
     @cached_property
     def sha256(self) -> str:
         """Hash over everything a rater reads, and what is critical: 64 hexadecimal digits."""
@@ -170,15 +176,16 @@ class Rubric(Part):
             )
         return number
 
-    def render(self, card: Card) -> str:
+    def render(self, card: Card, explanation: Explanation | None = None) -> str:
         """Return the prompt for one card; see `parts`."""
-        return self.parts(card).text
+        return self.parts(card, explanation).text
 
-    def parts(self, card: Card) -> Prompt:
+    def parts(self, card: Card, explanation: Explanation | None = None) -> Prompt:
         """Return the prompt for one card, every placeholder filled in a single pass.
 
         It is cut where the response begins: what stands before it is the same for all responses
-        of an instance.
+        of an instance. `explanation` is where a juror is to give it; None leaves that to the
+        rubric's own words.
 
         What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
         inside a patient's text stays as it is. Only a tag that the prompt itself uses is
@@ -190,12 +197,13 @@ class Rubric(Part):
             "reference": NO_REFERENCE,
             "checklist": NO_CHECKLIST,
             "criteria": self.criteria_text(),
-            "schema": self.schema_text(),
+            "schema": self.schema_text(explanation),
         } | inserted
-        begins = self.prompt.index(RESPONSE)
+        prompt = asked_for(self.prompt, explanation)
+        begins = prompt.index(RESPONSE)
         shared, own = (
             PLACEHOLDER.sub(lambda found: parts[found[1]], piece)
-            for piece in (self.prompt[:begins], self.prompt[begins:])
+            for piece in (prompt[:begins], prompt[begins:])
         )
         return Prompt(shared, own)
 
@@ -216,29 +224,13 @@ class Rubric(Part):
             blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
         return "\n\n".join(blocks)
 
-    def schema_text(self) -> str:
+    def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
-        form = '{"explanation": "<one or two sentences>", "score": <whole number>}'
-        rows = ",\n".join(f'  "{name}": {form}' for name in self.criteria)
-        return f"{{\n{rows}\n}}\nEach score is a whole number on the scale {self.scale}."
+        return form_text(self.criteria, self.scale, self.prompt, explanation)
 
-    def json_schema(self) -> dict[str, Any]:
+    def json_schema(self, explanation: Explanation | None = None) -> dict[str, Any]:
         """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-        verdict = {
-            "type": "object",
-            "properties": {
-                "explanation": {"type": "string"},
-                "score": {"type": "integer", "enum": list(self.scale.points)},
-            },
-            "required": ["explanation", "score"],
-            "additionalProperties": False,
-        }
-        return {
-            "type": "object",
-            "properties": dict.fromkeys(self.criteria, verdict),
-            "required": list(self.criteria),
-            "additionalProperties": False,
-        }
+        return form_schema(self.criteria, self.scale.points, explanation)
 
 
 def _inserted(card: Card) -> dict[str, str]:

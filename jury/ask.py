@@ -1,14 +1,16 @@
 """Asking a juror about one response: the answer is parsed, and each request stored."""
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from data.schema import Attempt, Status
 from data.store.intents import Step
 from jury.call import Answer, Call
 from jury.conversation import Conversation, not_asked, sha256_of
+from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import Parsed, read_answer
+from jury.parse import Parsed
 from jury.same_prompts import SamePrompts
 from jury.session import JurorSession, RunContext
 from jury.worklist import Job
@@ -43,8 +45,9 @@ class _Verdict(Conversation[Parsed]):
     """A conversation about one response."""
 
     def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
-        schema = job.rubric.json_schema()
-        super().__init__(writer, session, job.question, schema, job.replicate)
+        explanation = session.juror.explanation
+        question, schema = job.question(explanation), job.rubric.json_schema(explanation)
+        super().__init__(writer, session, question, schema, job.replicate)
         self.job = job
 
     @property
@@ -52,9 +55,13 @@ class _Verdict(Conversation[Parsed]):
         """What the conversation is about, as an intent names it."""
         return {"response": self.job.response}
 
+    def call(self) -> Call:
+        """Return the next request."""
+        return replace(super().call(), probabilities=self.session.juror.expected)
+
     def read(self, answer: Answer) -> Parsed:
         """Return what an answer says, or why it says nothing."""
-        return read_answer(answer, self.job.rubric)
+        return read_for(self.session.juror, answer, self.job.rubric)
 
     def again(self, reason: str) -> str:
         """Return the question once more, with what is wrong."""
@@ -69,6 +76,7 @@ class _Verdict(Conversation[Parsed]):
         job, rubric = self.job, self.job.rubric
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
+        columns["distribution"] = reading.distribution
         record = Attempt(response=job.response, replicate=job.replicate, **columns)
         return Step(attempt=(record, rubric, reading.reply))
 

@@ -147,6 +147,7 @@ class Conversation(ABC, Generic[R]):
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
+        session.told_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
         context.called(cost, answer.usage)
@@ -192,7 +193,8 @@ class Conversation(ABC, Generic[R]):
         if answer.http == 200 and not answer.transient:
             session.answered()
             session.fallback.works(self.form)
-            if answer.status != Status.OK or reading.status == Status.OK or self.asked_again:
+            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
+            if answer.status != Status.OK or ended or self.asked_again:
                 return None
             self._ask_again(answer.text, reading.reason)
             return 0.0

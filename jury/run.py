@@ -97,7 +97,7 @@ def estimate(
         row = JurorEstimate(juror.name)
         for group in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
             for place, job in enumerate(one for one in group if one.has_text):
-                prompt = job.rubric.parts(job.card)
+                prompt = job.rubric.parts(job.card, juror.explanation)
                 row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
                 row = row.repeating(prompt.shared) if place else row
         rows.append(row)

@@ -86,4 +86,5 @@ def _shared(rater: int, job: Job, found: StoredVerdict) -> Attempt:
         usd_out=cost.usd_out,
         price_source=cost.source,
         returned_model=found.returned_model,
+        distribution=None if found.distribution is None else dict(found.distribution),
     )

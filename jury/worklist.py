@@ -13,9 +13,10 @@ from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.jury import JurorCard, juror_profiles
 from data.rubric import Rubric
+from data.rubrics.answer_form import Explanation
 from data.schema import Status
 from jury.call import Message
-from jury.panel import Juror, Panel
+from jury.panel import Juror, Panel, refuse_form
 
 LARGEST_GROUP = 200  # so that an instance with thousands of responses is not held as a whole
 
@@ -38,10 +39,9 @@ class Job:
         """Whether there is anything to rate."""
         return bool(self.card.response.strip())
 
-    @property
-    def question(self) -> Message:
-        """What a juror is sent."""
-        prompt = self.rubric.parts(self.card)
+    def question(self, explanation: Explanation | None = None) -> Message:
+        """Return what a juror is sent that gives its explanation there."""
+        prompt = self.rubric.parts(self.card, explanation)
         return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
@@ -109,6 +109,7 @@ def tasks_of(
                 f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
                 f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
+        refuse_form(panel, one.rubric)
     return chosen
 
 

@@ -60,6 +60,7 @@ class Do:
     tokens: tuple[int, int] = (USAGE_IN, USAGE_OUT)
     refusal: str = ""
     code: str = ""
+    logprobs: Any = None
 
 
 def verdict(seen: Seen, score: Any = 3) -> str:
@@ -183,7 +184,9 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1,
         "model": f"{seen.model}-returned",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": finish, "logprobs": do.logprobs}
+        ],
     } | ({"usage": usage} if do.usage else {})
 
 

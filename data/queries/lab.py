@@ -256,6 +256,7 @@ class CallView:
     usd: float | None
     latency_seconds: float
     returned_model: str
+    distribution: Mapping[str, Any] | None
     at: datetime
 
 

@@ -1,6 +1,6 @@
 """Verdicts that count for more than one response, since a juror reads the same for both."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ class StoredVerdict:
     request_sha256: str
     raw: str
     returned_model: str
+    distribution: Mapping[str, Any] | None
     reply: Reply
 
 
@@ -54,14 +55,14 @@ def verdict_of_same_prompt(
         for call in _answers(rows, hashes):
             reply = _reply(session, rater, call.response, rubric, replicate)
             if reply is not None:
-                told = (call.request_sha256, call.raw, call.returned_model)
+                told = (call.request_sha256, call.raw, call.returned_model, call.distribution)
                 return StoredVerdict(call.id, call.response, *told, reply)
     return None
 
 
 _CALL = (
     *(Attempt.id, Attempt.response, Attempt.status, Attempt.request_sha256, Attempt.sent),
-    *(Attempt.raw, Attempt.returned_model),
+    *(Attempt.raw, Attempt.returned_model, Attempt.distribution),
 )
 
 

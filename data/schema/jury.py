@@ -29,6 +29,7 @@ class Status(StrEnum):
     EMPTY_RESPONSE = "empty_response"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
+    NO_PROBABILITIES = "no_probabilities"
 
 
 class Attempt(Table, table=True):
@@ -37,7 +38,9 @@ class Attempt(Table, table=True):
     `tokens_in` counts all input, that read from a cache and written to one included, and
     `tokens_out` all output, reasoning included. `usd` is None where no price is known: unknown is
     not free; `usd_cached`, `usd_cache_write` and `usd_out` say what of it was for input read from
-    a cache, written to one, and for output.
+    a cache, written to one, and for output. `distribution` is None but for a
+    juror whose scores are means of distributions: criterion -> `stated` (the point in the answer),
+    `probabilities` (point -> 0 to 1, as served) and `mass` (their sum).
     """
 
     __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
@@ -65,6 +68,9 @@ class Attempt(Table, table=True):
     latency_seconds: float = 0.0
     request_id: str = ""
     returned_model: str = ""
+    distribution: dict[str, Any] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
+    )
     at: datetime = Field(default_factory=now)
 
 

@@ -14,8 +14,8 @@ from jury.batch.context import BatchContext, BatchSession
 from jury.call import Answer
 from jury.conversation import answered
 from jury.cost import Price, above_worst, batch_price, unbilled
+from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import read_answer
 
 CHUNK = 500  # results in one transaction
 KEPT = timedelta(days=30)  # neither provider keeps results for longer
@@ -216,7 +216,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
     answer = entry.answer
     if answer is None:
         return Collected(entry.custom_id, entry.outcome, request.rubric)
-    parsed, cost = read_answer(answer, request.rubric), _cost(juror, batch, answer)
+    parsed, cost = read_for(juror, answer, request.rubric), _cost(juror, batch, answer)
     if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
         parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
     where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
@@ -228,6 +228,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
         request_sha256=request.request_sha256,
         reason=parsed.remark,
         sent={**batch.sent, **where},
+        distribution=parsed.distribution,
         **answered(answer, cost),
     )
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)

@@ -86,8 +86,10 @@ class BatchSession:
     def call(self, job: Job) -> Call:
         """Return the request for a job, in the strictest form the juror may be asked in."""
         form = FORMS[0] if self.juror.form == "auto" else self.juror.form
-        prompt = Message("user", job.rubric.render(job.card))
-        return Call((prompt,), job.rubric.json_schema(), form, job.replicate)
+        rubric, explanation = job.rubric, self.juror.explanation
+        prompt = Message("user", rubric.render(job.card, explanation))
+        schema = rubric.json_schema(explanation)
+        return Call((prompt,), schema, form, job.replicate, self.juror.expected)
 
     def key(self, response: int, replicate: int, rubric: Rubric) -> Key:
         """Return what names a verdict of this juror."""

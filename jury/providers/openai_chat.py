@@ -12,12 +12,14 @@ from jury.call import Answer, Call, Message, Usage
 from jury.cost import cache_writes_cost
 from jury.providers import VENDORS
 from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
-from jury.refused_parameter import unsupported_parameter
+from jury.providers.token_probabilities import FEW, MOST, tokens_of
+from jury.refused_parameter import refuses_so_many, unsupported_parameter
 
 LIMITS = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
 CACHING = ("prompt_cache_key", "prompt_cache_options")
 BREAKPOINT = "prompt_cache_breakpoint"
 KEY_LENGTH = 32
+TOP = "top_logprobs"
 FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
@@ -38,12 +40,15 @@ class OpenAIChat(Endpoint):
             {"role": turn.role, "content": _marked(turn) if marked else turn.text}
             for turn in call.messages
         ]
-        return {"messages": turns} | self._settings() | self._caching(call) | _format(call)
+        settings = self._settings() | self._caching(call) | self._probabilities(call)
+        return {"messages": turns} | settings | _format(call)
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
-        own = {"base_url": self.juror.base_url, "schema": call.form}
-        return own | self._settings() | self._caching(call)
+        where = {"base_url": self.juror.base_url, "schema": call.form}
+        wanted = {"scores": self.juror.scores} if call.probabilities else {}
+        settings = self._settings() | self._caching(call) | self._probabilities(call)
+        return where | wanted | settings
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
@@ -64,14 +69,19 @@ class OpenAIChat(Endpoint):
             http=200,
             request_id=headers.get("x-request-id") or text_of(body.get("id")),
             returned_model=text_of(body.get("model")),
+            tokens=tokens_of(choice.get("logprobs")) if self.juror.expected else (),
         )
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
         """Return whether the request is worth making again under another name, and remember it.
 
         Only what does not change the answers is sent otherwise: the name of the limit, `store`,
-        and what is about caching.
+        what is about caching, and how many alternatives are told of each token. Another call may
+        have learnt it meanwhile.
         """
+        if body.get(TOP) == MOST and refuses_so_many(answer):
+            self.without(TOP)
+            return True
         name = unsupported_parameter(answer)
         if name.endswith(BREAKPOINT):  # inside a message
             name = "prompt_cache_options"
@@ -114,6 +124,12 @@ class OpenAIChat(Endpoint):
         """Return what the longest answer is called here."""
         usual = LIMITS if self.newest_names() else LIMITS[::-1]
         return next((name for name in usual if name not in self.unsupported), usual[0])
+
+    def _probabilities(self, call: Call) -> dict[str, Any]:
+        """Return what asks for the probabilities of tokens, where the call wants them."""
+        if not call.probabilities:
+            return {}
+        return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
 
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""

@@ -279,6 +279,8 @@ def _probe_lines(one: "ProbeRow") -> Iterator[str]:
     if one.unsupported:
         names = ", ".join(one.unsupported)
         yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
+    if one.probabilities != "not set":
+        yield f"juror {one.juror}: log-probabilities are {one.probabilities}"
     if one.limits:
         told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
         yield f"juror {one.juror}: {told}"

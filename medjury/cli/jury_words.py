@@ -30,6 +30,9 @@ BY_STATUS: dict[str, str] = {
     "it counts anew in each run, and `medjury settings budget` bounds all runs together",
     Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
     "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
+    Status.NO_PROBABILITIES: 'the log-probabilities that scores = "expected" needs did not come, or '
+    "say too little of a score: `medjury jury probe PANEL` tells whether they are served; else leave "
+    "scores out, give the juror another name, and run with --replicates",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
