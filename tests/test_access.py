@@ -18,7 +18,7 @@ from data import queries, store
 from data.database import open_study, transaction
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries import Outcome, check_code, people, person_by_code
+from data.queries import Outcome, check_code, people
 from data.queries.record import acts, verify
 from data.schema import Access, Role
 from data.store import Way, add_people, end_access, enter, invite, renew_access
@@ -33,7 +33,7 @@ def added(engine: Engine, name: str, way: Way = Way(), role: Role = Role.CLINICI
 
 
 def entered(engine: Engine, code: str) -> Person:
-    found = person_by_code(engine, code)
+    found = check_code(engine, code).person
     assert found is not None
     return found
 
@@ -102,7 +102,7 @@ def test_who_is_shut_out_stays_out_until_renewed(engine: Engine) -> None:
     assert end_access(OPERATOR, engine, "dr-a")
     assert not end_access(OPERATOR, engine, "dr-a")
     assert sessions.owner(engine, token) is None
-    assert person_by_code(engine, code) is None
+    assert check_code(engine, code).person is None
     assert invite(engine, ["dr-a"]) == []
     assert [one.way for one in people(OPERATOR, engine)] == ["ended"]
     assert entered(engine, renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"

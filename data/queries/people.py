@@ -15,7 +15,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from data.database import reading
 from data.person import Person, only
-from data.queries.base import BY_CLINICIAN, columns_of
+from data.queries.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.queries.descriptions import Consent, consents
 from data.schema import (
     Access,
@@ -161,11 +161,6 @@ def check_code(engine: Engine, code: str) -> Checked:
     if way.expires is not None and way.expires <= now():
         return Checked(None, Outcome.EXPIRED)
     return Checked(_person(account, way.lookup), Outcome.GOOD)
-
-
-def person_by_code(engine: Engine, code: str) -> Person | None:
-    """Return whom a sign-in code belongs to; None, in the same time, if to nobody."""
-    return check_code(engine, code).person
 
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
@@ -381,7 +376,7 @@ def _flagged(session: Session) -> Mapping[int, int]:
     query = (
         select(Assignment.rater, func.count(func.distinct(Assignment.id)))
         .join(Remark)
-        .where(Remark.kind != RECUSED, Remark.revision == Assignment.revision - 1, BY_CLINICIAN)
+        .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
         .group_by(col(Assignment.rater))
     )
     return dict(session.exec(query).all())
