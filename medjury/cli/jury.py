@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
-from data.queries.planted import verdicts_in_responses
+from data.queries.planted import Planted, planted_texts
 from data.queries.references import References, references
 from data.queries.spending import InFlight, in_flight, study_spending
 from jury.batch.context import IN_FLIGHT
@@ -37,7 +37,7 @@ from medjury.cli.jury_words import (
     how_in_batches,
     in_flight_words,
     own_prices,
-    planted_verdicts,
+    planted_words,
     still_in_batches,
     to_json,
     told_after,
@@ -97,7 +97,8 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     engine = study_of(context, db)
     check_json(json_to)
     rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
-    planted = verdicts_in_responses(engine)
+    planted = planted_texts(engine)
+    held = {(one.benchmark, one.response_id): one for one in planted}
     if rows:
         _table(_cells(rows), json_to)
     totals = missing_by_juror(rows)
@@ -106,16 +107,24 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say(f"missing: {juror}: {each}", json_to)
     if not rows:
         say("no verdict is missing of what jurors were asked for", json_to)
-    for line in planted_verdicts([response for _, response in planted]):
+    for line in planted_words(planted):
         say(line, json_to)
     _say_spent(spent, open_, json_to)
     body = {
         "missing": [
-            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
+            one.to_json() | _planted_json(held.get((one.benchmark, one.response_id)))
             for one in rows
         ],
         "verdicts_in_responses": [
-            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
+            {"benchmark": one.benchmark, "response_id": one.response_id}
+            for one in planted
+            if one.verdict
+        ],
+        "tags_broken_in": [
+            {"benchmark": one.benchmark, "response_id": one.response_id}
+            | {"parts": list(one.tags_broken_in)}
+            for one in planted
+            if one.tags_broken_in
         ],
         "jurors": [
             {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
@@ -129,6 +138,14 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "usd_study": round(spent.usd + open_.usd, 9),
     }
     write_json(body, json_to)
+
+
+def _planted_json(held: Planted | None) -> dict[str, Any]:
+    """Return what a row says of what its response holds."""
+    return {
+        "verdict_in_response": held is not None and held.verdict,
+        "tags_broken_in": list(held.tags_broken_in) if held is not None else [],
+    }
 
 
 def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
