@@ -12,6 +12,7 @@ import pytest
 from small import Run
 from stub_llm import Do, Script, Seen, Stub, verdict
 
+from annotate.screens import lab_run
 from data.card import Reply
 from data.errors import BadRubric
 from data.rubric import Rubric
@@ -495,3 +496,23 @@ def test_a_rubric_that_cannot_be_used_is_refused_before_anything_is_sent(
     assert "pairs.toml" in said[1]
     assert "leave one out" in said[2]
     assert not stub.seen
+
+
+def test_the_lab_says_who_is_fit_with_every_score_and_the_cost_of_all() -> None:
+    row = probed(constant)
+    shown_row = lab_run.probe_table([row])
+    assert "not fit: 0 of 8 on generic" in shown_row
+    assert "$0.0340" in shown_row
+    assert lab_run.probe_reasons([row]) == [f"a: {row.pairs}"]
+    scores = lab_run.pairs_tables([row])
+    assert scores.count("<tr>") == 9
+    assert scores.count("4 and 4") == 8 + 8  # accuracy, and the mean
+    lost = lab_run.pairs_tables([probed(after_tiny(Do("Fine.")))])
+    assert "not known: the good one was not rated: invalid_json" in lost
+    assert lab_run.probe_reasons([probed(good)]) == []
+
+
+def test_the_lab_says_that_simulated_jurors_are_not_judged() -> None:
+    rows = probe(read_panel("simulated"), pairs=GENERIC)
+    assert lab_run.probe_table(rows).count("not judged: simulated") == 3
+    assert (lab_run.probe_reasons(rows), lab_run.pairs_tables(rows)) == ([], "")
