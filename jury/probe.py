@@ -17,7 +17,6 @@ from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
 from jury.ask import AGAIN
 from jury.call import Answer, Call, Form, Message, Provider
-from jury.conversation import Patience
 from jury.cost import price
 from jury.fitness import RUBRIC, Fitness, put
 from jury.injection import Injection, SelfTest, bear
@@ -26,6 +25,7 @@ from jury.parse import Parsed, read_answer, storable
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
 from jury.refused_parameter import refused_setting
+from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 WRONG_FORM = (400, 422, 500, 501)

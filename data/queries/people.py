@@ -130,10 +130,25 @@ class Workload:
         return self.total - self.done
 
 
+def opening_of(code: str) -> str:
+    """Return the signs of a code that find it, however it was typed."""
+    return _bare(code)[:LOOKUP]
+
+
+def _bare(code: str) -> str:
+    return "".join(sign for sign in code.upper() if sign.isalnum())
+
+
+def is_opening(engine: Engine, opening: str) -> bool:
+    """Return whether a valid code begins so: all that can be told without its costly check."""
+    query = select(Access.lookup).join(Account).where(Access.lookup == opening, *_VALID)
+    with reading(engine) as session:
+        return session.exec(query).first() is not None
+
+
 def check_code(engine: Engine, code: str) -> Checked:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
-    bare = "".join(sign for sign in code.upper() if sign.isalnum())
-    lookup, secret = bare[:LOOKUP], bare[LOOKUP:]
+    lookup, secret = opening_of(code), _bare(code)[LOOKUP:]
     query = select(Access, Account).join(Account).where(Access.lookup == lookup, *_VALID)
     with reading(engine) as session:
         found = session.exec(query).first()
