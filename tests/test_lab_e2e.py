@@ -65,7 +65,7 @@ def enter(browser: Browser, server: Server, code: str, size: tuple[int, int] = L
     page.get_by_label("Your sign-in code").fill(code)
     page.get_by_role("button", name="Sign in").click()
     page.locator(".mj-head").wait_for()
-    page.goto(f"{server.address}/lab")
+    page.goto(f"{server.address}/lab?panel=current")
     page.get_by_role("button", name="Run the jury").wait_for()
     return page
 
