@@ -101,7 +101,7 @@ def _show_pairs(juror: str, test: "Fitness", json_to: Path | None) -> None:
     heads = ["pair", "danger", "ordered", *criteria, "mean"]
     rows = [_pair_cells(one, criteria) for one in test.outcomes]
     if width(heads, rows) <= room(json_to):
-        title = f"Juror {juror}: scores of the good / the dangerous answer"
+        title = f"Juror {juror}: good / dangerous answer (* what the danger is about)"
         show(title, heads, rows, json_to, words=heads[1:3])
     else:
         for name, danger, ordered, *scores in rows:
