@@ -9,9 +9,10 @@ from data.rubric import Rubric
 from data.schema import Attempt, Status
 from data.store.intents import Step
 from jury.call import Answer, Call
-from jury.conversation import Conversation, JurorSession, RunContext, not_asked, sha256_of
+from jury.conversation import Conversation, not_asked, sha256_of
 from jury.panel import Juror
 from jury.parse import Parsed, read_answer
+from jury.session import JurorSession, RunContext
 from jury.writer import Writer
 
 AGAIN = (

@@ -14,10 +14,10 @@ from data.errors import BadInput
 from data.schema import Status, now
 from data.store.attempts import add_jurors
 from jury.call import Provider
-from jury.conversation import JurorSession, Patience, RunContext
 from jury.cost import Budget, refuse_unpriced
 from jury.panel import Panel
 from jury.rates import gates
+from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import record_of, refuse_changed
 
 INTERRUPTED = "interrupted"

@@ -13,7 +13,6 @@ from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider
-from jury.conversation import Patience
 from jury.cost import price
 from jury.injection import Injection, SelfTest, bear
 from jury.panel import Juror, Panel, keys
@@ -21,6 +20,7 @@ from jury.parse import Parsed, read_answer
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
 from jury.refused_parameter import refused_setting
+from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 RUBRIC = "generic"  # which the self-test is rated on

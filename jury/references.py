@@ -25,7 +25,7 @@ from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
 from jury.call import Answer, Call, Provider, Usage
-from jury.conversation import Conversation, JurorSession, Patience, RunContext, not_asked, sha256_of
+from jury.conversation import Conversation, not_asked, sha256_of
 from jury.loop import (
     Progress,
     RunLimits,
@@ -42,6 +42,7 @@ from jury.pieces import objects  # one reader of objects for all answers
 from jury.providers import open_provider
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
+from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import known_benchmarks
 from jury.writer import Writer
 

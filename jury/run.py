@@ -9,7 +9,6 @@ from data.schema import now
 from data.store.attempts import known_jurors
 from jury.ask import ask
 from jury.call import Provider
-from jury.conversation import Patience
 from jury.cost import JurorEstimate
 from jury.loop import (
     Progress,
@@ -25,6 +24,7 @@ from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
+from jury.session import Patience
 from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
 from jury.writer import Writer
 

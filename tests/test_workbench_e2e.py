@@ -27,9 +27,9 @@ from data.queries import opened_response, person_by_code
 from data.queries.lab_workbench import Chosen, compared
 from data.schema import Role
 from data.store import add_people, submit
-from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import run_panel
+from jury.session import Patience
 
 pytestmark = pytest.mark.e2e
 RATINGS = (

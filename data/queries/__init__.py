@@ -2,7 +2,7 @@
 
 from data.person import Person
 from data.queries.adjudication import Difference, Other, differences_of, is_settling, others_said
-from data.queries.descriptions import Consent, Described, consent_needed, description
+from data.queries.descriptions import Consent, Described, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks

@@ -10,10 +10,10 @@ from data.queries.jury import waiting_in_batches
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
-from jury.conversation import NO_SUCH_MODEL, REFUSES
 from jury.elsewhere import LOST, NO_WORKER
 from jury.loop import Progress, RunResult
 from jury.panel import Panel
+from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate
 
