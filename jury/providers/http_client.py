@@ -59,6 +59,9 @@ class Endpoint(ABC):
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
         opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
         self.client = without_environment(opened)
+        # As the client has them; what is left out is copied for each request, which takes as long
+        # as to build it.
+        self.options = {"headers": {}, "max_retries": 0, "timeout": timeout}
 
     @abstractmethod
     def open(self, key: str, common: dict[str, Any]) -> Any:
@@ -116,7 +119,9 @@ class Endpoint(ABC):
         try:
             async with asyncio.timeout(self.timeout):
                 await self.signed_in()
-                raw = await self.client.post(self.path, body=body, cast_to=httpx2.Response)
+                raw = await self.client.post(
+                    self.path, body=body, cast_to=httpx2.Response, options=self.options
+                )
         except NoCredentials as error:
             return without_credentials(error)
         except (TimeoutError, self.sdk.APIConnectionError) as error:
@@ -135,7 +140,13 @@ def client(
     have no other way out. The SDKs' own default clients send plain http through it as well.
     """
     encrypted = base_url.startswith("https://")
-    return make(follow_redirects=False, trust_env=encrypted, timeout=timeout, limits=LIMITS)
+    return make(
+        follow_redirects=False,
+        trust_env=encrypted,
+        verify=encrypted,  # certificates are read for each client, and plain text has none
+        timeout=timeout,
+        limits=LIMITS,
+    )
 
 
 def without_environment(sdk_client: Any) -> Any:
