@@ -12,7 +12,7 @@ import numpy as np
 from gguf import GGUFReader, GGUFWriter
 
 WIDTH, HEADS, INNER, CONTEXT = 64, 4, 128, 32768
-LIKELY = {'"': 7.0, '",': 7.0, '"}': 7.0, "}": 5.0, "</s>": 6.0, ".": 4.0, ".\"": 6.0}
+LIKELY = {'"': 7.0, '",': 7.0, '"}': 7.0, "}": 5.0, "</s>": 6.0, ".": 4.0, '."': 6.0}
 
 
 def main(vocabulary: str, out: str) -> None:

@@ -17,7 +17,7 @@ import aiohttp
 import httpx2
 
 from data.schema import Status
-from jury.call import NO_CONNECTION, Answer, Call
+from jury.call import NO_CONNECTION, TOO_LONG, Answer, Call
 from jury.panel import Juror
 from jury.providers.credentials import NoCredentials, Renewed
 
@@ -25,6 +25,8 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 AUTH = (401, 403)
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 FILTER_CODES = ("content_filter", "content_policy_violation")
+IN_LITELLM = "ContextWindowExceededError"  # which says it in its message alone
+OVERFLOWS = ("context_length_exceeded", "exceed_context_size_error", IN_LITELLM)
 NO_CREDIT = "credit balance is too low"
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 TOKEN_LENGTH = 60
@@ -181,9 +183,10 @@ def silence() -> None:
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
     """Return the answer that an HTTP error is; its reason holds only the error's own code."""
     code = _code(body)
+    more = f": {TOO_LONG}" if code in OVERFLOWS else ""
     return Answer(
         _status(status, code, body),
-        f"HTTP {status} {code}".strip(),
+        f"HTTP {status} {code}".strip() + more,
         text=body[:LONGEST_BODY],
         http=status,
         transient=_passes(status, code),
@@ -275,8 +278,14 @@ def _code(body: str) -> str:
     error = found.get("error", found)
     if not isinstance(error, dict):
         return ""
-    words = (text_of(error.get(name)) for name in ("code", "type", "status"))
-    return next((w for w in words if w.replace("_", "").isalnum() and len(w) < TOKEN_LENGTH), "")
+    names = [text_of(error.get(name)) for name in ("code", "type", "status")]
+    words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
+    return next((word for word in words if _is_bare(word)), "")
+
+
+def _is_bare(word: str) -> bool:
+    """Return whether it is one word, and more than the number of the HTTP status once again."""
+    return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:
