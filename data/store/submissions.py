@@ -337,7 +337,8 @@ def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: 
 
 def whole_comment(reply: Reply, scores: Mapping[str, float]) -> str:
     """Return what is said of the whole, and of criteria that have no score to stand with."""
-    without = (f"{name}: {text}" for name, text in reply.comments.items() if name not in scores)
+    said = ((name, text) for name, text in reply.comments.items() if text)
+    without = (f"{name}: {text}" for name, text in said if name not in scores)
     return "\n".join(filter(None, [reply.comment, *without]))
 
 
