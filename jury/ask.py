@@ -77,8 +77,8 @@ class _Verdict(Conversation[Parsed]):
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
         columns["distribution"] = reading.distribution
-        record = Attempt(response=job.response, replicate=job.replicate, **columns)
-        return Step(attempt=(record, rubric, reading.reply))
+        made = {"response": job.response, "replicate": job.replicate, **columns}
+        return Step(attempt=(made, rubric, reading.reply))
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the response was not put to the juror."""

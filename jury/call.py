@@ -8,6 +8,7 @@ from data.schema import Status
 
 NO_CONNECTION = "no connection"
 NO_CREDENTIALS = "no credentials"
+TOO_LONG = "the prompt is longer than the model takes"
 Form = Literal["json_schema", "json_object", "text"]
 
 

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from data.schema import Status
-from jury.call import Answer, Call, Form, Provider, Usage
+from jury.call import TOO_LONG, Answer, Call, Form, Provider, Usage
 from jury.cost import Budget, Price
 from jury.panel import Juror
 from jury.providers import VENDORS
@@ -71,7 +71,7 @@ class FormFallback:
         lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
         if self._proved:  # by another verdict, while this one was still on a higher rung
             lower = (self.form,) if self.form in lower else ()
-        if not lower or answer.status != Status.REQUEST_FAILED:
+        if not lower or answer.status != Status.REQUEST_FAILED or TOO_LONG in answer.reason:
             return None
         again = failures > 1 or self._proved
         at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and again)
