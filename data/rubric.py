@@ -6,7 +6,6 @@ ratings made on the old one stay with the old one.
 
 import hashlib
 import json
-import re
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -21,22 +20,23 @@ from pydantic import (
     model_validator,
 )
 
+from data import question
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
+from data.question import NO_CHECKLIST as NO_CHECKLIST
+from data.question import NO_REFERENCE as NO_REFERENCE
+from data.question import PLACEHOLDER as PLACEHOLDER
+from data.question import scale_text
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
 from data.rubrics.complaints import first_complaint, too_wide
-from data.rubrics.tags import disarm, forges
 from data.said import short
 from data.toml_file import NotToml, read_toml
 
-PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
 LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
-NO_REFERENCE = "(no reference is given for this instance)"
-NO_CHECKLIST = "(no checklist is given for this instance)"
 
 Gold = Literal["never", "when_needed", "always"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
@@ -60,7 +60,7 @@ class Scale(Part):
         return range(self.min, self.max + 1)
 
     def __str__(self) -> str:
-        return f"{self.min}-{self.max}" if self.min >= 0 else f"{self.min} to {self.max}"
+        return scale_text(self.min, self.max)
 
 
 class Criterion(Part):
@@ -156,68 +156,27 @@ class Rubric(Part):
         return number
 
     def render(self, card: Card) -> str:
-        """Return the prompt for one card, every placeholder filled in a single pass.
+        """Return the prompt for one card, as `data.question.render` fills it.
 
-        What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
-        inside a patient's text stays as it is. Only a tag that the prompt itself uses is
-        broken in it, so that no text can end its part or pose as another; see `forged`.
         The reference is put in only where the rubric's gold policy allows one.
         """
-        inserted = {name: disarm(text, self.prompt) for name, text in _inserted(card).items()}
-        parts = {
-            "reference": NO_REFERENCE,
-            "checklist": NO_CHECKLIST,
-            "criteria": self.criteria_text(),
-            "schema": self.schema_text(),
-        } | inserted
-        return PLACEHOLDER.sub(lambda found: parts[found[1]], self.prompt)
+        return question.render(self, card)
 
     def forged(self, card: Card) -> tuple[str, ...]:
-        """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.
-
-        Such a text may be innocent, or may try to end its part and to speak to the juror.
-        """
-        shown = set(PLACEHOLDER.findall(self.prompt))
-        texts = _inserted(card).items()
-        return tuple(name for name, text in texts if name in shown and forges(text, self.prompt))
+        """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it."""
+        return question.forged(self, card)
 
     def criteria_text(self) -> str:
         """Return the criteria as a juror reads them: name, question, a line for each anchor."""
-        blocks = []
-        for c in self.criterion:
-            lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
-            blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
-        return "\n\n".join(blocks)
+        return question.criteria_text(self)
 
     def schema_text(self) -> str:
         """Return the form of the answer, as it stands in the prompt."""
-        form = '{"explanation": "<one or two sentences>", "score": <whole number>}'
-        rows = ",\n".join(f'  "{name}": {form}' for name in self.criteria)
-        return f"{{\n{rows}\n}}\nEach score is a whole number on the scale {self.scale}."
+        return question.schema_text(self)
 
     def json_schema(self) -> dict[str, Any]:
         """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-        verdict = {
-            "type": "object",
-            "properties": {
-                "explanation": {"type": "string"},
-                "score": {"type": "integer", "enum": list(self.scale.points)},
-            },
-            "required": ["explanation", "score"],
-            "additionalProperties": False,
-        }
-        return {
-            "type": "object",
-            "properties": dict.fromkeys(self.criteria, verdict),
-            "required": list(self.criteria),
-            "additionalProperties": False,
-        }
-
-
-def _inserted(card: Card) -> dict[str, str]:
-    """Return the texts of a card that a prompt can show, by placeholder; none for what is None."""
-    names = ("context", "prompt", "response", "reference", "checklist")
-    return {name: text for name in names if (text := getattr(card, name)) is not None}
+        return question.json_schema(self)
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:

@@ -8,18 +8,13 @@ from data.card import Card
 from data.rubric import Rubric
 from data.schema import Attempt, Status
 from data.store.intents import Step
+from jury.asking import NO_TEXT, again
 from jury.call import Answer, Call
 from jury.conversation import Conversation, not_asked, sha256_of
 from jury.panel import Juror
 from jury.parse import Parsed, read_answer
 from jury.session import JurorSession, RunContext
 from jury.writer import Writer
-
-AGAIN = (
-    "This answer cannot be used: {reason}. Rate the same response again. Answer with one JSON "
-    "object only, in the form given above, every score a whole number on the scale {scale}."
-)
-NO_TEXT = "the response has no text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ class _Verdict(Conversation[Parsed]):
 
     def again(self, reason: str) -> str:
         """Return the question once more, with what is wrong."""
-        return AGAIN.format(reason=reason, scale=self.job.rubric.scale)
+        return again(reason, self.job.rubric.scale)
 
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""

@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from data.schema import Intent, Status, now
 from data.store.intents import Step
-from jury.call import Answer, Call, Message
+from jury.asking import first_ask, next_ask
+from jury.call import Answer, Call
 from jury.cost import Price, Pricing, above_worst, billed, price, worst_case
 from jury.panel import Juror
 from jury.parse import Reading, storable
@@ -33,7 +34,7 @@ class Conversation(ABC, Generic[R]):
     ) -> None:
         self.writer, self.session = writer, session
         self.schema, self.replicate = schema, replicate
-        self.messages: tuple[Message, ...] = (Message("user", prompt),)
+        self.messages = first_ask(prompt)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
@@ -221,8 +222,7 @@ class Conversation(ABC, Generic[R]):
 
     def _ask_again(self, text: str, reason: str) -> None:
         """Quote the juror's answer back with what is wrong with it."""
-        said = Message("assistant", storable(text).strip() or "(no answer)")
-        self.messages = (*self.messages, said, Message("user", self.again(reason)))
+        self.messages = next_ask(self.messages, text, self.again(reason))
         self.asked_again = True
 
 

@@ -147,7 +147,7 @@ def test_inspect_asks_the_jurys_own_question_and_leaves_what_is_not_rated_unscor
     failed = found["visits/i1#2"]["scores"]["medjury"]
     assert failed["value"] != failed["value"]  # NaN: Inspect's own sign for unscored
     assert (
-        "NOT RATED: two: accuracy: the score is missing or no whole number"
+        "NOT RATED: two: accuracy: score 9 is not a whole number on the scale 1-5"
         in (failed["explanation"])
     )
     told = read_log(log)[0]["results"]["scores"]

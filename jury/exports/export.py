@@ -26,12 +26,26 @@ class Export:
         May be empty: most tools bring their own data.
     record
         The validation record (docs/exports.md): JSON values only.
+    study
+        The hash of the first event of the study's record, by which it is known again.
     """
 
     rubric: Rubric
     panel: Panel
     rows: tuple[ExportRow, ...]
     record: Mapping[str, Any]
+    study: str = ""
+
+
+def texts_of(row: ExportRow) -> dict[str, str]:
+    """Return what a juror reads of an instance; a text that it lacks is left out."""
+    found = {name: getattr(row, name) for name in ("context", "prompt", "reference", "checklist")}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def place_of(row: ExportRow) -> dict[str, str]:
+    """Return where an instance stands in its study; nothing where there is none."""
+    return {"benchmark": row.benchmark, "instance_id": row.own_id} if row.benchmark else {}
 
 
 def refuse_clouds(panel: Panel) -> None:

@@ -5,14 +5,11 @@ from typing import Any, ClassVar
 
 import openai
 
-from data.schema import Status
-from jury.call import Answer, Call, Usage
+from jury import chat_completions
+from jury.call import Answer, Call
+from jury.chat_completions import LIMITS
 from jury.providers import VENDORS
-from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
-from jury.refused_parameter import unsupported_parameter
-
-LIMITS = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
-FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
+from jury.providers.http_client import Endpoint
 
 
 class OpenAIChat(Endpoint):
@@ -26,7 +23,7 @@ class OpenAIChat(Endpoint):
     """
 
     sdk: ClassVar[Any] = openai
-    path = "/chat/completions"
+    path = chat_completions.PATH
     unsupported: tuple[str, ...] = ()
 
     def open(self, key: str, common: dict[str, Any]) -> Any:
@@ -35,42 +32,23 @@ class OpenAIChat(Endpoint):
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels."""
-        turns = [{"role": turn.role, "content": turn.text} for turn in call.messages]
-        return {"messages": turns} | self._settings() | _format(call)
+        return chat_completions.body(call, self._settings())
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
         return {"base_url": self.juror.base_url, "schema": call.form} | self._settings()
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
-        """Return the answer in a response body; servers that speak the protocol loosely are many."""
-        body = body_of(text) or {}
-        choices = body.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(choice, dict) or not isinstance(message, dict):
-            return unreadable(text)
-        finish = text_of(choice.get("finish_reason"))
-        refusal = text_of(message.get("refusal"))
-        status = Status.REFUSED if refusal else FINISH.get(finish, Status.OK)
-        return Answer(
-            status,
-            "" if status == Status.OK else f"finish_reason {finish}",
-            text=text_of(message.get("content")) or refusal,
-            usage=_usage(body.get("usage")),
-            http=200,
-            request_id=headers.get("x-request-id") or text_of(body.get("id")),
-            returned_model=text_of(body.get("model")),
-        )
+        """Return the answer in a response body."""
+        return chat_completions.read(text, headers)
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
         """Return whether the request is worth making again under another name, and remember it.
 
-        Only what does not change the answers is sent otherwise: the name of the limit, and
-        `store`. Another call may have learnt it meanwhile.
+        Another call may have learnt it meanwhile.
         """
-        name = unsupported_parameter(answer)
-        if name not in (*LIMITS, "store") or name not in body:
+        name = chat_completions.learnt(answer, body.keys())
+        if not name:
             return False
         if name not in self.unsupported:
             self.unsupported = (*self.unsupported, name)
@@ -84,41 +62,10 @@ class OpenAIChat(Endpoint):
         """Return the model as a request names it."""
         return self.juror.model
 
-    def _limit(self) -> str:
-        """Return what the longest answer is called here."""
-        usual = LIMITS if self.newest_names() else LIMITS[::-1]
-        return next((name for name in usual if name not in self.unsupported), usual[0])
-
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
-        juror = self.juror
-        own = juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
-        settings: dict[str, Any] = {
-            "model": self.model(),
-            self._limit(): juror.max_tokens,
-            "temperature": juror.temperature,
-            "reasoning_effort": juror.effort,
-            "store": False if own else None,
-        }
-        return {name: value for name, value in settings.items() if value is not None}
-
-
-def _format(call: Call) -> dict[str, Any]:
-    """Return the part of the request that asks for the form of the answer."""
-    wanted: dict[str, Any] = {"type": call.form}
-    if call.form == "json_schema":
-        wanted["json_schema"] = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
-    return {} if call.form == "text" else {"response_format": wanted}
-
-
-def _usage(usage: Any) -> Usage:
-    """Return the token counts; cached ones are inside the prompt's."""
-    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-    spent = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    return Usage(
-        tokens_in=count(usage, "prompt_tokens"),
-        tokens_out=count(usage, "completion_tokens"),
-        tokens_cached=count(details, "cached_tokens"),
-        tokens_cache_write=count(details, "cache_write_tokens"),
-        tokens_reasoning=count(spent, "reasoning_tokens"),
-    )
+        own = self.juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
+        limit = chat_completions.limit_name(
+            newest=self.newest_names(), unsupported=self.unsupported
+        )
+        return chat_completions.settings(self.juror, model=self.model(), limit=limit, store=not own)

@@ -1,0 +1,123 @@
+"""The question that a rubric puts to a juror, and the form that the answer is to have.
+
+Pure: what medjury asks with, and what the exports carry along to ask the same elsewhere.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from data.card import Card
+from data.rubrics.tags import disarm, forges
+
+PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+NO_REFERENCE = "(no reference is given for this instance)"
+NO_CHECKLIST = "(no checklist is given for this instance)"
+
+
+class ScaleLike(Protocol):
+    """Whole-number points; as text, how a juror reads them."""
+
+    @property
+    def min(self) -> int: ...  # noqa: D102 - what a rubric's own scale says
+    @property
+    def max(self) -> int: ...  # noqa: D102
+    @property
+    def points(self) -> range: ...  # noqa: D102
+
+
+class CriterionLike(Protocol):
+    """One thing to rate."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102 - what a rubric's own criterion says
+    @property
+    def question(self) -> str: ...  # noqa: D102
+    @property
+    def anchors(self) -> Mapping[int, str]: ...  # noqa: D102
+
+
+class RubricLike(Protocol):
+    """What is looked at of a rubric to ask on it and to read the answer."""
+
+    @property
+    def prompt(self) -> str: ...  # noqa: D102 - what a rubric itself says
+    @property
+    def scale(self) -> ScaleLike: ...  # noqa: D102
+    @property
+    def criterion(self) -> Sequence[CriterionLike]: ...  # noqa: D102
+    @property
+    def criteria(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+def scale_text(low: int, high: int) -> str:
+    """Return a scale as a juror reads it."""
+    return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
+
+
+def render(rubric: RubricLike, card: Card) -> str:
+    """Return the prompt for one card, every placeholder filled in a single pass.
+
+    What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
+    inside a patient's text stays as it is. Only a tag that the prompt itself uses is
+    broken in it, so that no text can end its part or pose as another; see `forged`.
+    """
+    inserted = {name: disarm(text, rubric.prompt) for name, text in _inserted(card).items()}
+    parts = {
+        "reference": NO_REFERENCE,
+        "checklist": NO_CHECKLIST,
+        "criteria": criteria_text(rubric),
+        "schema": schema_text(rubric),
+    } | inserted
+    return PLACEHOLDER.sub(lambda found: parts[found[1]], rubric.prompt)
+
+
+def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:
+    """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.
+
+    Such a text may be innocent, or may try to end its part and to speak to the juror.
+    """
+    shown = set(PLACEHOLDER.findall(rubric.prompt))
+    texts = _inserted(card).items()
+    return tuple(name for name, text in texts if name in shown and forges(text, rubric.prompt))
+
+
+def criteria_text(rubric: RubricLike) -> str:
+    """Return the criteria as a juror reads them: name, question, a line for each anchor."""
+    blocks = []
+    for c in rubric.criterion:
+        lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
+        blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
+    return "\n\n".join(blocks)
+
+
+def schema_text(rubric: RubricLike) -> str:
+    """Return the form of the answer, as it stands in the prompt."""
+    form = '{"explanation": "<one or two sentences>", "score": <whole number>}'
+    rows = ",\n".join(f'  "{name}": {form}' for name in rubric.criteria)
+    return f"{{\n{rows}\n}}\nEach score is a whole number on the scale {rubric.scale}."
+
+
+def json_schema(rubric: RubricLike) -> dict[str, Any]:
+    """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
+    verdict = {
+        "type": "object",
+        "properties": {
+            "explanation": {"type": "string"},
+            "score": {"type": "integer", "enum": list(rubric.scale.points)},
+        },
+        "required": ["explanation", "score"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(rubric.criteria, verdict),
+        "required": list(rubric.criteria),
+        "additionalProperties": False,
+    }
+
+
+def _inserted(card: Card) -> dict[str, str]:
+    """Return the texts of a card that a prompt can show, by placeholder; none for what is None."""
+    names = ("context", "prompt", "response", "reference", "checklist")
+    return {name: text for name in names if (text := getattr(card, name)) is not None}
