@@ -70,8 +70,8 @@ def program(name: str) -> str:
     return (files("jury.exports") / f"{name}.txt").read_text("utf-8")
 
 
-def write_folder(out: Path, texts: Mapping[str, str]) -> None:
-    """Write all files into a new or empty folder, or none.
+def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> None:
+    """Write all files into a new or empty folder, or none; `option` is what named it.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
     """
     made: Path | None = None
     try:
-        refuse_full(out)
+        refuse_full(out, option)
         out.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
         for name, text in texts.items():
@@ -91,13 +91,13 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
             out.rmdir()
         made.rename(out)
     except OSError as error:
-        raise BadFile(f"--out {out}: {error.strerror}") from error
+        raise BadFile(f"{option} {out}: {error.strerror}") from error
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
 
 
-def refuse_full(out: Path) -> None:
+def refuse_full(out: Path, option: str = "--out") -> None:
     """Refuse a folder that holds something."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadFile(f"--out {out}: is there already; name a new folder")
+        raise BadFile(f"{option} {out}: is there already; name a new folder")
