@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.errors import BadInput
+from data.errors import BadInput, NoStudy
 from data.importers.finished import FinishedRun, missing, summed
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
@@ -189,15 +189,19 @@ def bring_helm(
     rubric: str | None,
     json_to: Path | None,
     study: Callable[[], Engine],
+    there: Callable[[], Engine],
 ) -> None:
-    """Read runs, and only when all can be read open the study and store them in one transaction."""
+    """Read runs, and only when all can be read open the study and store them in one transaction.
+
+    `study` makes it if it is not there; `there` does not.
+    """
     check_json(json_to)
     runs: list[HelmRun] = []
     skipped: dict[str, str] = {}
     for path in paths:
         found, why = read_runs(path, benchmark)
         runs, skipped = runs + found, skipped | why
-    known = shipped_rubrics()
+    known = _rubrics_there(there)
     given_away = {run.name: _why_not(run, known) for run in runs}
     if rubric is None and all(given_away.values()):
         name, reason = next(iter(given_away.items()))
@@ -208,6 +212,14 @@ def bring_helm(
             usable(run, folder)
     engine = study()
     _store_helm(engine, runs, skipped, folder or rubric_named(engine, rubric), json_to)
+
+
+def _rubrics_there(there: Callable[[], Engine]) -> list[Rubric]:
+    """Return the rubrics of the study, if there is one, and those that ship."""
+    try:
+        return rubrics_of(there())
+    except NoStudy:
+        return shipped_rubrics()
 
 
 def _store_helm(
