@@ -30,6 +30,7 @@ MOST = 1_000_000
 QUOTED = 40
 INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
 BREAKS_OFF = "the last verdict breaks off"
+TOO_LONG = f"the answer is longer than {LONGEST:,} characters"
 NO_OBJECT = "the answer holds no JSON object"
 TWO = "the answer holds two verdicts that differ"
 
@@ -78,8 +79,10 @@ def read_answer(answer: Answer, rubric: Rubric) -> Parsed:
 
 def parse(text: str, rubric: Rubric) -> Parsed:
     """Return what a juror's answer says on a rubric; never raises, never makes up a score."""
+    if len(text) > LONGEST:
+        return Parsed(Status.INVALID_JSON, TOO_LONG)
     try:
-        found, scores = _verdict(after_reasoning(text[:LONGEST]), rubric)
+        found, scores = _verdict(after_reasoning(text), rubric)
     except _Unreadable as error:
         return Parsed(error.status, str(error))
     said = {name: storable(_explanation(found[name])) for name in rubric.criteria}

@@ -13,7 +13,7 @@ from data.card import Card, Marked
 from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
-from data.queries.base import BY_CLINICIAN, FOR_STUDY, card, columns_of, shown
+from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, card, columns_of, shown
 from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
@@ -335,7 +335,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     remarks = (
         select(Assignment.rater, Assignment.pass_, Remark.kind, Remark.text)
         .join(Remark)
-        .where(Assignment.response == response, Remark.revision >= Assignment.revision - 1)
+        .where(Assignment.response == response, Remark.revision >= NEWEST_SUBMISSION)
         .where(BY_CLINICIAN)
     )
     for rater, repeat, kind, words in session.exec(remarks):
@@ -343,7 +343,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     comments = (
         select(Assignment.rater, Assignment.pass_, Submission.comment)
         .join(Submission)
-        .where(Assignment.response == response, Submission.revision == Assignment.revision - 1)
+        .where(Assignment.response == response, Submission.revision == NEWEST_SUBMISSION)
         .where(Submission.comment != "")
     )
     for rater, repeat, words in session.exec(comments):
@@ -351,7 +351,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     spans = (
         columns_of(Assignment.rater, Assignment.pass_, *(getattr(Span, name) for name in MARKED))
         .join(Span)
-        .where(Assignment.response == response, Span.revision == Assignment.revision - 1)
+        .where(Assignment.response == response, Span.revision == NEWEST_SUBMISSION)
         .order_by(col(Span.id))
     )
     for rater, repeat, *stretch in session.exec(spans):
