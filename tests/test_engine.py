@@ -36,11 +36,11 @@ HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 READ = f"""
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from {PACKAGE}.jury.exports.settings import _rubric
+from {PACKAGE}.jury.exports.settings import rubric_of
 from {PACKAGE}.jury.exports.verdicts import said
 from {PACKAGE}.jury.parse import parse
 told = json.load(sys.stdin)
-rubrics = [_rubric(one, "") for one in told["rubrics"]]
+rubrics = [rubric_of(one, "") for one in told["rubrics"]]
 print(json.dumps([said(parse(text, rubrics[at])) for at, text in told["answers"]]))
 """
 ASK = f"""

@@ -6,6 +6,7 @@
 import json
 import os
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,9 @@ from stub_llm import Do, Seen, Stub, verdict
 from test_helm_export_real import helm_run as helm_run
 from test_inspect_export import evaluated
 from test_inspect_export import inspect as inspect
+from test_mlflow_judge import RUN
+from test_mlflow_judge import python as python
+from test_promptfoo import promptfoo as promptfoo
 
 Write = Callable[[str, str], Path]
 INSPECTS = {"stream": False, "tools": []}  # what Inspect adds to a request to Anthropic
@@ -42,10 +46,10 @@ def answer(seen: Seen) -> Do:
     return Do(text=verdict(seen, points))
 
 
-def study(run: Run, write: Write, stub: Stub, rows: list[dict[str, str]], **juror: Any) -> str:
+def study(run: Run, write: Write, stub: Stub, note: str = TAGGED + "{}", **juror: Any) -> str:
     """Make a study of stored notes, rated by two jurors; return the panel's path."""
     known = {"benchmark": "visits", "prompt": "Write.", "model": "m-old"}
-    lines = [known | one | {"response": f"{TAGGED}{one['context']}"} for one in rows]
+    lines = [known | one | {"response": note.replace("{}", one["context"])} for one in ROWS]
     notes = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in lines))
     assert run("import", str(notes), "--rubric", "generic")[0] == 0
     one = {"provider": "openai", "family": "gpt", "base_url": stub.openai_url}
@@ -76,6 +80,85 @@ def bodies(stub: Stub) -> list[str]:
     )
 
 
+def raw(stub: Stub) -> list[bytes]:
+    """Return the bodies of all requests to the last byte, in a settled order."""
+    return sorted(one.partition(b"\r\n\r\n")[2] for one in stub.raw)
+
+
+def exported(run: Run, tool: str, panel: str, out: Path, stub: Stub) -> None:
+    """Export the jury to a tool, and forget what was asked before."""
+    asked = ("rubric", "export", "generic", "--to", tool, "--panel", panel, "--out", str(out))
+    assert run(*asked)[0] == 0
+    stub.seen.clear()
+    stub.raw.clear()
+
+
+def composites(engine: Engine) -> dict[str, float]:
+    """Return the jury's means of the composites of responses that every juror rated, by instance."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for _, name, juror, _, score in told(engine, SCORES.format("m-old")):
+        found.setdefault(name, {}).setdefault(juror, []).append(score)
+    return {
+        name: sum(sum(one) / len(one) for one in jury.values()) / len(jury)
+        for name, jury in found.items()
+        if len(jury) == 2
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_mlflow_sends_a_runs_own_requests_and_comes_to_its_scores(
+    python: str, run: Run, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    with Stub(answer) as stub:
+        panel = study(run, write, stub, provider="anthropic", base_url=stub.anthropic_url)
+        rated(run, panel)
+        ours = raw(stub)
+        exported(run, "mlflow", panel, tmp_path / "out", stub)
+        asked = [python, "-c", RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")]
+        quiet = {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+        done = subprocess.run(
+            asked, cwd=tmp_path, env=os.environ | quiet, capture_output=True, text=True, timeout=280
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert raw(stub) == ours
+    assert sum(b'"assistant"' in one for one in ours) == 3
+    found = json.loads(done.stdout.split("FOUND")[1].splitlines()[0])["rows"]
+    given = [value for row in found for name, value, error in row if name == "composite"]
+    assert sorted(one for one in given if one is not None) == sorted(composites(engine).values())
+    assert given.count(None) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_promptfoo_sends_a_runs_own_requests_and_comes_to_its_scores(
+    promptfoo: str, run: Run, engine: Engine, write: Write, tmp_path: Path
+) -> None:
+    home = {"PROMPTFOO_CONFIG_DIR": str(tmp_path / "home"), "PROMPTFOO_DISABLE_TELEMETRY": "1"}
+    home |= {"PROMPTFOO_DISABLE_UPDATE": "1", "PROMPTFOO_PYTHON": sys.executable}
+    with Stub(answer) as stub:
+        panel = study(run, write, stub, "{}\n\nWrite.")  # as promptfoo's echo answers
+        rated(run, panel)
+        ours = raw(stub)
+        exported(run, "promptfoo", panel, tmp_path / "out", stub)
+        done = subprocess.run(
+            [promptfoo, "eval", "--no-cache", "-o", "found.json", "-c", "promptfooconfig.yaml"],
+            cwd=tmp_path / "out",
+            env=os.environ | home,
+            capture_output=True,
+            text=True,
+            timeout=240,
+        )
+        assert raw(stub) == ours, done.stdout[-2000:] + done.stderr[-2000:]
+    found = json.loads((tmp_path / "out" / "found.json").read_text("utf-8"))["results"]["results"]
+    scores = {
+        one["vars"]["instance_id"].partition("/")[2]: one["namedScores"].get("composite")
+        for one in found
+    }
+    assert {name: one for name, one in scores.items() if one is not None} == composites(engine)
+    assert [name for name, one in scores.items() if one is None] == ["i3"]
+
+
 def told(engine: Engine, query: str) -> list[tuple[Any, ...]]:
     with engine.connect() as held:
         return [tuple(row) for row in held.execute(text(query))]
@@ -100,7 +183,7 @@ def test_inspects_run_asks_the_runs_own_requests_and_rejoins_its_study(
 ) -> None:
     with Stub(answer) as stub:
         claude = {"provider": "anthropic", "base_url": stub.anthropic_url, "effort": "high"}
-        panel = study(run, write, stub, ROWS, **claude)
+        panel = study(run, write, stub, **claude)
         rated(run, panel)
         ours, before = bodies(stub), told(engine, SCORES.format("m-old"))
         export = ("rubric", "export", "generic", "--to", "inspect", "--panel", panel)
@@ -130,7 +213,7 @@ def test_helms_run_asks_the_runs_own_requests_and_rejoins_its_study(
     helm_run: str, run: Run, engine: Engine, write: Write, tmp_path: Path
 ) -> None:
     with Stub(answer) as stub:
-        panel = study(run, write, stub, ROWS)
+        panel = study(run, write, stub)
         rated(run, panel)
         missing = [one for one in bodies(stub) if "001" in one and '"m-two"' in one]
         folder = in_helm(helm_run, run, panel, stub, tmp_path / "out")

@@ -104,11 +104,11 @@ def read_settings(path: Path) -> JurySettings:
     """Read the file that an export wrote."""
     told = json.loads(path.read_text("utf-8"))
     jurors = tuple(ExportedJuror(**one | {"forms": tuple(one["forms"])}) for one in told["jurors"])
-    rubric = _rubric(told["rubric"], told["rubric_sha256"])
+    rubric = rubric_of(told["rubric"], told["rubric_sha256"])
     return JurySettings(rubric, jurors, told["status"], told["study"])
 
 
-def _rubric(body: Mapping[str, Any], sha256: str) -> ExportedRubric:
+def rubric_of(body: Mapping[str, Any], sha256: str) -> ExportedRubric:
     """Return a rubric out of its canonical JSON."""
     criteria = tuple(
         ExportedCriterion(
