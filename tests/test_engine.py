@@ -1,6 +1,7 @@
 """The engine in an export: a run's own modules, which ask and read in a Python that has nothing else."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -65,11 +66,16 @@ print(json.dumps([jury.question(Card("", **one)) for one in json.load(sys.stdin)
 """
 
 
-def outside(code: str, folder: Path, given: Any) -> Any:
-    """Return what a Python without any package says, which is started in an empty place."""
+def outside(code: str, folder: Path, given: Any, **more: str) -> Any:
+    """Return what a Python without any package says; `more` is added to its environment."""
     asked = [sys.executable, "-I", "-S", "-c", code, str(folder)]
     done = subprocess.run(
-        asked, input=json.dumps(given), capture_output=True, text=True, timeout=120
+        asked,
+        input=json.dumps(given),
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
@@ -237,6 +243,18 @@ def test_a_key_that_is_not_there_is_named_and_nothing_is_sent(tmp_path: Path) ->
         (found,) = outside(ASK, tmp_path / "out", CARDS[:1])
         assert {one.model for one in stub.seen} == {"m-two"}
     assert found["one"]["reason"] == "the environment variable NO_SUCH_KEY is not set"
+
+
+def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path: Path) -> None:
+    with Stub() as proxy, Stub() as elsewhere:
+        moved = {"location": f"{elsewhere.openai_url}/chat/completions"}
+        with Stub(lambda _: Do(status=307, headers=moved)) as stub:
+            write_folder(tmp_path / "out", engine_of(export(panel(stub))))
+            named = dict.fromkeys(("http_proxy", "HTTP_PROXY"), f"http://127.0.0.1:{proxy.port}")
+            (found,) = outside(ASK, tmp_path / "out", CARDS[:1], **named, no_proxy="")
+            asked = len(stub.seen)
+        assert (asked, len(proxy.seen), len(elsewhere.seen)) == (2, 0, 0)
+    assert {one["reason"] for one in found.values()} == {"HTTP 307 some_error"}
 
 
 def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path) -> None:

@@ -156,6 +156,22 @@ def test_a_juror_that_comes_back_is_the_studys_own_and_another_of_its_name_is_re
     assert (code, "asked otherwise" in err) == (2, True)
 
 
+def test_a_simulated_juror_stays_one_and_a_nul_is_stored_as_a_sign(
+    run: Run, small_study: Engine, tmp_path: Path
+) -> None:
+    words = {"explanations": dict.fromkeys(WORSE, "a\x00b")}
+    folder = helm_run(small_study, tmp_path / "run", [SAID | words, FAILED, FAILED])
+
+    def made_up(spec: Any) -> None:
+        for one in spec["annotators"][0]["args"]["origin"]["jurors"].values():
+            one["profile"]["provider"] = "simulated"
+
+    changed(folder, "run_spec.json", made_up)
+    assert run("import", str(folder))[0] == 0
+    assert {bool(row[0]) for row in rows_of(small_study, "select simulated from rater")} == {True}
+    assert {row[0] for row in rows_of(small_study, "select comment from rating")} == {"a\ufffdb"}
+
+
 def test_in_another_study_the_rubric_travels_along_and_the_names_are_helms(
     run: Run, run_folder: Path, tmp_path: Path
 ) -> None:

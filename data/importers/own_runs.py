@@ -28,13 +28,14 @@ class Part(BaseModel):
 class OwnJuror(Part):
     """A juror as its study knows it."""
 
-    name: str = Field(min_length=1, max_length=64)
-    family: str = ""
+    name: str = Field(pattern=r"^[\w.-]{1,64}$")
+    family: str = Field("", max_length=64)
     profile: dict[str, Any] = Field(min_length=1)
 
     def record(self) -> JurorRecord:
         """Return the juror as a study keeps it."""
-        return JurorRecord(self.name, self.profile, self.family)
+        made_up = self.profile.get("provider") == "simulated"
+        return JurorRecord(self.name, self.profile, self.family, made_up)
 
 
 class Origin(Part):
@@ -105,7 +106,7 @@ def own_verdict(told: object, rubric: Rubric) -> Verdict:
     if lacking := [name for name in rubric.criteria if scores.get(name) is None]:
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
     said = words if isinstance(words, dict) else {}
-    comments = {name: str(said.get(name) or "") for name in rubric.criteria}
+    comments = {name: _storable(said.get(name)) for name in rubric.criteria}
     return verdict_of({name: score_of(scores[name]) for name in rubric.criteria}, comments, rubric)
 
 
@@ -116,4 +117,9 @@ def _status(found: object) -> Status:
 
 
 def _reason(found: object) -> str:
-    return str(found or "no reason is given")[:LONGEST_REASON]
+    return (_storable(found) or "no reason is given")[:LONGEST_REASON]
+
+
+def _storable(found: object) -> str:
+    """Return a text without NUL, which a database cannot hold; empty where it is none."""
+    return found.replace("\x00", "\ufffd") if isinstance(found, str) else ""

@@ -38,7 +38,10 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+_OPENERS = {
+    "https": urllib.request.build_opener(_NoRedirect),  # a proxy cannot read what it carries
+    "http": urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({})),
+}
 
 
 class JurorLine:
@@ -101,7 +104,8 @@ class JurorLine:
             url, text.encode("utf-8", "replace"), self._headers(key)
         )
         try:
-            with _OPENER.open(request, timeout=TIMEOUT_SECONDS) as reply:
+            opener = _OPENERS[request.type]
+            with opener.open(request, timeout=TIMEOUT_SECONDS) as reply:
                 return self._read(reply.read().decode("utf-8", "replace"), reply.headers)
         except urllib.error.HTTPError as error:
             text = error.read().decode("utf-8", "replace")
