@@ -5,11 +5,14 @@ Pure: what medjury asks with, and what the exports carry along to ask the same e
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from data.card import Card
+from data.rubrics.answer_form import Explanation, asked_for, form_schema, form_text
 from data.rubrics.tags import disarm, forges
 
+RESPONSE = "{{response}}"
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 NO_REFERENCE = "(no reference is given for this instance)"
 NO_CHECKLIST = "(no checklist is given for this instance)"
@@ -55,21 +58,49 @@ def scale_text(low: int, high: int) -> str:
     return f"{low}-{high}" if low >= 0 else f"{low} to {high}"
 
 
-def render(rubric: RubricLike, card: Card) -> str:
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a juror reads: first what all responses of an instance share, then what is their own."""
+
+    shared: str
+    own: str
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        return self.shared + self.own
+
+
+def render(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> str:
+    """Return the prompt for one card; see `parts`."""
+    return parts(rubric, card, explanation).text
+
+
+def parts(rubric: RubricLike, card: Card, explanation: Explanation | None = None) -> Prompt:
     """Return the prompt for one card, every placeholder filled in a single pass.
+
+    It is cut where the response begins: what stands before it is the same for all responses
+    of an instance. `explanation` is where a juror is to give it; None leaves that to the
+    rubric's own words.
 
     What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
     inside a patient's text stays as it is. Only a tag that the prompt itself uses is
     broken in it, so that no text can end its part or pose as another; see `forged`.
     """
     inserted = {name: disarm(text, rubric.prompt) for name, text in _inserted(card).items()}
-    parts = {
+    filled = {
         "reference": NO_REFERENCE,
         "checklist": NO_CHECKLIST,
         "criteria": criteria_text(rubric),
-        "schema": schema_text(rubric),
+        "schema": schema_text(rubric, explanation),
     } | inserted
-    return PLACEHOLDER.sub(lambda found: parts[found[1]], rubric.prompt)
+    prompt = asked_for(rubric.prompt, explanation)
+    begins = prompt.index(RESPONSE)
+    shared, own = (
+        PLACEHOLDER.sub(lambda found: filled[found[1]], piece)
+        for piece in (prompt[:begins], prompt[begins:])
+    )
+    return Prompt(shared, own)
 
 
 def forged(rubric: RubricLike, card: Card) -> tuple[str, ...]:
@@ -91,30 +122,14 @@ def criteria_text(rubric: RubricLike) -> str:
     return "\n\n".join(blocks)
 
 
-def schema_text(rubric: RubricLike) -> str:
+def schema_text(rubric: RubricLike, explanation: Explanation | None = None) -> str:
     """Return the form of the answer, as it stands in the prompt."""
-    form = '{"explanation": "<one or two sentences>", "score": <whole number>}'
-    rows = ",\n".join(f'  "{name}": {form}' for name in rubric.criteria)
-    return f"{{\n{rows}\n}}\nEach score is a whole number on the scale {rubric.scale}."
+    return form_text(rubric.criteria, rubric.scale, rubric.prompt, explanation)
 
 
-def json_schema(rubric: RubricLike) -> dict[str, Any]:
+def json_schema(rubric: RubricLike, explanation: Explanation | None = None) -> dict[str, Any]:
     """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-    verdict = {
-        "type": "object",
-        "properties": {
-            "explanation": {"type": "string"},
-            "score": {"type": "integer", "enum": list(rubric.scale.points)},
-        },
-        "required": ["explanation", "score"],
-        "additionalProperties": False,
-    }
-    return {
-        "type": "object",
-        "properties": dict.fromkeys(rubric.criteria, verdict),
-        "required": list(rubric.criteria),
-        "additionalProperties": False,
-    }
+    return form_schema(rubric.criteria, rubric.scale.points, explanation)
 
 
 def _inserted(card: Card) -> dict[str, str]:

@@ -26,9 +26,11 @@ from data.errors import BadRubric, OffScale, Unknown
 from data.question import NO_CHECKLIST as NO_CHECKLIST
 from data.question import NO_REFERENCE as NO_REFERENCE
 from data.question import PLACEHOLDER as PLACEHOLDER
+from data.question import Prompt as Prompt
 from data.question import scale_text
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
+from data.rubrics.answer_form import SLOT, Explanation
 from data.rubrics.complaints import first_complaint, too_wide
 from data.said import short
 from data.toml_file import NotToml, read_toml
@@ -114,6 +116,11 @@ class Rubric(Part):
         """Criteria on which a low score is unsafe, each with the highest score that is."""
         return tuple((c.name, c.critical) for c in self.criterion if c.critical is not None)
 
+    @property
+    def shows_form(self) -> bool:
+        """Whether its prompt leaves the form of the answer to us, so that it can be another."""
+        return SLOT in self.prompt
+
     @cached_property
     def sha256(self) -> str:
         """Hash over everything a rater reads, and what is critical: 64 hexadecimal digits."""
@@ -155,12 +162,16 @@ class Rubric(Part):
             )
         return number
 
-    def render(self, card: Card) -> str:
-        """Return the prompt for one card, as `data.question.render` fills it.
+    def render(self, card: Card, explanation: Explanation | None = None) -> str:
+        """Return the prompt for one card; see `data.question.parts`."""
+        return question.render(self, card, explanation)
+
+    def parts(self, card: Card, explanation: Explanation | None = None) -> Prompt:
+        """Return the prompt for one card, cut where the response begins.
 
         The reference is put in only where the rubric's gold policy allows one.
         """
-        return question.render(self, card)
+        return question.parts(self, card, explanation)
 
     def forged(self, card: Card) -> tuple[str, ...]:
         """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it."""
@@ -170,13 +181,13 @@ class Rubric(Part):
         """Return the criteria as a juror reads them: name, question, a line for each anchor."""
         return question.criteria_text(self)
 
-    def schema_text(self) -> str:
+    def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
-        return question.schema_text(self)
+        return question.schema_text(self, explanation)
 
-    def json_schema(self) -> dict[str, Any]:
+    def json_schema(self, explanation: Explanation | None = None) -> dict[str, Any]:
         """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-        return question.json_schema(self)
+        return question.json_schema(self, explanation)
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:

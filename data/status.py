@@ -22,3 +22,4 @@ class Status(StrEnum):
     EMPTY_RESPONSE = "empty_response"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
+    NO_PROBABILITIES = "no_probabilities"

@@ -11,7 +11,7 @@ from typing import Any
 
 from data.errors import BadInput
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, refuse_clouds
+from jury.exports.export import Export, refuse_untold
 from jury.exports.settings import FORMAT, FORMAT_VERSION
 from jury.panel import Juror
 from jury.providers import VENDORS, forms_of
@@ -22,6 +22,7 @@ MODULES = (
     "data.status",
     "data.card",
     "data.question",
+    "data.rubrics.answer_form",
     "data.rubrics.tags",
     "jury.call",
     "jury.asking",
@@ -70,7 +71,7 @@ def engine(export: Export) -> dict[str, str]:
         If a juror is simulated: there is no model that another tool could ask; or if it is asked
         at a cloud's own address.
     """
-    refuse_clouds(export.panel)
+    refuse_untold(export.panel)
     if names := [one.name for one in export.panel.juror if one.simulated]:
         raise BadInput(
             f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "

@@ -9,7 +9,7 @@ from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
 from jury.exports.engine import engine
-from jury.exports.export import Export, place_of, program, refuse_clouds, texts_of
+from jury.exports.export import Export, place_of, program, refuse_untold, texts_of
 from jury.exports.helm_question import ASKED, Question, asked_of, question, table
 from jury.panel import Juror, Panel
 from jury.providers import VENDORS
@@ -214,7 +214,7 @@ def differences(panel: Panel) -> list[str]:
 
 
 def _refuse(panel: Panel, one: Juror) -> None:
-    refuse_clouds(panel)
+    refuse_untold(panel)
     if one.simulated:
         raise BadInput(
             f"panel {panel.name}: {one.name} is simulated, and HELM cannot ask it; give --panel "
