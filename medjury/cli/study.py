@@ -87,7 +87,8 @@ def import_(
         restore(paths, partial(study_of, context, db, create=True))
         return
     if form == "helm":
-        import_runs.bring_helm(paths, benchmark, rubric, json_to, own)
+        there = partial(study_of, context, db)
+        import_runs.bring_helm(paths, benchmark, rubric, json_to, own, there)
         return
     if form == "inspect":
         import_runs.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for)
