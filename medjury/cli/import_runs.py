@@ -11,11 +11,12 @@ from sqlalchemy import Engine
 
 from data.errors import BadInput
 from data.importers.finished import FinishedRun, missing, summed
+from data.importers.grades import Grades
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
 from data.importers.helm.rating import Difference, run_figures
 from data.importers.helm.rating import Taken as TakenRun
-from data.importers.inspect_logs import InspectLog, log_files, read_inspect
+from data.importers.inspect_logs import GRADED, InspectLog, graded_rubric, log_files, read_inspect
 from data.importers.inspect_logs import Taken as TakenLog
 from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks, juror_cards
@@ -50,6 +51,7 @@ CAUSES = {
     "unreadable": "HELM counted what is no whole verdict",
     "unexplained": "nothing in the run says why",
 }
+GENERIC = "generic"
 SAME = ("criterion", "scale", "gold", "prompt")
 INSPECT_COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
 RubricFor = Callable[[str], Rubric]
@@ -321,6 +323,7 @@ def bring_inspect(
     json_to: Path | None,
     study: Callable[[], Engine],
     rubric_for: RubricFor,
+    scale: Grades | None = None,
 ) -> None:
     """Read logs, and only when all can be read open the study and store them in one transaction."""
     check_json(json_to)
@@ -330,14 +333,23 @@ def bring_inspect(
         raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
     engine = study()
     chosen = rubric_named(engine, rubric)
-    taken = [finished_log(log, _inspect_rubric(engine, log, chosen, rubric_for)) for log in logs]
-    store_finished(engine, [one.values for one in taken], _told_inspect(taken), json_to)
+    found = [_inspect_rubric(engine, log, chosen, rubric_for, scale) for log in logs]
+    taken = [finished_log(log, rubric) for log, (rubric, _) in zip(logs, found, strict=True)]
+    why = {log.benchmark: reason for log, (_, reason) in zip(logs, found, strict=True)}
+    store_finished(engine, [one.values for one in taken], _told_inspect(taken, why), json_to)
 
 
 def _inspect_rubric(
-    engine: Engine, log: InspectLog, chosen: Rubric | None, rubric_for: RubricFor
-) -> Rubric:
-    """Return the rubric of a log: the one our scorer rated on, the user's, or the benchmark's.
+    engine: Engine,
+    log: InspectLog,
+    chosen: Rubric | None,
+    rubric_for: RubricFor,
+    scale: Grades | None,
+) -> tuple[Rubric, str]:
+    """Return the rubric of a log, and why it is that one.
+
+    It is the one our scorer rated on; else the user's, that of the scale which the user names, the
+    benchmark's in the study, the shipped one of its name, or one of the graders' own words.
 
     Raises
     ------
@@ -347,12 +359,12 @@ def _inspect_rubric(
     own = next((one.rubric for one in benchmarks(engine) if one.name == log.benchmark), None)
     wanted = log.rubric_sha256
     if not wanted:
-        return chosen or own or rubric_for(log.benchmark)
+        return _of_anothers_scorer(log, chosen, own, rubric_for, scale)
     known = [own, *(one.rubric for one in benchmarks(engine))]
     known += [one for name in shipped() for one in (stored_rubric(engine, name), read_rubric(name))]
     for one in [chosen] if chosen else known:
         if one is not None and one.sha256 == wanted:
-            return one
+            return one, "the one that medjury's scorer rated on"
     why = f"{chosen.name} is another" if chosen else "it is not known here"
     raise BadInput(
         f"{log.name}: medjury's scorer rated on the rubric with the hash {wanted[:12]}, and {why}; "
@@ -360,7 +372,34 @@ def _inspect_rubric(
     )
 
 
-def _told_inspect(taken: Sequence[TakenLog]) -> Told:
+def _of_anothers_scorer(
+    log: InspectLog,
+    chosen: Rubric | None,
+    own: Rubric | None,
+    rubric_for: RubricFor,
+    scale: Grades | None,
+) -> tuple[Rubric, str]:
+    """Return the rubric of a log that no scorer of ours rated, and why it is that one."""
+    if chosen is not None:
+        return chosen, "as --rubric says"
+    if scale is not None:
+        if named := graded_rubric(log, scale):
+            return named, "made of the scale that --scale names"
+        raise BadInput(f"{log.name}: --scale is for scorers with one value, and it has none")
+    if own is not None:
+        return own, "the benchmark's own in this study"
+    shipped_one = rubric_for(log.benchmark)
+    if shipped_one.name != GENERIC:
+        return shipped_one, "the shipped one of this name"
+    if graded := graded_rubric(log):
+        return graded, "made of its graders' own words, from worst to best"
+    return shipped_one, (
+        "as neither --rubric, the study nor a shipped rubric names one; --scale 0-1 or --scale "
+        "bad,good takes a scorer's single values on a scale of their own"
+    )
+
+
+def _told_inspect(taken: Sequence[TakenLog], why: Mapping[str, str]) -> Told:
     """Return what is told of logs."""
     figures = [_inspect_figures(one) for one in taken]
     rubrics = {one.log.benchmark: one.values.rubric for one in taken}
@@ -375,12 +414,23 @@ def _told_inspect(taken: Sequence[TakenLog]) -> Told:
             for one in taken
             if one.log.status != "success"
         ],
-        rubrics={name: f"{rubric.name} ({rubric.scale})" for name, rubric in rubrics.items()},
+        rubrics={
+            name: f"{rubric.name} ({_points(rubric)}): {why[name]}"
+            for name, rubric in rubrics.items()
+        },
         jurors=_inspect_jurors(taken),
         left_out={what: counted(number, "sample") for what, number in left_out.items()},
         notes=summed(one.log.notes for one in taken),
         body={"format": "inspect", "logs": figures},
     )
+
+
+def _points(rubric: Rubric) -> str:
+    """Return a scale, with the words of its points where it was made of grades."""
+    anchors = rubric.criterion[0].anchors
+    named = rubric.name == GRADED and len(set(anchors.values())) == len(anchors)
+    words = ", ".join(f"{point} {anchors[point]}" for point in sorted(anchors)) if named else ""
+    return words or f"{rubric.scale}"
 
 
 def _inspect_figures(one: TakenLog) -> dict[str, Any]:
