@@ -34,6 +34,7 @@ OURS: dict[What, tuple[str, ...]] = {
     "ratings": (*sorted(OF_RATINGS), *LONG),
 }
 CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
+OF_TOOLS = ("benchmark", "model")  # of a tool's file they tell which response is rated, too
 KEYS = {"columns", "constant", "scale", "sheet"}
 # Ours -> what others call it, without case and signs.
 SYNONYMS: dict[What, dict[str, str]] = {
@@ -141,7 +142,7 @@ def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
             raise BadFile(f"{where}: [{name}] takes lines of NAME = VALUE; quote names with dots")
     columns = {str(theirs): str(ours) for theirs, ours in tables["columns"].items()}
     constant = {str(ours): str(value) for ours, value in tables["constant"].items()}
-    for ours in (*columns.values(), *constant):
+    for ours in (*columns.values(), *(one for one in constant if one not in OF_TOOLS)):
         if not _is_ours(ours, what):
             known = ", ".join(OURS[what])
             wide = f"{CRITERION}NAME" if what == "ratings" else f"{RESPONSE}MODEL, group:NAME"
@@ -279,6 +280,8 @@ def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
         shown = repr(absent[0]) if is_name(absent[0]) else "one of them"
         raise table.wrong(f"the map's column {shown} is not in the file ({table.header})")
     left_out: dict[str, int] = {}
+    constant = {ours: value for ours, value in chosen.constant.items() if _is_ours(ours, what)}
+    chosen = replace(chosen, constant=constant)
 
     def rows() -> Iterator[tuple[Origin, Cells]]:
         for origin, record in table.records():

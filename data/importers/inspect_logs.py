@@ -370,6 +370,9 @@ def _profile(log: InspectLog, name: str) -> dict[str, Any]:
     told = next((one for one in log.spec.scorers or () if one.get("name") == name), {})
     options = told.get("options")
     model = options.get("model") if isinstance(options, dict) else None
+    model = (
+        model.get("model") if isinstance(model, dict) else model
+    )  # with its settings, in newer logs
     grader = (log.spec.model_roles or {}).get("grader")
     model = model or (grader.get("model") if isinstance(grader, dict) else grader)
     known = {"model": model} if isinstance(model, str) and model else {}

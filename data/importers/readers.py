@@ -189,7 +189,7 @@ def opening_of(source: Source | Path) -> Opening:
     if named := MEANT.get(source.path.suffix.lower()):
         return Opening(source.path, named)  # a broken one is refused by its own reader
     form = opened_as(source)
-    if form in ("inspect", "package"):
+    if form in ("inspect", "package", "xlsx"):  # no tool known here writes workbooks
         return Opening(source.path, form)
     found = TableFile(source, "object" if form == "object" else None).first(1)
     return Opening(source.path, form, found[0][1] if found else {})

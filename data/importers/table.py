@@ -194,6 +194,6 @@ def _cell(origin: Origin, column: str, value: object) -> str:
         return value
     if isinstance(value, bool | list | dict):
         raise origin.wrong(
-            column, value, "must be text or a number; --map FILE takes parts of lists and objects"
+            column, value, "must be text or a number; a map takes parts of lists and objects"
         )
     return str(value)

@@ -93,7 +93,7 @@ def _sheet(source: Source, book: Any, wanted: str | None) -> str:
     filled = [one.title for one in book.worksheets if next(one.iter_rows(min_row=2), None)]
     filled = filled or [one.title for one in book.worksheets if next(one.iter_rows(), None)]
     if len(filled) > 1:
-        why = f'has several sheets with rows: {", ".join(filled)}; say sheet = "NAME" in --map FILE'
+        why = f'has several sheets with rows: {", ".join(filled)}; say sheet = "NAME" in a map'
         raise wrong(source, f"{why}, or save the one that is meant by itself")
     if not filled:
         raise wrong(source, "no sheet of it has rows")

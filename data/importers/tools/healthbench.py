@@ -187,8 +187,8 @@ def _results(table: TableFile) -> Iterator[tuple[Origin, dict[str, Any]]]:
 def _result(table: TableFile, one: Record, constant: Cells) -> Cells:
     if "model" not in constant:
         raise table.wrong(
-            "these are HealthBench's results by simple-evals, which do not name the model; give "
-            '--map FILE with [constant] model = "NAME"'
+            "these are HealthBench's results by simple-evals, which do not name the model; "
+            'name it in a map: [constant] model = "NAME"'
         )
     return response_cells(
         constant.get("benchmark") or BENCHMARK,

@@ -122,7 +122,7 @@ def _own(table: TableFile, constant: Cells) -> Cells:
     if not model:
         raise table.wrong(
             "these are samples of lm-evaluation-harness, and what names their model (its folder, or "
-            'results_TIME.json) is not with them; give --map FILE with [constant] model = "NAME"'
+            'results_TIME.json) is not with them; name it in a map: [constant] model = "NAME"'
         )
     return {"benchmark": task, "model": model}
 
