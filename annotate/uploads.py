@@ -13,6 +13,7 @@ from data.importers.columns import (
     flat,
     guessed,
     map_of,
+    scores_only,
     taken,
     toml_of,
     with_constants,
@@ -86,7 +87,9 @@ def map_needed(upload: Upload, what: What) -> str:
     rows = [record for _, record in table.first(LOOKED_AT)]
     names = tuple(flat(rows[0])) if rows else table.columns
     chosen = with_constants(guessed(names, what), what, upload.benchmark or source.path.stem)
-    return toml_of(with_grades(chosen, rows) if what == "ratings" else chosen, names)
+    return toml_of(
+        with_grades(scores_only(chosen, rows), rows) if what == "ratings" else chosen, names
+    )
 
 
 def first_ratings(upload: Upload, rows: int) -> list[RatingRow]:

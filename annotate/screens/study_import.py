@@ -254,7 +254,7 @@ def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
         )
     if seen.ignored:
         told.append(f"Columns not taken: {', '.join(seen.ignored)}.")
-    told += [f"Not taken: {number:,} {what}." for what, number in seen.left_out.items() if number]
+    told += [f"Not taken: {what}: {number:,}." for what, number in seen.left_out.items() if number]
     if not seen.contexts:
         told.append(
             "No row has a context: raters will have nothing but the prompt to hold against."

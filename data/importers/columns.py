@@ -63,6 +63,8 @@ SYNONYMS: dict[What, dict[str, str]] = {
         "rated_at": "timestamp, date, created at, time, submitted at",
     },
 }
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+LONGEST_GRADE, MOST_GRADES = 30, 10
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 ASIDE = {
     "lead time",
@@ -203,6 +205,29 @@ def with_constants(chosen: ColumnMap, what: What, benchmark: str) -> ColumnMap:
     return replace(chosen, constant={k: v for k, v in lacking.items() if k not in ours})
 
 
+def scores_only(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
+    """Return a guessed map without criteria whose values are texts: those are no scores."""
+    seen: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in flat(row).items():
+            if value.strip():
+                seen.setdefault(name, set()).add(value.strip())
+    columns = {
+        theirs: ours
+        for theirs, ours in chosen.columns.items()
+        if not ours.startswith(CRITERION) or _like_scores(seen.get(theirs, set()))
+    }
+    return replace(chosen, columns=columns)
+
+
+def _like_scores(values: set[str]) -> bool:
+    """Tell whether values look like scores: numbers, or few short words."""
+    short = all(len(one) <= LONGEST_GRADE for one in values)
+    return bool(values) and (
+        all(map(NUMBER.fullmatch, values)) or (short and len(values) <= MOST_GRADES)
+    )
+
+
 def with_grades(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
     """Return a map of ratings with the points of known grades in words, if scores are such."""
     scored = [one for one, ours in chosen.columns.items() if ours == "score" or CRITERION in ours]
@@ -225,7 +250,7 @@ def _with_criteria(columns: Sequence[str], found: dict[str, str]) -> dict[str, s
     kept = {theirs: ours for theirs, ours in found.items() if ours not in LONG}
     for name in columns:
         if name not in kept and name.strip() and _bare(name) not in ASIDE:
-            kept[name] = f"{CRITERION}{usable_name(name)}"
+            kept[name] = f"{CRITERION}{usable_name(name).lower()}"
     return kept
 
 

@@ -16,6 +16,7 @@ from data.importers.columns import (
     guessed,
     mapped,
     read_map,
+    scores_only,
     toml_of,
     with_constants,
     with_grades,
@@ -132,7 +133,7 @@ def _guess(raw: TableFile, what: What, benchmark: str | None) -> ColumnMap:
     rows = [record for _, record in raw.first(LOOKED_AT)]
     chosen = guessed(_names(rows), what)
     chosen = with_constants(chosen, what, benchmark or raw.path.stem)
-    return with_grades(chosen, rows) if what == "ratings" else chosen
+    return with_grades(scores_only(chosen, rows), rows) if what == "ratings" else chosen
 
 
 def _names(rows: Sequence[Mapping[str, object]]) -> tuple[str, ...]:
@@ -186,4 +187,4 @@ def say_left_out(table: TableFile) -> None:
     """Say what of a file was no row, or not taken."""
     for reason, number in table.left_out.items():
         if number:
-            say(f"not taken: {number} {reason}")
+            say(f"not taken: {reason}: {number:,}")

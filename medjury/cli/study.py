@@ -142,6 +142,8 @@ def _bring_rows(
     if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
     _store_responses(engine, table, rows, chosen, reader)
+    if reader and reader.ratings:
+        say(f"next: its scores, with `medjury ratings {paths[0].name}`")
 
 
 def _store_responses(
@@ -161,8 +163,6 @@ def _store_responses(
             tick=lambda _: at(table.read_bytes),
         )
     _say_responses(table, rows, added)
-    if reader and reader.ratings:
-        say(f"next: its scores, with `medjury ratings {table.path.name}`")
     mask_new(engine)
 
 
@@ -223,16 +223,21 @@ def ratings(
     if kind in ("redcap", "medhelm"):
         table = TableFile(path)
         engine = study_of(context, db)
-        rows = (
-            redcap.redcap_file(engine, table, incomplete)
-            if kind == "redcap"
-            else medhelm_file(engine, table, jury_mean)
-        )
+        rows = _of_layout(engine, table, kind, incomplete or jury_mean)
     else:
         table, _ = opened([path], "ratings", form, map_to, benchmark)
         rows = RatingFile(table, named)
         engine = study_of(context, db)
     _store_ratings(engine, table, rows, _rated_on(engine, rubric, named, rows))
+
+
+def _of_layout(
+    engine: Engine, table: TableFile, layout: str, more: bool
+) -> RedcapFile | MedhelmFile:
+    """Return REDCap's or MedHELM's rows; `more` takes its incomplete forms, or its jury's means."""
+    if layout == "redcap":
+        return redcap.redcap_file(engine, table, more)
+    return medhelm_file(engine, table, more)
 
 
 def _layout(path: Path) -> str | None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import BadFile, BadInput
-from data.importers.checklists import checklist_of
 from data.importers.helm.files import (
     SPEC,
     STATE,
@@ -24,7 +23,7 @@ from data.importers.helm.files import (
     wrong,
 )
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
+from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, made_id
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"

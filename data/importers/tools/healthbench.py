@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from data.importers.checklists import checklist_of
-from data.importers.rows import Origin
+from data.importers.rows import Origin, checklist_of
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.text_rows import top_keys
 from data.importers.tools.common import (
