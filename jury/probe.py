@@ -13,14 +13,15 @@ from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.schema import Status, now
 from jury.call import Answer, Call, Form, Message, Provider
-from jury.conversation import Patience
 from jury.cost import price
+from jury.expected_score import read_for
 from jury.injection import Injection, SelfTest, bear
 from jury.panel import Juror, Panel, keys
 from jury.parse import Parsed, read_answer
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
 from jury.refused_parameter import refused_setting
+from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
 RUBRIC = "generic"  # which the self-test is rated on
@@ -62,6 +63,9 @@ class ProbeRow:
         The rate limits that the endpoint's headers tell, by header.
     injection
         How it bore the self-test, whose cost is its own; None where it was not put to it.
+    probabilities
+        Whether the log-probabilities that scores = "expected" needs are "served" or "not served";
+        "not set" where the panel wants none.
     """
 
     juror: str
@@ -78,6 +82,7 @@ class ProbeRow:
     unsupported: tuple[str, ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict)
     injection: SelfTest | None = None
+    probabilities: str = "not set"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""
@@ -89,6 +94,7 @@ class ProbeRow:
             "limits": dict(self.limits),
             "unsupported": list(self.unsupported),
             "injection": None if self.injection is None else self.injection.to_json(),
+            "probabilities": self.probabilities,
         }
 
 
@@ -206,10 +212,10 @@ async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
     test = None
     try:
         for form in FORMS if line.juror.form == "auto" else (line.juror.form,):
-            answer = await line.put(Call((Message("user", QUESTION),), TINY.json_schema(), form))
+            answer = await line.put(_tiny(line.juror, form))
             if answer.status == Status.OK or answer.http not in WRONG_FORM:
                 break
-        usd, parsed = line.usd, read_answer(answer, TINY)
+        usd, parsed = line.usd, read_for(line.juror, answer, TINY)
         if injections and parsed.status == Status.OK:
             test = await _self_test(line, form, injections)
     finally:
@@ -217,19 +223,25 @@ async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
     return _Heard(answer, parsed, form, usd, line.limits, test, line.unsupported)
 
 
+def _tiny(juror: Juror, form: Form) -> Call:
+    """Return the tiny question; with the probabilities of the answer's tokens, where it is to tell them."""
+    asked = (Message("user", QUESTION),)
+    return Call(asked, TINY.json_schema(), form, probabilities=juror.expected)
+
+
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
     """Return how a juror bears the injections, in the form it was found to answer in."""
     if line.juror.simulated:
         return SelfTest(simulated=True)
-    rubric = read_rubric(RUBRIC)
+    rubric, explanation = read_rubric(RUBRIC), line.juror.explanation
     line.usd = 0.0
 
     async def ask(prompt: str) -> Parsed:
-        call = Call((Message("user", prompt),), rubric.json_schema(), form)
+        call = Call((Message("user", prompt),), rubric.json_schema(explanation), form)
         answer = await line.put_patiently(call)
         return read_answer(answer, rubric)
 
-    outcomes = await bear(injections, rubric, ask)
+    outcomes = await bear(injections, rubric, ask, explanation)
     return SelfTest(outcomes, line.usd)
 
 
@@ -264,7 +276,15 @@ def _row(
         ends=juror.end(),
         limits=heard.limits,
         injection=heard.injection,
+        probabilities=_probabilities(juror, heard),
     )
+
+
+def _probabilities(juror: Juror, heard: _Heard) -> str:
+    """Return whether the log-probabilities that a juror is to be read by came with its answer."""
+    if not juror.expected:
+        return "not set"
+    return "served" if heard.answer.tokens else "not served"
 
 
 def _written(juror: Juror, name: str) -> str:

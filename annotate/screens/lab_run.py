@@ -16,13 +16,15 @@ from data.person import Person
 from data.queries.lab import JurorProgress
 from data.schema import now
 from data.store.jury_runs import RunRow, stop_run
+from data.token_costs import TokenCosts
 from jury.injection import SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
 from medjury.services.jury_lab import RunEstimate
 
 POLL_SECONDS = 2
-HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", "USD")
+KINDS = ("Tokens in", "From a cache", "Written to a cache", "Tokens out")
+HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", *KINDS, "USD")
 SHOWN_REASONS = 3
 INTERRUPTED, MISSING, USER_ERROR = 130, 1, 2
 JURORS = ("Juror", "Model", "Family", "Texts go to", "Key in", "Ends", "USD per million in / out")
@@ -147,11 +149,23 @@ def _table(run: RunRow, rows: Sequence[JurorProgress]) -> str:
             one.total - one.rated,
             sum(one.failed.values()),
             one.calls,
+            *_kinds(one.tokens),
             usd(one.usd) + (f" + {one.unknown} unknown" if one.unknown else ""),
         ]
         for one in rows
     ]
     return table(f"Jurors in the run of {run.order.panel}", HEADS, cells, words=2)
+
+
+def _kinds(tokens: TokenCosts) -> list[Cell]:
+    """Return tokens by kind, each with its cost; nothing where there were none."""
+    kinds = [
+        (tokens.input, tokens.usd_input),
+        (tokens.cached, tokens.usd_cached),
+        (tokens.cache_write, tokens.usd_cache_write),
+        (tokens.output, tokens.usd_output),
+    ]
+    return [f"{number:,}, {usd(amount)}" if number else None for number, amount in kinds]
 
 
 def _reasons(one: JurorProgress) -> str:

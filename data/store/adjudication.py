@@ -3,8 +3,8 @@
 import secrets
 from collections.abc import Mapping
 
-from sqlalchemy import Engine, func
-from sqlmodel import Session, col, select
+from sqlalchemy import Engine
+from sqlmodel import Session, select
 
 from data.database import transaction
 from data.errors import Conflict, NotAllowed, Unknown
@@ -12,6 +12,7 @@ from data.person import asking
 from data.reading import PASS_OF, THIRD, Settling
 from data.schema import Assignment, Kind, Rater, Rating, Role, Setting, State
 from data.store.access import PSEUDONYM_KEY
+from data.store.assignments import add_last
 from data.store.audit import log, refuse_locked
 
 GIVEN = "adjudication assigned"
@@ -57,18 +58,7 @@ def _given(session: Session, reading: Settling, response: int, handle: str) -> A
         raise Unknown(f"clinician {handle!r}: nobody of that name can be given work in this study")
     _refuse_settled(session, response)
     _refuse_reader(session, reading, response, rater)
-    last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater.id)
-    position = session.exec(last).one()
-    new = Assignment(
-        code=secrets.token_urlsafe(9),
-        rater=rater.id or 0,
-        response=response,
-        position=0 if position is None else position + 1,
-        pass_=PASS_OF[reading],
-    )
-    session.add(new)
-    session.flush()
-    return new
+    return add_last(session, rater.id or 0, response, PASS_OF[reading])
 
 
 def _refuse_settled(session: Session, response: int) -> None:

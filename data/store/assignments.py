@@ -103,16 +103,7 @@ def claim(engine: Engine, rater: int) -> bool:
         if response is None:
             return False
         refuse_locked(session)
-        last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
-        position = session.exec(last).one()
-        new = Assignment(
-            code=secrets.token_urlsafe(9),
-            rater=rater,
-            response=response,
-            position=0 if position is None else position + 1,
-        )
-        session.add(new)
-        session.flush()
+        new = add_last(session, rater, response)
         log(session, f"rater {rater}", "free place taken", {"assignment": new.id})
     return True
 
@@ -166,6 +157,22 @@ def own(session: Session, rater: int, code: str) -> Assignment:
     if one is None or one.rater != rater:
         raise NotAllowed("this response is not assigned to you")
     return one
+
+
+def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Assignment:
+    """Add a showing of a response at the end of a clinician's order (both as primary keys)."""
+    last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
+    position = session.exec(last).one()
+    new = Assignment(
+        code=secrets.token_urlsafe(9),
+        rater=rater,
+        response=response,
+        position=0 if position is None else position + 1,
+        pass_=pass_,
+    )
+    session.add(new)
+    session.flush()
+    return new
 
 
 def _free(session: Session, rater: int, wanted: int) -> int | None:

@@ -1,6 +1,6 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,11 +11,8 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
-from data.queries.jury import by_juror as missing_by_juror
-from data.queries.planted import verdicts_in_responses
 from data.queries.references import References, references
-from data.queries.spending import InFlight, in_flight, study_spending
+from data.queries.spending import study_spending
 from data.schema import Status
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
@@ -26,6 +23,7 @@ from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.references import check_references
 from jury.run import run_panel
 from medjury.cli.dask_connect import On
+from medjury.cli.jury_missing import missing
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -35,25 +33,24 @@ from medjury.cli.jury_words import (
     cost_of,
     how,
     how_in_batches,
-    in_flight_words,
     own_prices,
-    planted_verdicts,
     still_in_batches,
     to_json,
     told_after,
     told_before,
     told_bound,
+    told_repeated,
+    took,
     unsettled,
 )
 from medjury.cli.options import Db, Json, finite, group, study_of
-from medjury.cli.output import counted, progress, room, say, show, width
+from medjury.cli.output import counted, progress, say, show
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
 
 if TYPE_CHECKING:
     from jury.probe import ProbeRow
 
-COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 jury = group("Juries: run a panel, probe its jurors.")
 Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 MaxUsd = Annotated[
@@ -96,68 +93,6 @@ def run(
     asked = Asked(max_usd, replicates, benchmark, concurrency, batch, on)
     if let_rate(engine, chosen, asked, json_to).missing:
         raise typer.Exit(MISSING)
-
-
-def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """List the verdicts that do not stand, with the last reason, and what all calls have cost."""
-    engine = study_of(context, db)
-    check_json(json_to)
-    rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
-    planted = verdicts_in_responses(engine)
-    if rows:
-        _table(_cells(rows), json_to)
-    totals = missing_by_juror(rows)
-    for juror, counts in totals.items():
-        each = ", ".join(f"{number} {status}" for status, number in counts.items())
-        say(f"missing: {juror}: {each}", json_to)
-    if not rows:
-        say("no verdict is missing of what jurors were asked for", json_to)
-    for line in planted_verdicts([response for _, response in planted]):
-        say(line, json_to)
-    _say_spent(spent, open_, json_to)
-    body = {
-        "missing": [
-            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
-            for one in rows
-        ],
-        "verdicts_in_responses": [
-            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
-        ],
-        "jurors": [
-            {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
-            for juror, counts in totals.items()
-        ],
-        "calls": spent.calls,
-        "usd": round(spent.usd, 9),
-        "usd_unknown": spent.unknown,
-        "calls_in_flight": open_.calls + open_.batched,
-        "usd_in_flight": round(open_.usd, 9),
-        "usd_study": round(spent.usd + open_.usd, 9),
-    }
-    write_json(body, json_to)
-
-
-def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
-    """Say what all calls have cost, and what some can have cost besides."""
-    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
-    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{said}; probes are not stored", json_to)
-    if number := open_.calls + open_.batched:
-        say(in_flight_words(number, open_.usd), json_to)
-
-
-def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
-    """Return the rows of the table of missing verdicts."""
-    return [
-        [
-            one.juror,
-            one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
-            one.status,
-            f"{one.calls}",
-            one.reason,
-        ]
-        for one in rows
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +190,8 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
         json_to,
     )
     stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
-    for line in (*by_juror(result), *stopped, *unsettled(result), *advice(result)):
+    ends = (*by_juror(result), *stopped, *unsettled(result), *advice(result))
+    for line in (*took(result), *ends):
         say(line, json_to)
 
 
@@ -274,7 +210,8 @@ def _print_estimate(
     heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     over = ended(panel, datetime.now(UTC).date())
-    for line in (*over, *told_before(expected), *told_bound(expected)):
+    told = (*told_before(expected), *told_repeated(expected), *told_bound(expected))
+    for line in (*over, *told):
         say(line, json_to)
     jurors = [asdict(one) for one in expected.jurors]
     spent = study_spending(engine)
@@ -284,15 +221,6 @@ def _print_estimate(
 
 def _usd(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.4f}"
-
-
-def _table(cells: list[list[str]], json_to: Path | None) -> None:
-    """Show the verdicts as a table or, where the screen is too narrow for it, a line each."""
-    if width(COLUMNS, cells) <= room(json_to):
-        show("Missing verdicts", COLUMNS, cells, json_to)
-        return
-    for juror, response, status, calls, reason in cells:
-        say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)
 
 
 def probe(
@@ -351,6 +279,8 @@ def _probe_lines(one: "ProbeRow") -> Iterator[str]:
     if one.unsupported:
         names = ", ".join(one.unsupported)
         yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
+    if one.probabilities != "not set":
+        yield f"juror {one.juror}: log-probabilities are {one.probabilities}"
     if one.limits:
         told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
         yield f"juror {one.juror}: {told}"

@@ -8,12 +8,13 @@ from sqlalchemy import Engine
 
 from data.queries.jury import waiting_in_batches
 from data.schema import Status
+from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
-from jury.conversation import NO_SUCH_MODEL, REFUSES
 from jury.elsewhere import LOST, NO_WORKER
 from jury.loop import Progress, RunResult
 from jury.panel import Panel
+from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate
 
@@ -29,6 +30,9 @@ BY_STATUS: dict[str, str] = {
     "it counts anew in each run, and `medjury settings budget` bounds all runs together",
     Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
     "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
+    Status.NO_PROBABILITIES: 'the log-probabilities that scores = "expected" needs did not come, or '
+    "say too little of a score: `medjury jury probe PANEL` tells whether they are served; else leave "
+    "scores out, give the juror another name, and run with --replicates",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
@@ -113,6 +117,17 @@ def told_after(estimate: RunEstimate, *, whole: bool) -> Iterator[str]:
         yield f"{juror} has {number} of its own family in this; they count as all do"
 
 
+def told_repeated(estimate: RunEstimate) -> Iterator[str]:
+    """Yield how much of the input a vendor may serve from a cache; no figure counts on it."""
+    repeated = sum(one.tokens_repeated for one in estimate.jurors)
+    if repeated:
+        of = sum(one.tokens_in for one in estimate.jurors)
+        yield (
+            f"{repeated:,} of {of:,} tokens of input begin as an earlier request does: a vendor that "
+            "caches may bill them at less; the figures do not count on it"
+        )
+
+
 def told_bound(estimate: RunEstimate) -> Iterator[str]:
     """Yield the paper's bound, if the run has anything to ask."""
     if estimate.bound.tokens_out:
@@ -138,6 +153,28 @@ def cost_of(result: RunResult) -> str:
     """Return what a run has cost, as far as it is known."""
     unknown = counted(result.usd_unknown, "call")
     return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
+
+
+def token_words(tokens: TokenCosts) -> str:
+    """Return what calls took and cost, by kind of token; only kinds that there were."""
+    reasoning = f", of them {tokens.reasoning:,} of reasoning" if tokens.reasoning else ""
+    kinds = [
+        ("input", tokens.input, tokens.usd_input, ""),
+        ("input from a cache", tokens.cached, tokens.usd_cached, ""),
+        ("input written to a cache", tokens.cache_write, tokens.usd_cache_write, ""),
+        ("output", tokens.output, tokens.usd_output, reasoning),
+    ]
+    words = [f"{name} {number:,} (${usd:.4f}{more})" for name, number, usd, more in kinds if number]
+    return ", ".join(words)
+
+
+def took(result: RunResult) -> Iterator[str]:
+    """Yield what a run's calls took by kind of token, and what it did not have to ask."""
+    if result.shared_prompts:
+        verdicts = counted(result.shared_prompts, "verdict")
+        yield f"{verdicts} without a call: the very same prompt was rated before, and asked once"
+    if words := token_words(result.tokens):
+        yield f"tokens: {words}"
 
 
 def unsettled(result: RunResult) -> Iterator[str]:
