@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from data.errors import BadRow
 from data.importers.rows import Origin, made_id
 from data.importers.table import Cells, DerivedTable, TableFile
 
@@ -18,29 +19,44 @@ Maker = Callable[[Record, Counter[str]], Iterator[Cells]]
 
 
 def derived(
-    table: TableFile, columns: tuple[str, ...], maker: Callable[[], Maker], each_once: bool = False
+    table: TableFile,
+    columns: tuple[str, ...],
+    make: Maker,
+    records: Callable[[], Iterator[tuple[Origin, Record]]] | None = None,
+    each_once: bool = False,
 ) -> DerivedTable:
-    """Return the rows that a maker gives of every record, which counts what it leaves out.
+    """Return the rows that are made of every record; `make` counts what it leaves out.
 
-    `maker` is called anew for each reading of the file. With `each_once` a response that comes
+    `records` gives them where they are not the table's rows. With `each_once` a response that comes
     again, as one row a metric has it, is taken once.
     """
     left_out = Counter[str]()
 
     def rows() -> Iterator[Row]:
-        make, seen, given = maker(), set[str](), False
-        for origin, record in table.records():
-            for cells in make(record, left_out):
+        seen, given = set[str](), False
+        for origin, record in (records or table.records)():
+            for cells in _made(origin, record, make, left_out):
                 if each_once and cells["response_id"] in seen:
                     continue
                 seen.add(cells["response_id"] if each_once else "")
                 given = True
                 yield origin, cells
         if not given:
-            told = ", ".join(f"{number} {what}" for what, number in left_out.items())
-            raise table.wrong(f"nothing of it can be taken: {told or 'no rows'}")
+            told = ", ".join(f"{what}: {number}" for what, number in left_out.items())
+            raise table.wrong(f"nothing of it can be taken ({told or 'no rows'})")
 
     return DerivedTable(table, columns, rows, left_out)
+
+
+def _made(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
+    """Return what is made of a record, or refuse one that is not as its tool writes it."""
+    try:
+        return list(make(record, left_out))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise BadRow(
+            f"{origin}: not as the tool writes it, whose other rows look like a file of it; nothing "
+            "was imported"
+        ) from error
 
 
 def response_cells(

@@ -31,7 +31,7 @@ def responses(table: TableFile, constant: Cells) -> DerivedTable:
             else:
                 left_out["samples without a text"] += 1
 
-    return derived(table, RESPONSES, lambda: make, each_once=True)
+    return derived(table, RESPONSES, make, each_once=True)
 
 
 def ratings(table: TableFile, constant: Cells) -> DerivedTable:
@@ -54,7 +54,7 @@ def ratings(table: TableFile, constant: Cells) -> DerivedTable:
             "score": score,
         }
 
-    return derived(table, RATINGS, lambda: make)
+    return derived(table, RATINGS, make)
 
 
 def _cells(record: Record, constant: Cells) -> list[Cells]:

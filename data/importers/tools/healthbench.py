@@ -17,7 +17,6 @@ from data.importers.tools.common import (
     RATINGS,
     RESPONSES,
     Record,
-    Row,
     derived,
     response_cells,
     score_text,
@@ -86,7 +85,7 @@ def set_responses(table: TableFile, constant: Cells) -> DerivedTable:
                 checklist=checklist_of(record.get("rubrics")),
             )
 
-    return derived(table, RESPONSES, lambda: make)
+    return derived(table, RESPONSES, make)
 
 
 def meta_responses(table: TableFile, constant: Cells) -> DerivedTable:
@@ -95,7 +94,7 @@ def meta_responses(table: TableFile, constant: Cells) -> DerivedTable:
     def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
         yield _meta(record, constant)
 
-    return derived(table, RESPONSES, lambda: make, each_once=True)
+    return derived(table, RESPONSES, make, each_once=True)
 
 
 def meta_ratings(table: TableFile, constant: Cells) -> DerivedTable:
@@ -113,7 +112,7 @@ def meta_ratings(table: TableFile, constant: Cells) -> DerivedTable:
                 "score": score_text(label),
             }
 
-    return derived(table, RATINGS, lambda: make)
+    return derived(table, RATINGS, make)
 
 
 def _meta(record: Record, constant: Cells) -> Cells:
@@ -136,47 +135,39 @@ def is_results(keys: Mapping[str, Any]) -> bool:
 
 def results_responses(table: TableFile, constant: Cells) -> DerivedTable:
     """Return a model's responses with their points; the results do not name the model."""
-    left_out = Counter[str]()
 
-    def rows() -> Iterator[Row]:
-        for origin, one in _results(table):
-            cells = _result(table, one, constant)
-            if cells["response"].strip():
-                yield origin, cells
-            else:
-                left_out["empty responses"] += 1
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        cells = _result(table, record, constant)
+        if cells["response"].strip():
+            yield cells
+        else:
+            left_out["empty responses"] += 1
 
-    return DerivedTable(table, RESPONSES, rows, left_out)
+    return derived(table, RESPONSES, make, lambda: _results(table))
 
 
 def results_ratings(table: TableFile, constant: Cells) -> DerivedTable:
     """Return the grader's shares of points as ratings by one juror."""
-    left_out = Counter[str]()
 
-    def rows() -> Iterator[Row]:
-        for origin, one in _results(table):
-            cells = _result(table, one, constant)
-            score = one.get("score")
-            if not cells["response"].strip() or score is None or not score_text(score):
-                left_out["responses without a score"] += 1
-            elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
-                left_out["scores below 0, which no share of points is"] += 1
-            else:
-                yield (
-                    origin,
-                    {
-                        "response_id": cells["response_id"],
-                        "rater": GRADER,
-                        "kind": "juror",
-                        "criterion": "share",
-                        "score": score_text(score),
-                    },
-                )
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        cells, score = _result(table, record, constant), record.get("score")
+        if not cells["response"].strip() or score is None or not score_text(score):
+            left_out["responses without a score"] += 1
+        elif score < 0:  # more points lost than earned: HealthBench counts the mean from 0
+            left_out["scores below 0, which no share of points is"] += 1
+        else:
+            yield {
+                "response_id": cells["response_id"],
+                "rater": GRADER,
+                "kind": "juror",
+                "criterion": "share",
+                "score": score_text(score),
+            }
 
-    return DerivedTable(table, RATINGS, rows, left_out)
+    return derived(table, RATINGS, make, lambda: _results(table))
 
 
-def _results(table: TableFile) -> Iterator[tuple[Origin, dict[str, Any]]]:
+def _results(table: TableFile) -> Iterator[tuple[Origin, Record]]:
     found = top_keys(table.source)["metadata"]["example_level_metadata"]
     for number, one in enumerate(found if isinstance(found, list) else (), start=1):
         if isinstance(one, dict):

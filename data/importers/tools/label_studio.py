@@ -33,7 +33,7 @@ def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None)
 
     found = {*chosen.columns.values(), *chosen.constant, *constant}
     named = tuple(one for one in RESPONSES if one in found | {"instance_id", "response_id"})
-    return derived(table, named, lambda: make)
+    return derived(table, named, make)
 
 
 def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
@@ -50,7 +50,7 @@ def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -
                 continue
             yield from _scores(one, response, chosen, left_out)
 
-    return derived(table, RATINGS, lambda: make)
+    return derived(table, RATINGS, make)
 
 
 def _scores(

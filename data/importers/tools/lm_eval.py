@@ -42,7 +42,7 @@ def responses(table: TableFile, constant: Cells) -> DerivedTable:
             else:
                 left_out["empty responses"] += 1
 
-    return derived(table, RESPONSES, lambda: make, each_once=True)
+    return derived(table, RESPONSES, make, each_once=True)
 
 
 def ratings(table: TableFile, constant: Cells) -> DerivedTable:
@@ -67,7 +67,7 @@ def ratings(table: TableFile, constant: Cells) -> DerivedTable:
                     "score": score,
                 }
 
-    return derived(table, RATINGS, lambda: make)
+    return derived(table, RATINGS, make)
 
 
 def _cells(record: Record, text: str, number: int, own: Cells) -> Cells:

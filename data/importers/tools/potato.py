@@ -13,7 +13,7 @@ from data.importers.grades import usable_name
 from data.importers.rows import Origin
 from data.importers.table import Cells, DerivedTable, TableFile
 from data.importers.text_rows import top_keys
-from data.importers.tools.common import RATINGS, Record, Row, derived, score_text, text_of
+from data.importers.tools.common import RATINGS, Record, derived, score_text, text_of
 
 STATE = {"user_id", "instance_id_to_label_to_value"}
 EXPORT = {"instance_id", "user_id", "labels"}
@@ -25,18 +25,20 @@ TEXTS = {"text_box", "textbox"}  # labels under which a textbox stores what was 
 
 def state_ratings(table: TableFile, constant: Cells) -> DerivedTable:
     """Return one annotator's labels as ratings by a clinician."""
-    left_out = Counter[str]()
 
-    def rows() -> Iterator[Row]:
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        said = _pairs(record["labels"])
+        yield from _scores(record["instance"], record["user"], said, left_out)
+
+    def records() -> Iterator[tuple[Origin, Record]]:
         keys = top_keys(table.source)
         found = keys["instance_id_to_label_to_value"]
         items = found.items() if isinstance(found, dict) else ()
         for number, (instance, labels) in enumerate(items, start=1):
-            said = _pairs(labels)
-            for cells in _scores(str(instance), str(keys["user_id"]), said, left_out):
-                yield Origin(table.path.name, number), cells
+            said = {"instance": str(instance), "user": str(keys["user_id"]), "labels": labels}
+            yield Origin(table.path.name, number), said
 
-    return DerivedTable(table, RATINGS, rows, left_out)
+    return derived(table, RATINGS, make, records)
 
 
 def export_ratings(table: TableFile, constant: Cells) -> DerivedTable:
@@ -47,7 +49,7 @@ def export_ratings(table: TableFile, constant: Cells) -> DerivedTable:
         instance, who = text_of(record, "instance_id"), text_of(record, "user_id")
         yield from _scores(instance, who, labels if isinstance(labels, dict) else {}, left_out)
 
-    return derived(table, RATINGS, lambda: make)
+    return derived(table, RATINGS, make)
 
 
 def _pairs(labels: Any) -> dict[str, Any]:
