@@ -32,7 +32,7 @@ from data.schema import Kind
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from data.store.access import pseudonym_key
 from data.store.package import import_package
-from medjury.cli import import_runs, redcap
+from medjury.cli import import_inspect, import_runs, redcap
 from medjury.cli.blinding import mask_new
 from medjury.cli.files import (
     GuessOption,
@@ -112,7 +112,7 @@ def import_(
         import_runs.bring_helm(paths, benchmark, rubric, json_to, own)
     elif run == "inspect":
         named = scale_named(scale)
-        import_runs.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
+        import_inspect.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
     elif guess:
         show_guess(paths, "responses", form, map_to, benchmark)
     else:
