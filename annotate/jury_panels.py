@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from data.errors import BadPanel
-from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
+from jury.panel import BLANK, FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
 LONGEST_TEXT = 50_000
 STARTS = "|".join(re.escape(one) for one in KEY_START)
@@ -31,8 +31,9 @@ ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_m
 
 
 def shipped_texts() -> dict[str, str]:
-    """Return the TOML texts of the panels that ship with medjury, by name."""
-    return {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+    """Return the TOML texts of the panels that ship with medjury, by name; those to fill in last."""
+    texts = {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+    return dict(sorted(texts.items(), key=lambda one: BLANK in one[1]))
 
 
 def places(own: Mapping[str, str]) -> dict[str, str]:

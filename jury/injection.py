@@ -17,9 +17,9 @@ from typing import Any
 from data.card import Card
 from data.rubric import Rubric
 from data.rubrics.answer_form import Explanation
+from data.rubrics.pairs import MADE_UP
 from jury.parse import Parsed
 
-MADE_UP = "Made-up case, no real patient. "
 MOVED_BY = 1  # points; all scores are whole
 Ask = Callable[[str], Awaitable[Parsed]]
 

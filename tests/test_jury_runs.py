@@ -178,6 +178,12 @@ def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None
     assert not stub.seen
 
 
+def test_panels_that_are_still_to_be_filled_in_come_last() -> None:
+    names = list(jury_panels.shipped_texts())
+    assert names[0] == "current"
+    assert set(names[-3:]) == {"azure", "bedrock", "vertex"}
+
+
 @pytest.mark.parametrize(
     "line",
     [

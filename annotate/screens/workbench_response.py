@@ -36,6 +36,13 @@ PLANTED = (
     "This response holds a ready-made verdict on itself. Compare the scores below with those of "
     "clinicians before you rely on them."
 )
+TAGS = (
+    "What stands here holds tags that the prompt itself uses, in: {parts}. They are broken in what "
+    "jurors are sent, so that no text can end its part or pose as another one. Such a text may be "
+    "innocent, or may be meant to speak to the juror: compare the scores below with those of "
+    "clinicians."
+)
+PARTS = {"context": "source", "prompt": "task"}  # others are called what they are
 WORDS = {
     "flag": "flagged",
     "not_enough_context": "not enough context",
@@ -108,9 +115,16 @@ def _texts(opened: Opened) -> None:
 
 
 def planted(opened: Opened) -> str:
-    """Return a notice on a response whose own text holds a verdict, else nothing."""
-    found = holds_verdict(opened.card.response, opened.rubric.criteria)
-    return notice(PLANTED) if found else ""
+    """Return notices on a response that holds a verdict or tags of the prompt, else nothing."""
+    rubric, forged = opened.rubric, opened.rubric.forged(opened.card)
+    verdict = holds_verdict(opened.card.response, rubric.criteria)
+    told = [PLANTED] * verdict + [TAGS.format(parts=_parts(forged))] * bool(forged)
+    return "".join(map(notice, told))
+
+
+def _parts(names: Sequence[str]) -> str:
+    """Return parts of a prompt as the page calls them."""
+    return ", ".join(PARTS.get(name, name) for name in names)
 
 
 def source_panes(card: Card) -> list[tuple[str, str, str]]:
@@ -275,6 +289,7 @@ def _call_line(call: CallView) -> str:
         f"{tokens[0]} tokens in{_from_cache(call)}, {tokens[1]} out",
         usd,
         f"{call.latency_seconds:.1f} s",
+        f"tags broken in: {_parts(broken)}" if (broken := call.sent.get("tags_broken_in")) else "",
     ]
     told = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
     kind = "mj-done" if call.status == "ok" else "mj-bad"

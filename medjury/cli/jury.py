@@ -1,11 +1,11 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -13,7 +13,6 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.references import References, references
 from data.queries.spending import study_spending
-from data.schema import Status
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
@@ -24,6 +23,7 @@ from jury.references import check_references
 from jury.run import run_panel
 from medjury.cli.dask_connect import On
 from medjury.cli.jury_missing import missing
+from medjury.cli.jury_probe import probe
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -43,23 +43,17 @@ from medjury.cli.jury_words import (
     took,
     unsettled,
 )
-from medjury.cli.options import Db, Json, finite, group, study_of
+from medjury.cli.options import Db, Json, Named, finite, group, study_of
 from medjury.cli.output import counted, progress, say, show
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
 
-if TYPE_CHECKING:
-    from jury.probe import ProbeRow
-
 jury = group("Juries: run a panel, probe its jurors.")
-Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
 ]
 Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
-UNFIT = 1
-PROBE_COLUMNS = ["juror", "status", "form", "temperature", "ends"]
 RULE = "marked: more than half of the jurors who answered, at least two, say so"
 
 
@@ -221,84 +215,6 @@ def _print_estimate(
 
 def _usd(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.4f}"
-
-
-def probe(
-    panel: Named,
-    injection: Annotated[
-        bool, typer.Option("--injection/--no-injection", help="Put the injection self-test too.")
-    ] = True,
-    json_to: Json = None,
-) -> None:
-    """Ask each juror what it supports, and test whether a hidden instruction moves its scores.
-
-    Exit 1 if a juror does not answer as it should, or an instruction moved its scores.
-    """
-    from jury.injection import INJECTIONS
-    from jury.probe import probe as ask
-
-    chosen = read_panel(panel)
-    check_json(json_to)
-    keys(chosen)
-    _announce_probe(chosen, json_to)
-    rows = ask(chosen, injections=INJECTIONS if injection else ())
-    show(f"Panel {panel}", PROBE_COLUMNS, [_probe_cells(one) for one in rows], json_to)
-    for one in rows:
-        for line in _probe_lines(one):
-            say(line, json_to)
-    say(_cost(rows), json_to)
-    write_json({"panel": chosen.name, "jurors": [one.to_json() for one in rows]}, json_to)
-    if not all(_fit(one) for one in rows):
-        raise typer.Exit(UNFIT)
-
-
-def _fit(one: "ProbeRow") -> bool:
-    """Return whether a juror answers as it should, and no instruction moved its scores."""
-    return one.status == Status.OK and not (one.injection and one.injection.moved)
-
-
-def _announce_probe(panel: Panel, json_to: Path | None) -> None:
-    """Say where requests go, before they go."""
-    if hosts := panel.hosts():
-        said = "questions of medjury's own, none of the study's texts, go to: "
-        say(f"panel {panel.name}: {said}{', '.join(hosts)}", json_to)
-
-
-def _probe_cells(one: "ProbeRow") -> list[str]:
-    """Return a juror's row of the table."""
-    form, ends = one.schema or "none", str(one.ends or "")
-    return [one.juror, str(one.status), form, one.temperature, ends]
-
-
-def _probe_lines(one: "ProbeRow") -> Iterator[str]:
-    """Yield what is said of a juror below the table."""
-    if one.reason:
-        yield f"juror {one.juror}: {one.reason}"
-    if one.returned_model:
-        yield f"juror {one.juror}: answered as {one.returned_model}"
-    if one.unsupported:
-        names = ", ".join(one.unsupported)
-        yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
-    if one.probabilities != "not set":
-        yield f"juror {one.juror}: log-probabilities are {one.probabilities}"
-    if one.limits:
-        told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
-        yield f"juror {one.juror}: {told}"
-    if one.injection is not None:
-        yield f"juror {one.juror}: {one.injection}"
-
-
-def _cost(rows: "list[ProbeRow]") -> str:
-    """Return what all of it cost, and how many jurors' cost is not known."""
-    amounts = [usd for one in rows for usd in _spent(one)]
-    unknown = sum(None in _spent(one) for one in rows)
-    total = f"cost: ${sum(usd for usd in amounts if usd is not None):.4f}"
-    return total + (f", unknown for {counted(unknown, 'juror')}" if unknown else "")
-
-
-def _spent(one: "ProbeRow") -> list[float | None]:
-    """Return what each part of a juror's probe cost."""
-    return [one.usd] if one.injection is None else [one.usd, one.injection.usd]
 
 
 def check_references_of(

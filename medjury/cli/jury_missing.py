@@ -2,16 +2,17 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
 from data.queries.jury import by_juror as missing_by_juror
-from data.queries.planted import verdicts_in_responses
+from data.queries.planted import Planted, planted_texts
 from data.queries.spending import InFlight, in_flight
 from data.queries.token_costs import token_costs_by_juror
 from data.token_costs import TokenCosts
-from medjury.cli.jury_words import in_flight_words, planted_verdicts, token_words
+from medjury.cli.jury_words import in_flight_words, planted_words, token_words
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, room, say, show, width
 from medjury.cli.places import check_json, write_json
@@ -24,7 +25,8 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
     engine = study_of(context, db)
     check_json(json_to)
     rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
-    planted = verdicts_in_responses(engine)
+    planted = planted_texts(engine)
+    held = {(one.benchmark, one.response_id): one for one in planted}
     if rows:
         _table(_cells(rows), json_to)
     totals = missing_by_juror(rows)
@@ -33,7 +35,7 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say(f"missing: {juror}: {each}", json_to)
     if not rows:
         say("no verdict is missing of what jurors were asked for", json_to)
-    for line in planted_verdicts([response for _, response in planted]):
+    for line in planted_words(planted):
         say(line, json_to)
     _say_spent(spent, open_, json_to)
     costs = token_costs_by_juror(engine)
@@ -41,12 +43,10 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         say(line, json_to)
     body = {
         "missing": [
-            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
+            one.to_json() | _of_its_response(held.get((one.benchmark, one.response_id)))
             for one in rows
         ],
-        "verdicts_in_responses": [
-            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
-        ],
+        **_planted_json(planted),
         "jurors": [
             {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
             for juror, counts in totals.items()
@@ -54,6 +54,25 @@ def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None
         "tokens": {juror: one.to_json() for juror, one in costs.items()},
     }
     write_json(body | _money(spent, open_), json_to)
+
+
+def _of_its_response(held: Planted | None) -> dict[str, Any]:
+    """Return what a row says of what its response holds."""
+    return {
+        "verdict_in_response": held is not None and held.verdict,
+        "tags_broken_in": list(held.tags_broken_in) if held is not None else [],
+    }
+
+
+def _planted_json(planted: Sequence[Planted]) -> dict[str, Any]:
+    """Return which responses of the study hold a verdict, and which tags of the prompt."""
+    named = [({"benchmark": one.benchmark, "response_id": one.response_id}, one) for one in planted]
+    return {
+        "verdicts_in_responses": [name for name, one in named if one.verdict],
+        "tags_broken_in": [
+            name | {"parts": list(one.tags_broken_in)} for name, one in named if one.tags_broken_in
+        ],
+    }
 
 
 def told_costs(costs: Mapping[str, TokenCosts]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.queries.jury import waiting_in_batches
+from data.queries.planted import Planted
 from data.schema import Status
 from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
@@ -202,15 +203,30 @@ def advice(result: RunResult) -> list[str]:
     return list(dict.fromkeys(_advice(result))) if result.missing else []
 
 
-def planted_verdicts(responses: Sequence[str]) -> Iterator[str]:
-    """Yield which responses hold a verdict of their own, the first few by name."""
-    if responses:
-        more = f" and {len(responses) - NAMED} more" if len(responses) > NAMED else ""
-        named = f"{', '.join(responses[:NAMED])}{more}"
+def planted_words(found: Sequence[Planted]) -> Iterator[str]:
+    """Yield which responses hold a verdict or tags of the prompt, the first few by name."""
+    verdicts = [one.response_id for one in found if one.verdict]
+    if verdicts:
         yield (
-            f"{counted(len(responses), 'response')} with a ready-made verdict in the text: {named}; "
-            "look at their scores on the workbench"
+            f"{counted(len(verdicts), 'response')} with a ready-made verdict in the text: "
+            f"{_first(verdicts)}; look at their scores on the workbench"
         )
+    tags = [
+        f"{one.response_id} (in {' and '.join(one.tags_broken_in)})"
+        for one in found
+        if one.tags_broken_in
+    ]
+    if tags:
+        yield (
+            f"{counted(len(tags), 'response')} with tags of the prompt itself, broken in what jurors "
+            f"are sent: {_first(tags)}; look at their scores on the workbench"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def _advice(result: RunResult) -> Iterator[str]:
