@@ -18,6 +18,7 @@ from data.importers.finished import (
     score_of,
     verdict_of,
 )
+from data.importers.grades import Grades, grades_of, no_answer, plain, rubric_of_grades
 from data.importers.inspect_logs_files import (
     OWN,
     Head,
@@ -36,7 +37,7 @@ from data.rubric import Rubric
 from data.schema import Status
 
 VERSION = 2
-SUFFIXES = (".eval", ".json")
+GRADED, GRADE = "inspect_grade", "grade"  # rubric and criterion of graders that say one word
 ATTACHMENT = "attachment://"
 SOURCE = "Inspect log"
 AGAIN = "a study's own response, rated again"
@@ -91,13 +92,6 @@ class InspectLog:
     origin: Exported | None = None
     again: tuple[Scored, ...] = ()
     kept: frozenset[str] = frozenset()
-
-
-def is_inspect(path: Path) -> bool:
-    """Tell whether a path means to be a log, or a folder with logs in it, by the endings of names."""
-    if path.is_dir():
-        return any(path.glob("*.eval"))
-    return path.suffix.lower() in SUFFIXES
 
 
 def log_files(path: Path) -> list[Path]:
@@ -280,11 +274,36 @@ def finished(log: InspectLog, rubric: Rubric) -> Taken:
     return Taken(log, values, tuple(name for name, form in forms.items() if not form))
 
 
+def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None:
+    """Return the rubric of what a log's graders say in words, or of the scale that is named.
+
+    None where no scorer gives single values, or the words are of no scale that is known.
+    """
+    values = [score.value for one in log.scored for score in one.scores.values() if not score.own]
+    single = [one for one in values if isinstance(one, str | int | float)]
+    words = [one for one in single if isinstance(one, bool) or score_of(one) is None]
+    partial = any(
+        bool((one.get("options") or {}).get("partial_credit")) for one in log.spec.scorers or ()
+    )
+    grades = named or (grades_of(words, partial) if words else None)
+    return rubric_of_grades(GRADED, [GRADE], grades, SOURCE) if grades and single else None
+
+
+def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
+    """Return a score: a number, or the point whose anchor is the grade's word."""
+    number = score_of(value)
+    if number is not None or not isinstance(value, str | bool):
+        return number
+    anchors = next(one.anchors for one in rubric.criterion if one.name == criterion)
+    said = plain(value)
+    return next((float(point) for point, word in anchors.items() if plain(word) == said), None)
+
+
 def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
     """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
     found = [one.scores[name] for one in log.scored if name in one.scores]
     keyed = [score.value for score in found if isinstance(score.value, dict)]
-    single = any(score_of(score.value) is not None for score in found)
+    single = any(_point(score.value, rubric.criteria[0], rubric) is not None for score in found)
     if any(score.own for score in found):
         return OWN
     if any(criterion in value for value in keyed for criterion in rubric.criteria):
@@ -350,7 +369,10 @@ def _verdict(
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
     whole = {rubric.criteria[0]: score.explanation or ""}
     told = {name: one.explanation or "" for name, one in (apart or {}).items()}
-    scores = {name: score_of(points.get(name)) for name in rubric.criteria}
+    scores = {name: _point(points.get(name), name, rubric) for name in rubric.criteria}
+    if any(scores[name] is None and no_answer(points.get(name)) for name in scores):
+        reason = "graded as no answer, which is no point of the scale"
+        return Verdict({}, {}, Status.REQUEST_FAILED, reason)
     return verdict_of(scores, told or whole, rubric)
 
 
@@ -384,6 +406,9 @@ def _profile(log: InspectLog, name: str) -> dict[str, Any]:
     told = next((one for one in log.spec.scorers or () if one.get("name") == name), {})
     options = told.get("options")
     model = options.get("model") if isinstance(options, dict) else None
+    model = (
+        model.get("model") if isinstance(model, dict) else model
+    )  # with its settings, in newer logs
     grader = (log.spec.model_roles or {}).get("grader")
     model = model or (grader.get("model") if isinstance(grader, dict) else grader)
     known = {"model": model} if isinstance(model, str) and model else {}

@@ -27,7 +27,7 @@ from medjury.cli import leaderboards, methods, redcap
 from medjury.cli.options import Db, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.places import writes_to
-from medjury.cli.record import AUTHORS, Reason, Who, cells, write_csv
+from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv
 
 Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
 PackageOption = Annotated[
@@ -195,7 +195,7 @@ def write_folder(folder: Path, files: Sequence[File]) -> Iterator[tuple[str, int
         for one in files:
             path = folder / one.name
             path.parent.mkdir(exist_ok=True)
-            yield one.name, write_csv(path, one.columns, one.rows)
+            yield one.name, write_csv(path, one.columns, one.rows, FOR_SPREADSHEETS)
     _write_text(folder / "data_dictionary.md", _page(files))
 
 

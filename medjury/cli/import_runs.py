@@ -1,4 +1,4 @@
-"""`medjury import RUN_DIR|LOG`: finished runs of HELM and Inspect, with what their jurors said."""
+"""`medjury import RUN_DIR`: finished runs of HELM, and how runs of any tool are stored and told."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,6 @@ from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
 from data.importers.helm.rating import Difference, run_figures
 from data.importers.helm.rating import Taken as TakenRun
-from data.importers.inspect_logs import InspectLog, log_files, read_inspect
-from data.importers.inspect_logs import Taken as TakenLog
-from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks, juror_cards
 from data.queries.families import families_of
 from data.queries.study import stored_rubric
@@ -29,9 +26,7 @@ from medjury.cli.options import rubric_named
 from medjury.cli.output import counted, room, say, show, width
 from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json
 from medjury.services.returned_runs import (
-    apart,
     known_rubric,
-    rejoined_log,
     rejoined_run,
     rubric_of_prompt,
     rubrics_of,
@@ -60,8 +55,6 @@ CAUSES = {
     "unexplained": "nothing in the run says why",
 }
 SAME = ("criterion", "scale", "gold", "prompt")
-INSPECT_COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
-RubricFor = Callable[[str], Rubric]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,101 +340,3 @@ def _difference_lines(found: Sequence[Difference]) -> Iterator[str]:
     for cause, words in CAUSES.items():
         if number := sum(cause in one.causes for one in found):
             yield f"  {number} {cause}: {words}"
-
-
-def bring_inspect(
-    paths: Sequence[Path],
-    benchmark: str | None,
-    rubric: str | None,
-    json_to: Path | None,
-    study: Callable[[], Engine],
-    rubric_for: RubricFor,
-) -> None:
-    """Read logs, and only when all can be read open the study and store them in one transaction."""
-    check_json(json_to)
-    logs = [read_inspect(one, benchmark) for path in paths for one in log_files(path)]
-    if benchmark and len({one.spec.task for one in logs}) > 1:
-        several = ", ".join(sorted({one.spec.task for one in logs}))
-        raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
-    engine = study()
-    chosen = rubric_named(engine, rubric)
-    logs = [apart(one) if benchmark else rejoined_log(engine, one) for one in logs]
-    taken = [finished_log(log, _inspect_rubric(engine, log, chosen, rubric_for)) for log in logs]
-    store_finished(engine, [one.values for one in taken], _told_inspect(taken), json_to)
-
-
-def _inspect_rubric(
-    engine: Engine, log: InspectLog, chosen: Rubric | None, rubric_for: RubricFor
-) -> Rubric:
-    """Return the rubric of a log: the one our scorer rated on, the user's, or the benchmark's.
-
-    Raises
-    ------
-    BadInput
-        If our scorer rated on another one, or on one that is not known here.
-    """
-    own = next((one.rubric for one in benchmarks(engine) if one.name == log.benchmark), None)
-    wanted = log.rubric_sha256
-    if not wanted:
-        return chosen or own or rubric_for(log.benchmark)
-    found = chosen or known_rubric(engine, wanted, log.origin)
-    if found and found.sha256 == wanted:
-        return found
-    why = f"{chosen.name} is another" if chosen else "it is not known here"
-    raise BadInput(
-        f"{log.name}: medjury's scorer rated on the rubric with the hash {wanted[:12]}, and {why}; "
-        "give --rubric FOLDER, the folder `rubric` of that export; nothing was imported"
-    )
-
-
-def _told_inspect(taken: Sequence[TakenLog]) -> Told:
-    """Return what is told of logs."""
-    figures = [_inspect_figures(one) for one in taken]
-    rubrics = {name: one.values.rubric for one in taken for name in one.benchmarks}
-    left_out = summed(one.log.left_out for one in taken)
-    return Told(
-        "Inspect logs",
-        INSPECT_COLUMNS,
-        [[str(one[name]) for name in INSPECT_COLUMNS] for one in figures],
-        first=[
-            f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
-            "the samples that ended are in the study"
-            for one in taken
-            if one.log.status != "success"
-        ],
-        rubrics={name: f"{rubric.name} ({rubric.scale})" for name, rubric in rubrics.items()},
-        jurors=_inspect_jurors(taken),
-        left_out={what: counted(number, "sample") for what, number in left_out.items()},
-        notes=summed(one.log.notes for one in taken),
-        body={"format": "inspect", "logs": figures},
-    )
-
-
-def _inspect_figures(one: TakenLog) -> dict[str, Any]:
-    """Return the figures of one log, as `--json` writes them."""
-    return {
-        "log": one.log.name,
-        "benchmark": one.log.benchmark,
-        "status": one.log.status,
-        "rubric": one.values.rubric.name,
-        "rubric_sha256": one.values.rubric.sha256,
-        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in one.values.jurors],
-        "scorers_not_taken": list(one.not_taken),
-        "instances": len({row.instance_id for row in one.values.responses}),
-        "responses": len(one.values.responses),
-        "ratings": len(one.values.ratings),
-        "missing": len(one.values.failures),
-        "left_out": dict(one.log.left_out),
-        "notes": dict(one.log.notes),
-    }
-
-
-def _inspect_jurors(taken: Sequence[TakenLog]) -> Iterator[str]:
-    models = models_of(one.values for one in taken)
-    if models:
-        told = (f"{name} ({model or 'model not named'})" for name, model in models.items())
-        yield f"jurors: {', '.join(told)}"
-    else:
-        yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
-    if names := dict.fromkeys(name for one in taken for name in one.not_taken):
-        yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"

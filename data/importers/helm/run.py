@@ -12,6 +12,7 @@ from data.errors import BadFile, BadInput
 from data.importers.helm.files import (
     SPEC,
     STATE,
+    HelmInstance,
     RequestState,
     RunSpec,
     Spec,
@@ -24,7 +25,7 @@ from data.importers.helm.files import (
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
 from data.importers.own_runs import Origin as Exported
 from data.importers.own_runs import Place, origin_of, place_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
+from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, made_id
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
@@ -259,7 +260,26 @@ def _further(key: str, states: list[RequestState]) -> dict[str, int]:
 
 
 def _jury(annotation: object) -> bool:
-    return isinstance(annotation, dict) and "prompt_text" in annotation
+    """Tell whether jurors said this: beside their prompt, or scores of criteria under their names."""
+    if not isinstance(annotation, dict):
+        return False
+    return "prompt_text" in annotation or (
+        bool(annotation) and all(map(_scored, annotation.values()))
+    )
+
+
+def _scored(said: object) -> bool:
+    return (
+        isinstance(said, dict)
+        and bool(said)
+        and all(isinstance(one, dict) and "score" in one for one in said.values())
+    )
+
+
+def _checklist(one: HelmInstance) -> str:
+    """Return the points of an instance's own rubric, as HealthBench has them in medhelm."""
+    items = (one.extra_data or {}).get("rubrics")
+    return checklist_of(items if isinstance(items, list) else ())
 
 
 def _benchmark(spec: RunSpec) -> str:
@@ -286,7 +306,8 @@ def _row(
         instance_id=one.id,
         benchmark=benchmark,
         context=one.input.said,
-        prompt=spec.adapter_spec.instructions.strip(),
+        prompt=spec.adapter_spec.task,
+        checklist=_checklist(one) or None,
         reference=None if state.gold.absent else state.gold.said,
         response_id=made_id(benchmark, one.id, model, text, *([str(trial)] if trial else [])),
         model=model,
