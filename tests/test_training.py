@@ -14,7 +14,7 @@ from annotate.rating.answers import take_in_training as take_in
 from annotate.rating.form_messages import LARGEST
 from data import training
 from data.card import Card, Reply
-from data.database import open_study
+from data.database import open_study, reading
 from data.errors import BadInput, BadRow, Conflict, MedjuryError, NotAllowed, Unknown
 from data.importers.ratings import ExpertFile, RatingFile
 from data.importers.table import TableFile
@@ -69,6 +69,11 @@ def study(engine: Engine, made: Engine) -> Engine:
 def put(study: Engine, write: Write) -> Put:
     """Import expert scores from the text of a CSV file."""
     return lambda text: import_experts(study, ExpertFile(TableFile(write("experts.csv", text))))
+
+
+def findings(engine: Engine) -> list[str]:
+    with reading(engine) as session:
+        return training_findings(session)
 
 
 def answer(engine: Engine, rater: int, **scores: int) -> None:
@@ -399,7 +404,7 @@ def test_answers_and_outcomes_stand_in_a_chain_that_holds(put: Put, study: Engin
     ]
     assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
     assert verify(study).findings == ()
-    assert training_findings(study) == []
+    assert findings(study) == []
 
 
 @pytest.mark.parametrize(
@@ -418,8 +423,8 @@ def test_a_change_behind_the_record_is_found(put: Put, study: Engine, act: str, 
     pass_round(study, 1)
     with study.begin() as connection:
         connection.exec_driver_sql(act)
-    assert [one for one in training_findings(study) if said in one] == training_findings(study)
-    assert len(training_findings(study)) == 1
+    assert [one for one in findings(study) if said in one] == findings(study)
+    assert len(findings(study)) == 1
 
 
 def test_orders_differ_between_clinicians_and_rounds_and_codes_say_nothing() -> None:

@@ -36,7 +36,8 @@ from data.schema import (
     Status,
     Submission,
 )
-from data.store.jury_runs import PANEL, RUN, RunRow, read_run
+from data.seals import RUN
+from data.store.jury_runs import PANEL, RunRow, read_run
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 MARKED = tuple(one.name for one in fields(Marked))
