@@ -59,7 +59,8 @@ def report_findings(session: Session) -> list[str]:
         number for number in {**promised, **found} if promised.get(number) != found.get(number)
     ]
     return [
-        _report_finding(number, promised, found) for number in sorted(one for one in wrong if one is not None)
+        _report_finding(number, promised, found)
+        for number in sorted(one for one in wrong if one is not None)
     ]
 
 
