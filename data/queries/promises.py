@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Row, String, collate
-from sqlmodel import Session, col
+from sqlalchemy import Row, String, collate, func
+from sqlmodel import Session, col, select
 
 from data.queries.base import columns_of
 from data.queries.seals import named
@@ -45,6 +45,16 @@ def act_findings(
         found.take(batch, key, cells)
     counts[table] = sum(one.batch.rows for one in found.acts.values())
     yield from found.findings()
+
+
+def batch_findings(session: Session, promised: Promised) -> Iterator[str]:
+    """Yield which responses name another act than brought them, where their authors are withheld."""
+    query = select(Response.batch, func.count()).where(col(Response.batch).is_not(None))
+    found = dict(session.exec(query.group_by(col(Response.batch))).all())
+    said = {batch: one.rows for (table, batch), one in promised.items() if table == "response"}
+    for batch in sorted({*found, *(one for one, rows in said.items() if rows)}, key=str):
+        if found.get(batch, 0) != said.get(batch, 0):
+            yield f"response: {found.get(batch, 0)} rows name an act that brought {said.get(batch, 0)}"
 
 
 def stream(session: Session, table: str, names: Iterable[str]) -> Iterable[Row[Any]]:

@@ -11,10 +11,18 @@ from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.head import Head, head_given
+from data.importers.package import EVERY, RESTORED
 from data.queries.base import columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
-from data.queries.promises import BY_ACT, Promise, act_findings, promises, stream
+from data.queries.promises import (
+    BY_ACT,
+    Promise,
+    act_findings,
+    batch_findings,
+    promises,
+    stream,
+)
 from data.queries.seals import PARTS, SEALED, Seals, sealed_findings
 from data.schema import (
     Authorship,
@@ -112,7 +120,9 @@ def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator
     for part in PARTS:
         yield sealed_findings(session, part, seals, rows)
     yield _texts(session, authors_withheld=seals.authors_withheld)
-    if not seals.authors_withheld:
+    if seals.authors_withheld:
+        yield batch_findings(session, chain.promised)
+    else:
         yield act_findings(session, "response", chain.promised, {})
     yield _masks(session, chain, authors_withheld=seals.authors_withheld)
     yield orphans(session)
@@ -215,6 +225,8 @@ class _Chain:
 
     def _interpret(self, event: Row[Any]) -> None:
         """Take in what an event says of rows."""
+        if event.action == RESTORED:  # a package leaves tables behind
+            self.promised = {one: said for one, said in self.promised.items() if one[0] in EVERY}
         self.promised |= promises(event)
         if event.action in (MASKED, SEALED):
             self.shown |= event.detail.get("shown", {})

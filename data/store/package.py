@@ -170,6 +170,8 @@ def _authors(session: Session, package: Package, added: PackageAdded) -> None:
 
     def rows() -> Iterator[Row]:
         for one in package.rows("authorship"):
+            if (one["original"] is None) != (one["original_salt"] is None):
+                raise package.wrong("its authors have a text without its salt, or the reverse")
             if one["original"] is not None:
                 originals[one["response"]] = one["original"], one["original_salt"]
             yield {name: one[name] for name in ("response", "model", "salt")}
