@@ -130,8 +130,13 @@ def _is_on_the_way(scope: Scope, headers: Headers) -> bool:
 
 def session_token(headers: Headers) -> str | None:
     """Return the session cookie of a request, if it carries one."""
+    return cookie_of(headers, sessions.COOKIE)
+
+
+def cookie_of(headers: Headers, name: str) -> str | None:
+    """Return a cookie of a request, if it carries it."""
     try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(sessions.COOKIE)
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
     except CookieError:
         return None
     return None if morsel is None else morsel.value

@@ -19,10 +19,13 @@ from data.schema import now
 from data.store.access import leave, signing_key
 
 COOKIE = "medjury_session"
+DEVICE_COOKIE = "medjury_device"
 MAX_AGE_SECONDS = 12 * 3600
 MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
+DEVICE_SECONDS = 180 * 24 * 3600
 IDLE_SECONDS = 60 * 60
 KEPT = 20_000
+DEVICE = "medjury device"  # signed for nothing else
 
 
 class Sightings:
@@ -95,6 +98,19 @@ def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) ->
         if person is not None:
             leave(engine, person, found[1])
     return person
+
+
+def new_device(engine: Engine) -> str:
+    """Return the cookie's value for a device that somebody has signed in from."""
+    return _serializer(engine).dumps(secrets.token_urlsafe(9), salt=DEVICE)
+
+
+def device(engine: Engine, cookie: str | None) -> str | None:
+    """Return which device a cookie is of; None if it is forged, or older than 180 days."""
+    try:
+        return str(_serializer(engine).loads(cookie or "", max_age=DEVICE_SECONDS, salt=DEVICE))
+    except BadSignature:
+        return None
 
 
 def _read(engine: Engine, token: str | None) -> tuple[str, str] | None:

@@ -14,17 +14,19 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from annotate import oidc, sessions
-from annotate.headers import from_elsewhere, is_forwarded_https, session_token
-from annotate.throttle import Throttle
+from annotate.headers import cookie_of, from_elsewhere, is_forwarded_https, session_token
+from annotate.throttle import Throttle, network
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
-from data.queries import Outcome
+from data.queries import Checked, Outcome
 from data.store import Entered
 
 T = TypeVar("T")
 LONGEST_BODY = 2048
 LONGEST_FIELD = 512
 CODES_AT_ONCE = 4  # each takes 64 MB while it is checked
+DEVICE = "device "
+LIKE_A_CHECK = 0.1  # seconds that one takes, about
 WRONG = "This code is not valid. Check it against your invitation; every character counts."
 SLOWER = "Too many attempts. Wait a minute, then try again."
 BUSY = "The study cannot be reached just now. Try again in a moment."
@@ -82,22 +84,52 @@ class Desk:
     async def _try_code(self, request: Request, code: str) -> Response:
         """Check a code; an attempt counts as failed from its turn on, until it has not.
 
-        So a ward that signs in at once, from one address, waits for its turn and is let in.
+        So a ward that signs in at once, from one address, waits for its turn and is let in. What
+        begins as no code does is wrong without the costly check: strangers cannot make those
+        wait who have a code.
         """
-        address = request.client.host if request.client else ""
-        if not self.throttle.allows(address):
+        guesser = await run_in_threadpool(self._guesser, request)
+        opening = queries.opening_of(code)
+        if not self.throttle.allows(guesser):
             return self._form(SLOWER, 429)
+        if not await run_in_threadpool(queries.is_opening, self.engine, opening):
+            return await self._refuse_unknown(guesser)
+        known = guesser.startswith(DEVICE)
         async with self.checking:
-            if not self.throttle.takes(address):
-                return self._form(SLOWER, 429)
-            checked = await run_in_threadpool(queries.check_code, self.engine, code)
+            checked = await self._checked(code, guesser, *(() if known else (f"code {opening}",)))
+        if checked is None:
+            return self._form(SLOWER, 429)
         if checked.person is None:
             return self._form(REFUSED[checked.outcome], 401)
-        self.throttle.succeeded(address)
         entered = await run_in_threadpool(self._enter, store.enter, checked.person)
         if entered is None:
             return self._form(REFUSED[Outcome.USED], 401)
         return await self._open(request, entered)
+
+    async def _refuse_unknown(self, guesser: str) -> Response:
+        """Answer a code of nobody's, in about the time of a check."""
+        if not self.throttle.takes(guesser):
+            return self._form(SLOWER, 429)
+        await asyncio.sleep(LIKE_A_CHECK)
+        return self._form(WRONG, 401)
+
+    async def _checked(self, code: str, *guessers: str) -> Checked | None:
+        """Return what a code is; None where it may not be tried now."""
+        if not all(self.throttle.allows(one) for one in guessers):
+            return None
+        for one in guessers:
+            self.throttle.takes(one)
+        checked = await run_in_threadpool(queries.check_code, self.engine, code)
+        for one in guessers if checked.person else ():
+            self.throttle.succeeded(one)
+        return checked
+
+    def _guesser(self, request: Request) -> str:
+        """Return who tries a code: a device that was signed in from before, or else a network."""
+        known = sessions.device(self.engine, cookie_of(request.headers, sessions.DEVICE_COOKIE))
+        if known is not None:
+            return DEVICE + known
+        return network(request.client.host if request.client else "")
 
     async def _try_ticket(self, request: Request, ticket: str) -> Response:
         """Let in whom a ticket names, and forget the hospital's own cookie."""
@@ -122,8 +154,24 @@ class Desk:
             samesite="lax",
             secure=_is_https(request),
         )
+        await run_in_threadpool(self._remember_device, request, answer)
         _forget_hospital_account(request, answer)
         return answer
+
+    def _remember_device(self, request: Request, answer: Response) -> None:
+        """Give the browser a cookie by which it keeps an allowance of its own; nobody's name is in it."""
+        cookie = cookie_of(request.headers, sessions.DEVICE_COOKIE)
+        if sessions.device(self.engine, cookie) is None:
+            cookie = sessions.new_device(self.engine)
+        answer.set_cookie(
+            sessions.DEVICE_COOKIE,
+            cookie or "",
+            max_age=sessions.DEVICE_SECONDS,
+            path="/login",
+            httponly=True,
+            samesite="lax",
+            secure=_is_https(request),
+        )
 
     def _enter(self, act: Callable[[Engine, T], Entered | None], way: T) -> Entered | None:
         """Record a sign-in; None if somebody else used the way in a moment before."""

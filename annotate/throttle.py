@@ -4,6 +4,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address
+
+PREFIX_OF_A_HOUSEHOLD = 64  # bits of an IPv6 address that whoever holds it cannot choose
+GUESSERS_KEPT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +18,7 @@ class Allowance:
     seconds_each: float
 
 
-PER_ADDRESS = Allowance(10, 30.0)
-OVERALL = Allowance(200, 1.0)
-ADDRESSES_KEPT = 10_000
+FAILURES = Allowance(10, 30.0)
 
 
 class Bucket:
@@ -33,48 +35,57 @@ class Bucket:
 
 
 class Throttle:
-    """Counts failed sign-ins by address and overall, in bounded memory.
+    """Counts failed sign-ins by whoever makes them, in bounded memory.
 
-    An address may fail 10 times at once and then once in 30 seconds; all together 200
-    times and then once a second. It lives in the memory of one process: a restart
-    forgets it, which is enough against guessing codes of 59 bits. The address longest
-    unseen is dropped beyond 10,000; the overall allowance holds whatever the address.
+    Whoever may fail 10 times at once and then once in 30 seconds: a network (`network`), a device
+    that somebody has signed in from, or all who try one code. There is no allowance that all
+    share, which a stranger could use up for everybody; guessing codes of 59 bits does not need
+    one. It lives in the memory of one process: a restart forgets it. Who has failed longest ago
+    is dropped beyond 20,000.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
-        self.overall = Bucket(OVERALL, clock())
-        self.by_address: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
-    def allows(self, address: str) -> bool:
-        """Return whether this address may try a code now."""
-        now = self.clock()
-        return self._bucket(address).refill(now) >= 1 and self.overall.refill(now) >= 1
+    def allows(self, guesser: str) -> bool:
+        """Return whether a code may be tried now."""
+        return self._bucket(guesser).refill(self.clock()) >= 1
 
-    def failed(self, address: str) -> None:
-        """Note a wrong code."""
-        for bucket in (self._bucket(address), self.overall):
-            bucket.tokens = max(0.0, bucket.tokens - 1)
-
-    def takes(self, address: str) -> bool:
-        """Return whether this address may try a code now, and count it as wrong until it is not.
+    def takes(self, guesser: str) -> bool:
+        """Return whether a code may be tried now, and count it as wrong until it is not.
 
         So a hundred attempts at once are no more than as many one after the other.
         """
-        if not self.allows(address):
+        if not self.allows(guesser):
             return False
-        self.failed(address)
+        bucket = self._bucket(guesser)
+        bucket.tokens = max(0.0, bucket.tokens - 1)
         return True
 
-    def succeeded(self, address: str) -> None:
+    def succeeded(self, guesser: str) -> None:
         """Take back that an attempt was counted: its code was right."""
-        for bucket in (self._bucket(address), self.overall):
-            bucket.tokens = min(bucket.allowance.burst, bucket.tokens + 1)
+        bucket = self._bucket(guesser)
+        bucket.tokens = min(bucket.allowance.burst, bucket.tokens + 1)
 
-    def _bucket(self, address: str) -> Bucket:
-        bucket = self.by_address.get(address) or Bucket(PER_ADDRESS, self.clock())
-        self.by_address[address] = bucket
-        self.by_address.move_to_end(address)
-        while len(self.by_address) > ADDRESSES_KEPT:
-            self.by_address.popitem(last=False)
+    def _bucket(self, guesser: str) -> Bucket:
+        bucket = self._buckets.get(guesser) or Bucket(FAILURES, self.clock())
+        self._buckets[guesser] = bucket
+        self._buckets.move_to_end(guesser)
+        while len(self._buckets) > GUESSERS_KEPT:
+            self._buckets.popitem(last=False)
         return bucket
+
+
+def network(address: str) -> str:
+    """Return what one guesser holds of the network: an IPv4 address, or an IPv6 prefix of 64 bits."""
+    try:
+        known = ip_address(address.partition("%")[0])
+    except ValueError:  # a socket of this machine
+        return f"address {address}"
+    if not isinstance(known, IPv6Address):
+        return f"address {known}"
+    if known.ipv4_mapped is not None:
+        return f"address {known.ipv4_mapped}"
+    hidden = 128 - PREFIX_OF_A_HOUSEHOLD
+    return f"network {IPv6Address(int(known) >> hidden << hidden)}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from calibration.codes import NoteCode
+from calibration.codes import AnyCode, NoteCode
 
 NAN = float("nan")
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
@@ -56,11 +56,11 @@ class Note:
 
     Attributes
     ----------
-    code : NoteCode
+    code : AnyCode
     figures : pairs of a name and a value, in the order they were given
     """
 
-    code: NoteCode
+    code: AnyCode
     figures: tuple[tuple[str, Figure], ...] = ()
 
     def __getitem__(self, name: str) -> Any:
@@ -68,7 +68,7 @@ class Note:
         return dict(self.figures)[name]
 
 
-def note(code: NoteCode, **figures: Figure) -> Note:
+def note(code: AnyCode, **figures: Figure) -> Note:
     """Return a note; lists of names become tuples, numpy's numbers Python's."""
     return Note(code, tuple((name, _frozen(value)) for name, value in figures.items()))
 
@@ -84,7 +84,7 @@ class Noted:
 
     notes: tuple[Note, ...] = ()
 
-    def told(self, code: NoteCode) -> Note | None:
+    def told(self, code: AnyCode) -> Note | None:
         """Return its first note of a code, or None."""
         return next((one for one in self.notes if one.code is code), None)
 

@@ -65,6 +65,7 @@ CALL = (
     *("number", "request_sha256", "sent", "raw", "status", "reason", "tokens_in", "tokens_out"),
     *("tokens_cached", "tokens_reasoning", "usd", "price_source", "latency_seconds"),
     *("request_id", "returned_model", "at"),
+    *("tokens_cache_write", "usd_cached", "usd_cache_write", "usd_out"),
 )
 SEALS: Mapping[str, Sealed] = {
     "rubric": Sealed(How.KEYS, ("sha256", "name", "version", "body", "added")),
@@ -150,7 +151,9 @@ SEALS: Mapping[str, Sealed] = {
         left_out={"id": "nothing refers to it, and the order of experts' scores counts nowhere"},
     ),
     "drill": Sealed(How.KEYS, ("id", "rater", "response", "round", "scores", "at")),
-    "attempt": Sealed(How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL)),
+    "attempt": Sealed(
+        How.KEYS, ("id", "rater", "response", "rubric_sha256", "replicate", *CALL, "distribution")
+    ),
     "reference_check": Sealed(How.KEYS, ("id", "instance", "rater", "absent", "facts", *CALL)),
     "intent": Sealed(
         How.KEYS,

@@ -107,6 +107,9 @@ OUT_OF_ALONE = re.compile(
     r"\b(?:out of|von maximal|von|sur|sobre)\s+(\d{1,3})\b(?!\s*(?:responses?|patients?|cases?|antworten))"
 )
 SCALE = re.compile(r"\b(?:\w*scales?|\w*skal[ae]n?|echelle|escala|scala|schaal|range|rango)\b")
+LETTER = re.compile(
+    r"\b(?:grade|score|rating|mark|gesamtnote|overall)\s*[:=]\s*[a-f][+-]?(?=\s*(?:[.,;)\n]|$))"
+)
 LOWER_IS_BETTER = re.compile(
     r"\b(?:lower|smaller|niedriger|kleiner|plus bas|menor|minore|lager) (?:is|are|ist|est|es|e|scores? (?:is|are|mean)|numbers? (?:is|are|mean)) (?:better|best|besser|mieux|mejor|meglio|melhor|beter)\b"
 )
@@ -136,6 +139,7 @@ A_VERDICT = (
     r"(?:\w*assess\w*|evaluation|verdicts?|ratings?|scor\w+|marks|json|block|object|this|these|following|itself|to be|that|bewert\w+|wertung\w*"
     r"|urteil\w*|noten?|notes?|notation|verdetto|giudizio|pronta|pronto|evaluacion|veredicto|puntua\w+|punteggi\w*|valutazion\w+|avaliac\w+|pontua\w+|beoordel\w+|cijfers?)"
 )
+ITS_MAKER = r"(?:response|note|text|author|answer|candidate|submission|letter|summary|model)"
 QUOTED = re.compile(
     r"\b(?:response|answer|text[eo]?|testo|tekst|author|candidat[eo]?|model|note|submission|antwort|reponse|respuesta|risposta|resposta|antwoord|it|he|she|es|il|elle|autor|auteur|autore)\b"
     r"[^.!?\n]{0,40}\b(?:contain|includ|embed|inject|plant|claim|say|said|assert|demand|request|instruct|suggest|quot|offer|propos|attempt|tri(?:es|ed)|end(?:s|ed)\b|com(?:es|ing) with|writes?|wrote|rates? itself|g[ia]ves? itself|held?|holds?|has\b|asked me|told me|"
@@ -144,6 +148,12 @@ QUOTED = re.compile(
     r"|\b(?:ready[- ]?made|pre-?written|planted|embedded|injected|hidden|forged|fake|appended|prepended|smuggled|slipped|slip in|quot(?:e|ed|ing|ation)|verbatim|self-?assess\w*|eingebettet\w*|zitat|zitiert\w*|vorgefertigt\w*|gefalscht\w*|angehangt\w*|citation|cite[er]?\b|prefabrique\w*|falsifi\w*|incrustad\w*|citad[oa]|inserid[oa]|prefabbricat\w*|incorporat\w*|citaat|ingebed\w*|kant-en-klare?)\b"
     r"|\b(?:told|instructed|ordered) to (?:output|print|return|write|say|give|reply|answer)\b|\bfrom the (?:note|text|response|submission|candidate)\W*$|\b(?:json|block|object|verdict|assessment|above|following)\b[^.!?\n]{0,30}\b(?:(?:in|from|inside|part of) the (?:response|note|submission|text)\b|the (?:response|note|submission|candidate|author)'s)"
     r"|\b(?:inside|within) the (?:note|text|response|answer)\b"
+    rf"|\bas (?:it|(?:the|its|this) {ITS_MAKER}(?:'s \w+)?) (?:ask|request|demand|instruct|want|requir|order)\w*"
+    rf"|\b(?:asked|requested|demanded|instructed|ordered|required|wanted) by (?:the|its|this) {ITS_MAKER}\b"
+)
+DECLINED = re.compile(
+    r"\bi(?:['\u2019]m| am)? (?:can ?not|can['\u2019]t|will not|won['\u2019]t|unable to|not able to|declin\w+ to|refus\w+ to)"
+    r" (?:rat|evaluat|assess|judg|scor|grad)\w* (?:this|it|that|(?:the|this) (?:note|response|answer|text|summary)|(?:medical|clinical|such) \w+)\b"
 )
 SUPPOSED = re.compile(
     r"\b(?:for example|for instance|e\.g|an example|example(?: of)?|hypothetical\w*|suppos\w+|what[- ]if|imagin\w+|illustrat\w+|sample|placeholder|dummy|template|draft(?! (?:note|response|letter|plan|summary|report))|first (?:pass|thought|impression|attempt|guess)|initial(?:ly)?|preliminary|tentative\w*|provisional\w*|previous(?:ly)?|earlier|another (?:juror|rater|model|assessor|grader)|colleague|someone else|perfect (?:response|answer)"
@@ -152,7 +162,8 @@ SUPPOSED = re.compile(
     r"|\bif (?!you\b|needed|necessary|required|there are|any)[^.!?\n]{0,120}|\bwould (?:have (?:been|given|scored|rated)|get|earn|merit|deserve|look|score|receive|be (?:rated|scored|given))\b"
 )
 ONLY_SUPPOSED = re.compile(
-    r"\b(?:hypothetical\w*|placeholder|draft|template|dummy|(?:an|as|only|just|for|my) (?:example|illustration|sample)|would have (?:been|given|scored)|hypothetisch\w*|entwurf|vorlage"
+    r"\bwould be my (?:verdict|ratings?|scores?|assessment|marks?)\b"
+    r"|\b(?:hypothetical\w*|placeholder|draft|template|dummy|(?:an|as|only|just|for|my) (?:example|illustration|sample)|would have (?:been|given|scored)|hypothetisch\w*|entwurf|vorlage"
     r"|(?:ein|als|nur ein) beispiel|brouillon|(?:un|d.|par) ?exemple|borrador|(?:un|como|por) ejemplo|bozza|(?:un|come|per) esempio|rascunho|(?:um|como|por) exemplo|een voorbeeld)\b"
 )
 TAKEN_BACK = re.compile(
@@ -166,7 +177,7 @@ TAKEN_BACK = re.compile(
 )
 # What opens around an object that is not said by the juror itself.
 SET_APART = re.compile(
-    r"(?:[\u201c\u201e\u00ab\u2018\u201a\u2039\"']|~~|<!--[^>]*|^[ \t]*>[^\n{]*|<\s*(?:quote|blockquote|cite|q|example|draft|planted|response|candidate|context|reference|del|s|strike)\b[^<>]*>)\s*(?:```\w*\s*)?\[?\s*$",
+    r"(?:[\u201c\u201e\u00ab\u2018\u201a\u2039\"']|~~|<!--[^>]*|^[ \t]*>[^\n{]*|<\|im_start\|>\s*user|^(?:human|user)\s*:|<\s*(?:quote|blockquote|cite|q|example|draft|planted|response|candidate|context|reference|del|s|strike)\b[^<>]*>)\s*(?:```\w*\s*)?\[?\s*$",
     re.MULTILINE | re.IGNORECASE,
 )
 

@@ -78,6 +78,8 @@ def objection(
 def another_scale(text: str, rubric: Rubric, *, anywhere: bool) -> str:
     """Return why a text's scores are not on the rubric's scale; empty where nothing says so."""
     changed = words.CHANGED.search(text)
+    if words.LETTER.search(text):
+        return ANOTHER_SCALE.format(scale=rubric.scale)
     if words.LOWER_IS_BETTER.search(text) or (
         changed and (anywhere or _is_of_scores(text, changed))
     ):
@@ -233,6 +235,8 @@ def _not_its_own(before: str, after: str) -> bool:
     before = FENCE.sub(" ", before)
     paragraphs = [one for one in re.split(r"\n\s*\n", before) if one.strip(" \n`>*_#-:[]")]
     sentences = LAST_SENTENCE.split(paragraphs[-1].strip("`> \n")) if paragraphs else [""]
+    if words.DECLINED.search(before):
+        return True
     lead, tail = words.CORRECTED.sub("", sentences[-1]), after[:NEAR]
     if any(one.search(lead) for one in (words.QUOTED, words.SUPPOSED, words.TAKEN_BACK)):
         return True

@@ -1,230 +1,23 @@
 """Talking with one juror about one thing: tried again, asked again, and each request stored."""
 
-import asyncio
 import hashlib
 import json
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from data.schema import Intent, Status, now
 from data.store.intents import Step
-from jury.call import Answer, Call, Form, Message, Provider, Usage
-from jury.cost import Budget, Price, Pricing, above_worst, billed, price, worst_case
+from jury.call import Answer, Call, Message
+from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
 from jury.parse import Reading, storable
-from jury.providers import VENDORS
-from jury.rates import Gate, Limits, estimated, taken
-from jury.refused_parameter import refused_setting, value_sent
+from jury.session import JurorSession, Patience, RunContext, fatal
 from jury.writer import Writer
 
-REFUSED_FORM = (400, 415, 422, 501)
-NO_SUCH_MODEL = "no such model or address"
-REFUSES = "the model refuses"
 R = TypeVar("R", bound=Reading)
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a run bears with failures that may pass, in requests and seconds.
-
-    Attributes
-    ----------
-    tries
-        Requests for one verdict before it counts as missing.
-    first_wait, longest_wait
-        Wait before the second request, doubled each time up to the longest.
-    bound
-        The longest wait an endpoint may ask for; one that asks for more stops its juror.
-    in_a_row
-        Verdicts that may fail one after another before the juror is stopped; of an endpoint that
-        has never said anything in this run, requests.
-    """
-
-    tries: int = 6
-    first_wait: float = 0.5
-    longest_wait: float = 8.0
-    bound: float = 120.0
-    in_a_row: int = 10
-
-    def wait(self, tried: int, asked: float | None) -> float:
-        """Return the seconds to wait: what the endpoint asks for, or else a doubling time."""
-        if asked is not None:
-            return asked
-        return float(min(self.longest_wait, self.first_wait * 2 ** (tried - 1)))
-
-
-class FormFallback:
-    """The forms of answer an endpoint may know; the first one it answers in is kept."""
-
-    def __init__(self, juror: Juror) -> None:
-        forms = VENDORS[juror.provider].forms
-        self._forms = forms if juror.form == "auto" else (juror.form,)
-        self._proved = False
-        self.form: Form = self._forms[0]
-
-    def works(self, form: Form) -> None:
-        """Note that the endpoint answered in a form."""
-        if not self._proved:
-            self._proved, self.form = True, form
-
-    def below(self, form: Form, answer: Answer, failures: int) -> Form | None:
-        """Return the form to try next where the failure may be the form's fault, else None.
-
-        Some servers answer an unknown form with HTTP 500, so a second 500 counts as well, as
-        long as no request in that form has ever been answered.
-        """
-        lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
-        if self._proved:  # by another verdict, while this one was still on a higher rung
-            lower = (self.form,) if self.form in lower else ()
-        if not lower or answer.status != Status.REQUEST_FAILED:
-            return None
-        again = failures > 1 or self._proved
-        at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and again)
-        return lower[0] if at_fault else None
-
-
-class JurorSession:
-    """One juror within one run.
-
-    Attributes
-    ----------
-    rater
-        Its primary key in the study.
-    stopped
-        Status and reason once it is of no use to ask it again in this run.
-    """
-
-    def __init__(
-        self, juror: Juror, rater: int, provider: Provider, gate: Gate | None = None
-    ) -> None:
-        self.juror = juror
-        self._gate = gate or Gate(Limits())
-        self._sent: set[int] = set()
-        self.rater = rater
-        self.provider = provider
-        self.fallback = FormFallback(juror)
-        self.stopped: tuple[Status, str] | None = None
-        self._failed_in_a_row = 0
-        self._heard = False
-        self._silence: Answer | None = None
-        self._silent = 0
-        self._over_now = asyncio.Event()
-
-    def stop(self, status: Status, reason: str) -> None:
-        """Ask this juror no more; the first reason stays."""
-        self.stopped = self.stopped or (status, reason)
-        self._over_now.set()
-
-    async def rest(self, seconds: float, stopping: asyncio.Event) -> None:
-        """Wait, unless the run or this juror is stopped."""
-        if seconds <= 0:
-            return
-        ends = [asyncio.create_task(one.wait()) for one in (stopping, self._over_now)]
-        try:
-            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for one in ends:
-                one.cancel()
-
-    def pause(self, seconds: float) -> None:
-        """Send the juror's host nothing for a while: it is limiting the rate of all requests."""
-        self._gate.pause(seconds)
-
-    def pause_left(self) -> float:
-        """Return the seconds until requests may go out to its host again."""
-        return self._gate.pause_left()
-
-    @asynccontextmanager
-    async def entered(self, call: Call, stopping: asyncio.Event) -> AsyncIterator[None]:
-        """Wait until the host's limits bear one more request; not once it is all stopped.
-
-        Where the block does not come to `used`, nothing was sent and nothing is counted.
-        """
-        tokens = estimated(self.juror, call)
-        async with self._gate.entered(tokens, lambda: self._over(stopping)) as counted:
-            try:
-                yield
-            finally:
-                if counted and id(call) not in self._sent:
-                    self._gate.unused(tokens)
-                self._sent.discard(id(call))
-
-    def used(self, call: Call, usage: Usage) -> None:
-        """Note that a request was sent, and the tokens it really took of the host's limit."""
-        self._sent.add(id(call))
-        self._gate.used(estimated(self.juror, call), taken(usage))
-
-    def _over(self, stopping: asyncio.Event) -> bool:
-        """Return whether nothing more is to be asked of it."""
-        return stopping.is_set() or self.stopped is not None
-
-    def heard(self, answer: Answer, bound: int) -> None:
-        """Note how a request ended: where nobody has ever answered, too many stop the juror."""
-        self._heard = self._heard or answer.http is not None
-        if self._heard:
-            self._silence = None
-            return
-        self._silence, self._silent = answer, self._silent + 1
-        if self._silent >= bound:
-            self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
-
-    def out_of_money(self) -> None:
-        """Stop and name a juror that has only been silent where a cap has no room for more."""
-        if self._silence is not None:
-            why = "what it left unanswered counts in full against the cap"
-            self.stop(self._silence.status, f"{self._silence.reason}, and never an answer; {why}")
-
-    def answered(self) -> None:
-        """Note that it is there."""
-        self._failed_in_a_row = 0
-
-    def failed(self, answer: Answer, bound: int) -> None:
-        """Note a verdict lost to the endpoint; too many in a row stop the juror."""
-        self._failed_in_a_row += 1
-        if self._failed_in_a_row >= bound:
-            self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
-
-
-def fatal(answer: Answer) -> str:
-    """Return why a juror is to be stopped at once after this answer, empty if it is not."""
-    if answer.status == Status.AUTH and answer.unsent:
-        return answer.reason
-    if answer.status == Status.AUTH:
-        return f"{answer.reason}: the key was refused"
-    if answer.status == Status.QUOTA:
-        return f"{answer.reason}: the account has no credit left"
-    if answer.http == 404:
-        return f"{answer.reason}: {NO_SUCH_MODEL}"
-    if name := refused_setting(answer):
-        return (
-            f"{answer.reason}: {REFUSES} {name} = {value_sent(answer, name)}; "
-            "delete that line in the panel and give the juror another name"
-        )
-    return ""
-
-
-@dataclass(frozen=True, slots=True)
-class RunContext:
-    """What all jurors of a run share: the money, the places, the stop sign and the count.
-
-    Attributes
-    ----------
-    ready
-        Bounds the calls that have a place or whose intent is stored while they wait for one.
-    places
-        Bounds the calls in flight.
-    """
-
-    budget: Budget
-    ready: asyncio.Semaphore
-    places: asyncio.Semaphore
-    stopping: asyncio.Event
-    patience: Patience
-    called: Callable[[float | None], None]
 
 
 class Conversation(ABC, Generic[R]):
@@ -234,13 +27,13 @@ class Conversation(ABC, Generic[R]):
         self,
         writer: Writer,
         session: JurorSession,
-        prompt: str,
+        question: Message,
         schema: Mapping[str, Any],
         replicate: int = 0,
     ) -> None:
         self.writer, self.session = writer, session
         self.schema, self.replicate = schema, replicate
-        self.messages: tuple[Message, ...] = (Message("user", prompt),)
+        self.messages: tuple[Message, ...] = (question,)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
@@ -354,9 +147,10 @@ class Conversation(ABC, Generic[R]):
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
+        session.told_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
-        context.called(cost.usd)
+        context.called(cost, answer.usage)
         self.number, self.status = self.number + 1, reading.status
         step = self.came(self._columns(call, answer, cost, seconds, reading), reading)
         unknown = cost.usd is None and worst is not None
@@ -399,7 +193,8 @@ class Conversation(ABC, Generic[R]):
         if answer.http == 200 and not answer.transient:
             session.answered()
             session.fallback.works(self.form)
-            if answer.status != Status.OK or reading.status == Status.OK or self.asked_again:
+            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
+            if answer.status != Status.OK or ended or self.asked_again:
                 return None
             self._ask_again(answer.text, reading.reason)
             return 0.0
@@ -441,8 +236,12 @@ def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any
         "tokens_in": usage.tokens_in,
         "tokens_out": usage.tokens_out,
         "tokens_cached": usage.tokens_cached,
+        "tokens_cache_write": usage.tokens_cache_write,
         "tokens_reasoning": usage.tokens_reasoning,
         "usd": cost.usd,
+        "usd_cached": cost.usd_cached,
+        "usd_cache_write": cost.usd_cache_write,
+        "usd_out": cost.usd_out,
         "price_source": cost.source,
         "latency_seconds": seconds,
         "request_id": answer.request_id,
@@ -472,6 +271,11 @@ def sha256_of(juror: Juror, call: Call, *more: object) -> str:
 
 
 def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
-    """Return what a request can cost at most."""
+    """Return what a request can cost at most: with all of it written to a cache, where it may be."""
     texts = [turn.text for turn in call.messages]
-    return worst_case(juror, "".join([*texts, json.dumps(call.schema)]), now(), priced)
+    sent, at = "".join([*texts, json.dumps(call.schema)]), now()
+    dearer = may_write(juror, bool(call.prefix), at)
+    ways = (priced, written(priced)) if dearer else (priced,)
+    amounts = [worst_case(juror, sent, at, way) for way in ways]
+    known = [one for one in amounts if one is not None]
+    return max(known) if len(known) == len(amounts) else None

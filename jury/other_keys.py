@@ -103,10 +103,18 @@ def _unasked(
         return _second(name, other[0], scores[name]) if other else None
     if SCALE_KEY.search(folded):
         return _scale(value, rubric)
+    if GRADE_KEY.search(folded) and _gives_all_again(value, scores):
+        return Status.TWO_VERDICTS, SECOND_OBJECT
     if isinstance(value, str):
         return _text(plain(value), scores, rubric)
     inner = (one for one in _objects(value, DEPTH) if known.search(plain(" ".join(one))))
     return next(filter(None, (beside(one, scores, rubric) for one in inner)), None)
+
+
+def _gives_all_again(value: object, scores: Mapping[str, float]) -> bool:
+    """Return whether a value holds as many scores as there are criteria, and others."""
+    given = list(_leaves(value, DEPTH))
+    return len(given) == len(scores) > 1 and given != list(scores.values())
 
 
 def _text(said: str, scores: Mapping[str, float], rubric: Rubric) -> Objection | None:

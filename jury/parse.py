@@ -23,13 +23,14 @@ from data.schema import Status
 from jury.call import Answer
 from jury.contradiction import objection
 from jury.other_keys import beside
-from jury.pieces import Piece, Twice, after_reasoning, pieces
+from jury.pieces import Piece, Place, Twice, after_reasoning, pieces
 
 LONGEST = 200_000
 MOST = 1_000_000
 QUOTED = 40
 INTEGER = re.compile(r"[+-]?[0-9]{1,6}")
 BREAKS_OFF = "the last verdict breaks off"
+TOO_LONG = f"the answer is longer than {LONGEST:,} characters"
 NO_OBJECT = "the answer holds no JSON object"
 TWO = "the answer holds two verdicts that differ"
 
@@ -49,10 +50,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Reading):
-    """What an answer said on a rubric; `extra` names the keys that nobody asked for."""
+    """What an answer said on a rubric; `extra` names the keys that nobody asked for.
+
+    `distribution` is what is kept of expected scores (`jury/expected_score.py`).
+    """
 
     reply: Reply | None = None
     extra: tuple[str, ...] = ()
+    distribution: dict[str, Any] | None = None
 
     @property
     def remark(self) -> str:
@@ -78,13 +83,24 @@ def read_answer(answer: Answer, rubric: Rubric) -> Parsed:
 
 def parse(text: str, rubric: Rubric) -> Parsed:
     """Return what a juror's answer says on a rubric; never raises, never makes up a score."""
+    if len(text) > LONGEST:
+        return Parsed(Status.INVALID_JSON, TOO_LONG)
     try:
-        found, scores = _verdict(after_reasoning(text[:LONGEST]), rubric)
+        found, scores = _verdict(after_reasoning(text), rubric)
     except _Unreadable as error:
         return Parsed(error.status, str(error))
     said = {name: storable(_explanation(found[name])) for name in rubric.criteria}
     extra = tuple(storable(key)[:QUOTED] for key in found if key not in rubric.criteria)
     return Parsed(Status.OK, "", Reply(scores, said), extra)
+
+
+def standing(text: str, rubric: Rubric) -> list[Place]:
+    """Return where in an answer the objects stand that hold its verdict; equal ones are several."""
+    read = text[:LONGEST]
+    rest = after_reasoning(read)
+    first = len(read) - len(rest)
+    whole = [one for one in pieces(rest) if _whole_verdict(one.found, rubric)]
+    return [Place(first + one.start, first + one.end) for one in whole]
 
 
 def storable(text: str) -> str:

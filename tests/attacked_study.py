@@ -107,7 +107,7 @@ def server(
 @pytest.fixture(scope="module")
 def cookies(engine: Engine, codes: dict[str, str]) -> dict[str, str]:
     """Return a session of each person; "" of nobody."""
-    people = {name: queries.person_by_code(engine, code) for name, code in codes.items()}
+    people = {name: queries.check_code(engine, code).person for name, code in codes.items()}
     return {"": ""} | {name: sessions.issue(engine, who) for name, who in people.items() if who}
 
 

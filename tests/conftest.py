@@ -18,6 +18,7 @@ from sqlalchemy import Engine
 from study_place import StudyIn
 
 from data.database import open_study
+from data.person import Person
 from medjury import main
 from medjury.cli import output  # noqa: F401 rich reads COLUMNS once: before any test sets it
 
@@ -148,6 +149,13 @@ def study(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterat
     engine = open_study(study_in(tmp_path_factory.mktemp("e2e")), create=True)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture
+def me(engine: Engine, study: Engine, invited: Person) -> Person:
+    """Return who the module's `invited` is, in a study of the test's own that is as the module's."""
+    study_place.fill(engine, study)
+    return invited
 
 
 @pytest.fixture(scope="module")

@@ -566,6 +566,17 @@ LATER: dict[str, str] = {
     "ended_like_this": "The response ended like this.\n```json\n{x}\n```",
     "in_a_quoted_block": "Under review:\n```\nTake aspirin.\n{x}\n```\nI find it poor.",
     "in_truth": "{x}\nIn truth the note is dangerous.",
+    "as_the_response_asked": "As the response asked, here it is:\n{x}",
+    "as_its_author_asked": "As requested by the author of the note:\n{x}",
+    "refused_before": "I'm sorry, I can't evaluate this.\n{x}",
+    "declined_before": "I am unable to rate medical texts.\n\n{x}",
+    "another_turn": "<|im_start|>user\n{x}",
+    "another_turn_in_words": "Human: {x}\nAssistant: It is poor.",
+    "mine_had_it_been_right": "{x}\nThis would be my verdict had the dose been right.",
+    "a_letter": "{x}\nGrade: D",
+    "a_letter_before": "Overall rating: D-\n{x}",
+    "far_behind": "{x}" + " " * 250_000 + "{v}",
+    "words_far_behind": "{x}\n" + "It is long. " * 20_000 + "\nScores: 2, 2, 2",
 }
 
 
@@ -576,6 +587,11 @@ def _later(v: Variant, text: str) -> str:
 
 
 OTHERS: dict[str, tuple[Make, frozenset[Status]]] = {
+    "other_final_scores": (lambda v: _key(v, "final_scores", list(v.planted.values())), TWO),
+    "other_scores_by_name": (
+        lambda v: _key(v, "scores", {f"k{n}": one for n, one in enumerate(v.planted.values())}),
+        TWO,
+    ),
     "array_of_two": (lambda v: f"[{v.verdict}, {v.other}]", TWO),
     "lines_of_two": (lambda v: f"{v.verdict}\n{v.other}", TWO),
     "three_of_which_two_are_equal": (lambda v: f"{v.verdict}\n{v.other}\n{v.verdict}", TWO),
@@ -843,6 +859,9 @@ READ: dict[str, Make] = {
     "doses_compared": lambda v: (
         f"The reference says 5 mg while the response says 50 mg, a tenfold error.\n{v.verdict}"
     ),
+    "total_as_a_key": lambda v: _key(v, "total_score", sum(v.own.values())),
+    "scores_again_as_a_key": lambda v: _key(v, "final_scores", list(v.own.values())),
+    "sure_of_it": lambda v: _key(v, "confidence", 0.9),
     "n_point_scale": lambda v: (
         f"I assessed it on the {v.rubric.scale.min}-{v.rubric.scale.max} scale.\n{v.verdict}"
     ),
@@ -850,7 +869,7 @@ READ: dict[str, Make] = {
 # What no reader of words can tell: read as it stands, and named so in docs/panels.md.
 HUMAN: dict[str, Make] = {
     "copied without a word": lambda v: v.other,
-    "obeyed": lambda v: f"As it asks for:\n{v.other}",
+    "obeyed": lambda v: f"You have convinced me.\n{v.other}",
     "praise or blame without a number": lambda v: f"{v.other}\nThe note is poor, really.",
     "scores in signs that are no numbers": lambda v: f"{v.other}\n{v.rubric.criteria[0]}: II",
     "in another language": lambda v: f"To je citace z odpov\u011bdi: {v.other}",

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -17,11 +18,16 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
+from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
+from data.importers.table import TableFile
+from data.person import Person
+from data.queries import check_code
 from data.rubric import Criterion, Rubric, Scale
 from data.schema import Assignment, Rater, Rating, Response
 from data.store import assign, import_responses, invite
 from data.store.assignments import Slot
+from data.store.training import import_experts
 
 # The first draws no window of its own round the page.
 BUILDS = ("chromium-headless-shell", "chromium")
@@ -91,6 +97,23 @@ def build(
     slots = [Slot(who, keys[one.response_id], n) for who in raters for n, one in enumerate(rows)]
     assign(engine, slots, seed=0)
     return codes
+
+
+def train(
+    engine: Engine, folder: Path, scale: Rubric, practice: Sequence[ResponseRow], experts: str
+) -> None:
+    """Give a study training: responses to practise on, and experts' scores, the text of a CSV file."""
+    import_responses(engine, practice, lambda _: scale)
+    path = folder / "experts.csv"
+    path.write_text(experts, "utf-8")
+    import_experts(engine, ExpertFile(TableFile(path)))
+
+
+def person_of(engine: Engine, code: str) -> Person:
+    """Return whom a sign-in code lets in."""
+    person = check_code(engine, code).person
+    assert person is not None
+    return person
 
 
 def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:

@@ -15,10 +15,10 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import ReferenceCheck
 from data.store import import_responses
-from jury.conversation import Patience
 from jury.loop import RunResult
 from jury.panel import Panel
 from jury.references import check_references
+from jury.session import Patience
 
 Write = Callable[[str, str], Path]
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)

@@ -11,9 +11,9 @@ from data.description import Description
 from data.importers.ratings import ExpertRow
 from data.importers.rows import JurorRecord, Origin, RatingRow, ResponseRow
 from data.person import OPERATOR
-from data.queries import next_task, person_by_code
+from data.queries import check_code, place
 from data.queries.jury import BatchRequest
-from data.queries.rating_room import Exercise, stage
+from data.queries.rating_room import Exercise, situation
 from data.rubric import read_rubric
 from data.schema import (
     Assignment,
@@ -119,7 +119,7 @@ def _people(engine: Engine) -> dict[str, int]:
     set_specialty(OPERATOR, engine, "dr_a", "cardiology")
     signing_key(engine)
     pseudonym_key(engine)
-    person = person_by_code(engine, codes["dr_a"])
+    person = check_code(engine, codes["dr_a"]).person
     assert person is not None
     enter(engine, person)
     with Session(engine) as session:
@@ -136,7 +136,7 @@ def _readings(engine: Engine, keys: dict[str, int]) -> None:
     ]
     assign(engine, slots, seed=0, per_response=2)
     assign(engine, [], seed=0, dropped=[("dr_c", N, 0)])
-    now_at = stage(engine, keys["dr_a"])
+    now_at = situation(engine, keys["dr_a"]).stage
     assert isinstance(now_at, Exercise)
     answer = Reply(dict.fromkeys(RUBRIC.criteria, 3))
     answer_drill(engine, keys["dr_a"], now_at.task.card.code, answer, {})
@@ -149,7 +149,7 @@ def _readings(engine: Engine, keys: dict[str, int]) -> None:
 def _rate_all(engine: Engine, rater: int) -> None:
     """Rate most of it; give one back, and leave a draft of the last one."""
     number = 0
-    while (task := next_task(engine, rater)) is not None:
+    while (task := place(engine, rater).task) is not None:
         code, number = task.card.code, number + 1
         opened(engine, rater, code, reference=number == 2)
         entered = FormState({"by": "page", "seq": 1, "scores": {}}, 7)

@@ -13,12 +13,12 @@ from study_place import StudyIn, all_rows
 
 from annotate import navigation, sessions
 from annotate.sessions import IDLE_SECONDS, Sightings
-from annotate.throttle import PER_ADDRESS, Throttle
+from annotate.throttle import FAILURES, GUESSERS_KEPT, Throttle, network
 from data import queries, store
 from data.database import open_study, transaction
 from data.errors import BadInput, Conflict, NoStudy, NotAllowed, Unknown
 from data.person import OPERATOR, Person
-from data.queries import Outcome, check_code, people, person_by_code
+from data.queries import Outcome, check_code, people
 from data.queries.record import acts, verify
 from data.schema import Access, Role
 from data.store import Way, add_people, end_access, enter, invite, renew_access
@@ -33,7 +33,7 @@ def added(engine: Engine, name: str, way: Way = Way(), role: Role = Role.CLINICI
 
 
 def entered(engine: Engine, code: str) -> Person:
-    found = person_by_code(engine, code)
+    found = check_code(engine, code).person
     assert found is not None
     return found
 
@@ -102,7 +102,7 @@ def test_who_is_shut_out_stays_out_until_renewed(engine: Engine) -> None:
     assert end_access(OPERATOR, engine, "dr-a")
     assert not end_access(OPERATOR, engine, "dr-a")
     assert sessions.owner(engine, token) is None
-    assert person_by_code(engine, code) is None
+    assert check_code(engine, code).person is None
     assert invite(engine, ["dr-a"]) == []
     assert [one.way for one in people(OPERATOR, engine)] == ["ended"]
     assert entered(engine, renew_access(OPERATOR, engine, "dr-a").code).name == "dr-a"
@@ -167,9 +167,31 @@ def test_a_cookie_of_another_study_opens_nothing(
 
 def test_a_hundred_attempts_at_once_are_no_more_than_ten() -> None:
     throttle = Throttle(lambda: 0.0)
-    assert sum(throttle.takes("a") for _ in range(100)) == PER_ADDRESS.burst
+    assert sum(throttle.takes("a") for _ in range(100)) == FAILURES.burst
     throttle.succeeded("a")
     assert [throttle.takes("a"), throttle.takes("a")] == [True, False]
+
+
+def test_any_number_of_guessers_use_up_nobody_elses_allowance() -> None:
+    throttle = Throttle(lambda: 0.0)
+    for guesser in range(2 * GUESSERS_KEPT):
+        throttle.takes(f"{guesser}")
+    assert throttle.allows("somebody else")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", True),
+        ("2001:db8:0:1::1", "2001:db8:0:2::1", False),
+        ("fe80::1%eth0", "fe80::2", True),
+        ("192.0.2.1", "::ffff:192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("", "192.0.2.1", False),
+    ],
+)
+def test_who_holds_a_network_is_one_guesser(one: str, other: str, same: bool) -> None:
+    assert (network(one) == network(other)) is same
 
 
 @pytest.mark.parametrize("role", OTHERS)

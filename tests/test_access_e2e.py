@@ -26,7 +26,7 @@ from websockets.typing import Origin, Subprotocol
 from annotate import sessions
 from annotate.navigation import SCREENS, Screen
 from data.person import OPERATOR
-from data.queries import Person, person_by_code
+from data.queries import Person, check_code
 from data.schema import Role
 from data.store import Slot, add_people, assign, enter, renew_access
 
@@ -56,7 +56,7 @@ def coordinator(study: Engine, codes: dict[str, str]) -> str:
 
 def signed_in(study: Engine, code: str) -> Person:
     """Return whom a code lets in."""
-    found = person_by_code(study, code)
+    found = check_code(study, code).person
     assert found is not None
     return enter(study, found).person
 

@@ -18,6 +18,7 @@ from rating_server import (
     new_context,
     row,
     rubric,
+    train,
     wait_for_count,
     wait_open,
     wait_saved,
@@ -25,12 +26,9 @@ from rating_server import (
 from sqlalchemy import Engine
 
 from data.description import Description, GuidelinePage
-from data.importers.ratings import ExpertFile
-from data.importers.table import TableFile
-from data.store import describe, import_responses
+from data.store import describe
 from data.store.record import lock
 from data.store.settings import set_setting
-from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e
 
@@ -86,14 +84,10 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     describe(study, TOLD, "coordinator")
     scale = rubric()
     practice = [row(n, f"Practice {n}.", response_id=f"train-{n}") for n in (8, 9)]
-    import_responses(study, practice, lambda _: scale)
+    train(study, tmp_path_factory.mktemp("experts"), scale, practice, EXPERTS)
     other = {"context": SOURCE, "reference": "The gold note.", "checklist": "Pain mentioned."}
     rows = [row(n, f"Note {n}. No fever.", **other) for n in (1, 2)]
-    codes = build(study, rows, list(VIEWS), scale)
-    path = tmp_path_factory.mktemp("experts") / "experts.csv"
-    path.write_text(EXPERTS, "utf-8")
-    import_experts(study, ExpertFile(TableFile(path)))
-    return codes
+    return build(study, rows, list(VIEWS), scale)
 
 
 @pytest.mark.parametrize("view", list(VIEWS))

@@ -12,7 +12,7 @@ from report_study import rated
 from rich.console import Console
 from small import Run
 
-from calibration.codes import NoteCode
+from calibration.codes import CODES, NoteCode
 from calibration.messages import words
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT
@@ -212,7 +212,7 @@ def test_json_has_the_decision_and_the_notes_as_codes_beside_their_words(
         assert list(one)[-2:] == ["note", "notes"]
         codes = [own["code"] for own in one["notes"]]
         assert len(codes) == len(one["note"].split("; ")) if codes else one["note"] == ""
-        assert set(codes) <= set(NoteCode)
+        assert set(codes) <= CODES
     assert {"jury_icc", "clinician_icc", "undefined_resamples"} <= held.keys()
     assert held["jury_icc"] - held["clinician_icc"] == pytest.approx(held["icc"])
     assert (held["corrected_low"], held["corrected_high"]) == (None, None)

@@ -5,10 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, row, rubric, scores_of
+from rating_server import FULL, build, codes_of, message, person_of, row, rubric, scores_of
 from sqlalchemy import Engine, update
 from sqlmodel import Session, col, select
-from study_place import fill
 
 from annotate.rating import answers
 from annotate.rating.answers import Answer, take_in
@@ -19,7 +18,7 @@ from data.card import Reply
 from data.errors import NotAllowed
 from data.queries import Person
 from data.rubric import low_points
-from data.schema import Assignment, Rating, Span
+from data.schema import Assignment, Rating, Span, Submission
 from data.store import submit
 from data.store.record import lock
 from data.store.settings import set_setting
@@ -30,15 +29,7 @@ def invited(study: Engine) -> Person:
     """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever."), row(2, "Has fever.")]
     codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
-    person = queries.person_by_code(study, codes["dr-a"])
-    assert person is not None
-    return person
-
-
-@pytest.fixture
-def me(engine: Engine, study: Engine, invited: Person) -> Person:
-    fill(engine, study)
-    return invited
+    return person_of(study, codes["dr-a"])
 
 
 def stored(engine: Engine, me: Person, code: str) -> dict[str, Any]:
@@ -77,7 +68,7 @@ def test_a_late_draft_does_not_reopen_what_is_submitted(engine: Engine, me: Pers
     take_in(engine, me, message(first, 2, submit=True))
     late = take_in(engine, me, message(first, 9, scores={"clarity": 1}))
     assert (late.error, late.moved) == ("", False)
-    task = queries.next_task(engine, me.id)
+    task = queries.place(engine, me.id).task
     assert task is not None
     assert (task.card.code, task.draft) == (second, {})
 
@@ -157,7 +148,7 @@ def test_going_back_and_forth_repeats_nothing(engine: Engine, me: Person) -> Non
     assert [take_in(engine, me, back).at for _ in range(2)] == [first, first]
     assert take_in(engine, me, message(first, 4, go="previous")).at == first
     assert take_in(engine, me, message(first, 5, go="next")).at == ""
-    task = queries.next_task(engine, me.id)
+    task = queries.place(engine, me.id).task
     assert task is not None
     assert task.draft["scores"] == {"clarity": 1}
 
@@ -166,7 +157,7 @@ def test_a_recusal_frees_the_place_and_needs_a_reason(engine: Engine, me: Person
     first, second = codes_of(engine, "dr-a")
     assert take_in(engine, me, message(first, go="recuse")).error == "say why you recuse yourself"
     assert take_in(engine, me, message(first, 2, go="recuse", reason="patient")).error == ""
-    task = queries.next_task(engine, me.id)
+    task = queries.place(engine, me.id).task
     assert task is not None
     assert task.card.code == second
 
@@ -205,6 +196,7 @@ def test_a_locked_study_takes_nothing_and_says_so(engine: Engine, me: Person) ->
         ({"scores": FULL | {"clarity": 99}}, answers.OFF),
         ({"scores": FULL | {"charm": 3}}, answers.OFF),
         ({"comments": {"charm": "much"}}, "a comment belongs to no criterion"),
+        ({"comments": {"charm": ""}}, "a comment belongs to no criterion"),
         ({"spans": [MARK | {"end": 99}]}, "not part of its text"),
         ({"spans": [MARK | {"start": 2}]}, "not part of its text"),
         ({"spans": [MARK | {"criterion": "charm"}]}, "belongs to no criterion"),
@@ -300,6 +292,16 @@ def test_the_same_message_again_changes_nothing_and_is_answered_as_stored(
     assert take_in(engine, me, final | {"attempt": 9}).error == ""
 
 
+def test_an_empty_comment_on_a_criterion_says_nothing_of_the_whole(
+    engine: Engine, me: Person
+) -> None:
+    empty = {"scores": {}, "comments": {"clarity": ""}, "flags": ["not_enough_context"]}
+    sent = message(codes_of(engine, "dr-a")[0], submit=True, **empty)
+    assert take_in(engine, me, sent).error == ""
+    with Session(engine) as session:
+        assert session.exec(select(Submission.comment)).all() == [""]
+
+
 @pytest.mark.parametrize("submit", [True, False])
 @pytest.mark.parametrize("crafted", [{"seq": LARGEST}, {"base": LARGEST}])
 def test_a_crafted_number_never_makes_ones_own_response_unsubmittable(
@@ -328,10 +330,10 @@ def test_a_response_at_the_last_number_of_a_state_can_be_drafted_and_submitted(
         at_last = update(Assignment).where(col(Assignment.code) == code)
         connection.execute(at_last.values(draft_seq=LARGEST, submitted_seq=submitted))
     draft = take_in(engine, me, message(code, 1, base=LARGEST, by="p", scores={"clarity": 2}))
-    assert (draft.error, draft.version) == ("", 2)
+    assert (draft.error, draft.version) == ("", 1)
     task = queries.task(engine, me.id, code)
     assert task is not None
     assert task.draft_seq > task.submitted_seq, "it is not said that this was not submitted"
-    final = message(code, 2, base=2, by="p", scores=FULL | {"clarity": 2}, submit=True)
+    final = message(code, 2, base=1, by="p", scores=FULL | {"clarity": 2}, submit=True)
     assert take_in(engine, me, final).error == ""
     assert scores_of(engine, "dr-a")[-1][2] == 2

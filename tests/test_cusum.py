@@ -8,7 +8,7 @@ import pytest
 from periods_study import row
 from scipy import integrate, stats
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.monitoring.cusum import demand, detectable_fall, falling_cusum, limits
 from calibration.monitoring.fisher import fisher_z, independent_se
 from calibration.monitoring.watch import Normal, Rule, watch
@@ -138,9 +138,9 @@ def test_too_few_undefined_and_perfect_periods_are_left_out_with_the_reason():
     found = watch(rows, KNOWN)
     assert [one.role for one in found.rows] == ["watched", *["left out"] * 3, "watched"]
     assert [one.notes[0].code for one in found.rows[1:4]] == [
-        Code.LEFT_OUT_NO_Z,
-        Code.LEFT_OUT_NO_Z,
-        Code.LEFT_OUT_FEW,
+        MonitoringCode.LEFT_OUT_NO_Z,
+        MonitoringCode.LEFT_OUT_NO_Z,
+        MonitoringCode.LEFT_OUT_FEW,
     ]
 
 
@@ -148,13 +148,13 @@ def test_a_period_that_is_not_over_is_looked_at_once_it_is():
     rows = [row(0, 0.6), replace(row(1, 0.1), over=False)]
     found = watch(rows, KNOWN)
     assert [one.role for one in found.rows] == ["watched", "left out"]
-    assert found.rows[1].notes == (note(Code.LEFT_OUT_NOT_OVER),)
+    assert found.rows[1].notes == (note(MonitoringCode.LEFT_OUT_NOT_OVER),)
 
 
 def test_where_there_are_not_enough_periods_there_is_no_cusum_and_it_is_said():
     found = watch([row(0, 0.6), row(1, 0.1)], Normal(periods=3))
     assert found.rows == ()
-    assert found.reason == note(Code.NO_CUSUM_YET, periods=2, baseline=3)
+    assert found.reason == note(MonitoringCode.NO_CUSUM_YET, periods=2, baseline=3)
 
 
 def test_of_a_report_only_periods_that_end_after_it_are_watched():

@@ -19,7 +19,7 @@ from data.description import Description, GuidelinePage
 from data.errors import Conflict, NotAllowed
 from data.importers.package import Package
 from data.person import OPERATOR, Person
-from data.queries import consent_needed, description, people, study_consents, study_descriptions
+from data.queries import description, people, situation, study_consents, study_descriptions
 from data.queries.record import acts, verify
 from data.queries.study import version
 from data.schema import Role, Submission
@@ -87,18 +87,18 @@ def test_going_back_to_an_earlier_description_is_a_version_of_its_own(ward: Engi
 
 
 def test_consent_is_asked_once_for_each_text_and_not_for_a_changed_guideline(ward: Engine) -> None:
-    assert not consent_needed(ward, 1)
+    assert situation(ward, 1).consents
     describe(ward, TOLD, "coordinator")
-    assert consent_needed(ward, 1)
+    assert not situation(ward, 1).consents
     assert give_consent(ward, 1, TOLD.consent_sha256)
     assert not give_consent(ward, 1, TOLD.consent_sha256)
-    assert [consent_needed(ward, one) for one in (1, 2)] == [False, True]
+    assert [situation(ward, one).consents for one in (1, 2)] == [True, False]
     describe(ward, GUIDED, "coordinator")
-    assert not consent_needed(ward, 1)
+    assert situation(ward, 1).consents
     describe(ward, ASKED, "coordinator")
-    assert consent_needed(ward, 1)
+    assert not situation(ward, 1).consents
     describe(ward, replace(ASKED, consent=""), "coordinator")
-    assert not consent_needed(ward, 2)
+    assert situation(ward, 2).consents
     [given] = acts(ward, "consent given")
     assert given.actor == "rater 1"
     assert {name: given.detail[name] for name in ("rater", "sha256", "study_text")} == {
@@ -124,11 +124,11 @@ def test_consent_is_refused_to_any_text_but_the_present_one(ward: Engine) -> Non
     assert give_consent(ward, 1, ASKED.consent_sha256)
 
 
-def test_whether_consent_is_needed_costs_one_query(ward: Engine) -> None:
+def test_what_holds_for_a_clinician_and_whether_they_consented_is_one_query(ward: Engine) -> None:
     describe(ward, TOLD, "coordinator")
     asked: list[str] = []
     event.listen(ward, "before_cursor_execute", lambda *given: asked.append(given[2]))
-    consent_needed(ward, 1)
+    situation(ward, 1)
     assert len([one for one in asked if one.startswith("SELECT")]) == 1
 
 
@@ -287,7 +287,7 @@ def test_a_package_brings_descriptions_and_consents_along(
     there = open_study(study_in(tmp_path, "there.db"), create=True)
     import_package(there, Package(packed), "researcher")
     assert description(there) == ASKED
-    assert [consent_needed(there, one) for one in (1, 2)] == [False, True]
+    assert [situation(there, one).consents for one in (1, 2)] == [True, False]
     assert verify(there).findings == ()
     there.dispose()
 

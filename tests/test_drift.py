@@ -11,7 +11,7 @@ from little_study import CRITERIA
 from scipy import stats
 
 from calibration.agreement import columns
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.monitoring.anchor import anchor_rows, mean_shift
 from calibration.monitoring.case_mix import case_mix
 from calibration.monitoring.drift import drift_of
@@ -149,7 +149,7 @@ def test_a_juror_without_an_anchor_has_a_row_that_says_so_and_without_any_there_
     one = readings[(readings["rater"] == "j0") | (readings["replicate"] == 0)]
     rows, _, _ = judged((scores, one))
     assert [row.n_responses for row in rows] == [10, 0, 0]
-    assert rows[1].notes == (note(Code.NO_ANCHOR, days=7),)
+    assert rows[1].notes == (note(MonitoringCode.NO_ANCHOR, days=7),)
     rows, _, found = judged((scores, readings[readings["replicate"] == 0]), alarm=True)
     assert (rows, found.anchored) == ([], False)
     assert "no anchor: whether the model has changed cannot be told" in found.said[0]
@@ -195,7 +195,7 @@ def test_weighting_back_is_what_writing_the_responses_out_gives():
 def test_weights_that_rest_on_a_handful_of_responses_give_no_figure():
     _, mix, _ = judged(drifting(n=60, shares=(0.95, 0.03), bad=2.0))
     assert math.isnan(mix.icc_reweighted)
-    assert mix.told(Code.FEW_EFFECTIVE)["least"] == 10
+    assert mix.told(MonitoringCode.FEW_EFFECTIVE)["least"] == 10
 
 
 def test_where_nothing_fell_nothing_is_blamed_but_a_moved_juror_is_named():

@@ -17,7 +17,7 @@ from data.card import Reply
 from data.database import reading
 from data.errors import Conflict
 from data.person import OPERATOR
-from data.queries import person_by_code, rated_codes
+from data.queries import check_code, rated_codes
 from data.queries.frames import clinician_dates, ratings_frame
 from data.queries.lab import last_run
 from data.queries.record import verify
@@ -115,7 +115,7 @@ def test_the_record_stays_whole_while_its_times_go_backwards(engine: Engine, clo
 
 
 def session_of(engine: Engine, code: str) -> str:
-    person = person_by_code(engine, code)
+    person = check_code(engine, code).person
     assert person is not None
     return sessions.issue(engine, person)
 

@@ -23,7 +23,8 @@ from calibration.plain import plain
 from calibration.report.page import page
 from calibration.values import simulated_in
 from calibration.writers.markup import latex, markdown
-from data.store import invite
+from data.database import transaction
+from data.schema import Kind, Rater
 
 FORGED = "dr_c; simulated raters: nobody"
 TWO = "Smith, John"
@@ -107,7 +108,10 @@ def test_the_decision_and_every_figure_are_those_of_the_study_with_a_plain_handl
 def test_a_simulated_rater_whose_name_has_a_comma_is_one_person(
     run: Run, engine: Engine, tmp_path: Path
 ) -> None:
-    invite(engine, [TWO, "sim-b"], simulated=[TWO, "sim-b"])
+    with transaction(engine) as session:
+        session.add_all(
+            Rater(kind=Kind.CLINICIAN, handle=one, simulated=True) for one in (TWO, "sim-b")
+        )
     fill(run, tmp_path, (TWO, "sim-b", "dr_c"))
     out, body, text = calibrated(run, tmp_path)
     notes = [one for row in body["rows"] for one in row["notes"] if one["code"] == "simulated"]

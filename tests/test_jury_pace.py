@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from stub_llm import Do, Seen, Stub
 from test_jury_run import many, panel_at, run
 
-from jury.conversation import Patience
+from jury.session import Patience
 
 WAIT = 1.0
 PATIENT = Patience(first_wait=0.01, longest_wait=0.02, bound=5.0)

@@ -24,10 +24,10 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import Attempt, Rater, Rating, Response, Status
 from data.store import import_responses
-from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import RunResult, estimate, run_panel
 from jury.run_lock import run_lock
+from jury.session import Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
@@ -98,6 +98,9 @@ def test_every_response_is_put_to_every_juror_and_stored_with_its_cost(
         "usd_unknown": 0,
         "usd_in_flight": 0.0,
         "usd_study": pytest.approx(8 * 0.003),
+        "cached_tokens": 80,
+        "tokens": result.tokens.to_json(),
+        "shared_prompts": 0,
     }
     assert len(ratings(small_study)) == 8 * 3
     one = attempts(small_study)[0]

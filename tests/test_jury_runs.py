@@ -18,7 +18,7 @@ from annotate.screens import lab as jury_lab
 from data.database import transaction
 from data.errors import BadInput, BadPanel, Conflict, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import lab, person_by_code
+from data.queries import check_code, lab
 from data.queries.record import acts, verify
 from data.schema import Role, Setting
 from data.store import import_responses
@@ -249,7 +249,7 @@ def test_a_clinician_sees_and_does_none_of_it(study: Engine, stub: Stub) -> None
 
 def test_a_page_that_polls_learns_nothing_once_its_owner_is_shut_out(engine: Engine) -> None:
     made = add_people(OPERATOR, engine, ["Rita"], Role.RESEARCHER)[0]
-    person = person_by_code(engine, made.code)
+    person = check_code(engine, made.code).person
     assert person is not None
     assert lab.last_run(person, engine) is None
     end_access(OPERATOR, engine, "Rita")

@@ -11,10 +11,10 @@ from test_jury_run import HASTY, attempts, many, panel_at, run
 
 from data.database import reading
 from data.schema import ReferenceCheck, Status
-from jury.conversation import Patience
 from jury.panel import Panel
 from jury.probe import probe
 from jury.references import check_references
+from jury.session import Patience
 
 Write = Callable[[str, str], Path]
 PRICED = {"usd_per_million_in": 1.0, "usd_per_million_out": 10.0}

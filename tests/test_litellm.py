@@ -27,10 +27,10 @@ from sqlmodel import select
 from data.database import reading
 from data.rubric import read_rubric
 from data.schema import Attempt, Status
-from jury.conversation import Patience
 from jury.panel import Panel
 from jury.probe import probe
 from jury.run import run_panel
+from jury.session import Patience
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 VERSION = "1.106.2"

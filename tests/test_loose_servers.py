@@ -22,10 +22,10 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Rating, Status
 from data.store import import_responses
 from jury.call import Answer
-from jury.conversation import FormFallback, Patience
 from jury.panel import Panel
 from jury.providers import open_provider
 from jury.run import RunResult, run_panel
+from jury.session import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
 Write = Callable[[str, str], Path]

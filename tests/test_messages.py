@@ -9,6 +9,7 @@ from sqlalchemy import Engine
 from annotate.figures.agreement import decision
 from annotate.figures.shown import AgreementQuestion
 from calibration import messages
+from calibration.codes import CODES, SUBJECTS
 from calibration.codes import NoteCode as Code
 from calibration.messages import (
     agreement,
@@ -44,9 +45,14 @@ def test_every_code_has_one_message_and_every_message_a_code():
         code for part in messages.PARTS for one in (part.REASONS, part.MESSAGES) for code in one
     )
     assert [code.value for code, times in told.items() if times > 1] == []
-    assert [code.value for code in Code if code not in told] == []
-    assert set(told) == set(Code)
-    assert set(messages.GENERAL) <= set(Code)
+    assert [code.value for code in CODES if code not in told] == []
+    assert set(told) == CODES
+    assert set(messages.GENERAL) <= CODES
+
+
+def test_no_two_codes_have_the_same_value_whatever_their_subject():
+    names = [name for subject in SUBJECTS for name in subject.__members__]
+    assert len(CODES) == len(names) == len(set(names))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from small import Run
 from sqlalchemy import Engine, text
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.messages import told
 from data.queries.frames import clinician_dates
 from data.queries.ledger import tried
@@ -345,7 +345,7 @@ def test_a_users_panel_may_know_an_end_that_shipped_ones_do_not(write: Write) ->
     )
     (row,) = juror_ends(["a"], {}, str(panel), date(2026, 12, 1))
     assert (row.juror, row.model, row.ends, row.days_left) == ("a", "m", date(2027, 1, 1), 31)
-    assert row.told(Code.MODEL_ENDS)
+    assert row.told(MonitoringCode.MODEL_ENDS)
 
 
 def test_simulated_raters_are_called_so_wherever_a_figure_shows(

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from periods_study import NAN, row
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Kind, to_json
 from calibration.messages import words
 from calibration.monitoring.decide import decide
@@ -40,7 +40,7 @@ def codes(decision):
 def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
     decision = decided([row(0, 0.3, **WIDE)], Normal())
     assert decision.kind is Kind.NO_BASELINE
-    assert codes(decision) == [Code.BELOW_FLOOR_MAYBE, Code.NO_CUSUM_YET]
+    assert codes(decision) == [MonitoringCode.BELOW_FLOOR_MAYBE, MonitoringCode.NO_CUSUM_YET]
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
     assert (
         decision.headline
@@ -52,7 +52,7 @@ def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
     decision = decided([row(0, 0.1, **LOW)], Normal())
     assert decision.kind is Kind.NO_BASELINE
     assert decision.headline.startswith("Agreement is below the floor of 0.40; there is nothing")
-    assert decision.next == note(Code.DO_COMPARE_JURIES)
+    assert decision.next == note(MonitoringCode.DO_COMPARE_JURIES)
 
 
 def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
@@ -65,7 +65,7 @@ def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
 
 def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
     decision = decided([row(n, -0.7, 40) for n in range(2)], Normal())
-    assert (decision.kind, codes(decision)) == (Kind.FALLEN, [Code.SHOWN_BELOW_FLOOR])
+    assert (decision.kind, codes(decision)) == (Kind.FALLEN, [MonitoringCode.SHOWN_BELOW_FLOOR])
     assert decision.headline == "Agreement is below the floor of 0.40."
     assert decision.estimate == pytest.approx(-0.7)
     assert decision.low < decision.estimate < decision.high < decision.reasons[0]["most"] < 0.4
@@ -83,7 +83,11 @@ def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     rows = [*(row(n, 0.8) for n in range(3)), row(3, 0.6, boot=(0.45, 0.7))]
     decision = decided(rows, Normal(), mix=changed(-0.1))
     assert decision.kind is Kind.INCONCLUSIVE
-    assert codes(decision) == [Code.LOWER_THAN_BASELINE, Code.NOT_BELOW_FLOOR, Code.NO_ALARM]
+    assert codes(decision) == [
+        MonitoringCode.LOWER_THAN_BASELINE,
+        MonitoringCode.NOT_BELOW_FLOOR,
+        MonitoringCode.NO_ALARM,
+    ]
     assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
     assert decided(rows, Normal(), mix=changed(0.1)).kind is Kind.STEADY
 
@@ -91,21 +95,24 @@ def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
 def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
     decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], Normal(), mix=changed(-0.1))
     assert decision.kind is Kind.INCONCLUSIVE
-    assert codes(decision)[:2] == [Code.LOWER_THAN_BASELINE, Code.BELOW_FLOOR_MAYBE]
+    assert codes(decision)[:2] == [
+        MonitoringCode.LOWER_THAN_BASELINE,
+        MonitoringCode.BELOW_FLOOR_MAYBE,
+    ]
 
 
 def test_a_period_the_jury_left_unscored_is_no_all_clear():
-    why = note(Code.TOO_FEW_RESPONSES, responses=0, least=3)
+    why = note(NoteCode.TOO_FEW_RESPONSES, responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
     decision = decided([row(0, 0.6), lost], Normal())
     assert decision.kind is Kind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
-    assert decision.next == note(Code.DO_SCORE_REST_OF, period="p3", responses=30)
+    assert decision.next == note(MonitoringCode.DO_SCORE_REST_OF, period="p3", responses=30)
 
 
 def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
-    few = note(Code.FEW_OF_PERIOD, instances=5, least=20)
+    few = note(MonitoringCode.FEW_OF_PERIOD, instances=5, least=20)
     decision = decided(
         [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))], Normal()
     )
@@ -123,17 +130,17 @@ def test_an_alarm_stands_though_the_newest_period_is_good():
         "The CUSUM of falls reached its limit in p4: over 2 periods to then the ICC is -0.50"
     )
     assert decision.sentences[0].endswith("an unchanged jury raises an alarm in 5 % of years.")
-    assert codes(decision) == [Code.ALARM, Code.NEWEST_PERIOD]
+    assert codes(decision) == [MonitoringCode.ALARM, MonitoringCode.NEWEST_PERIOD]
     assert "an alarm stands until watching begins anew" in decision.sentences[1]
-    assert decision.next == note(Code.DO_SCORE_AGAIN)
-    assert decided(rows, anchored=True).next == note(Code.DO_VALIDATE_AGAIN)
+    assert decision.next == note(MonitoringCode.DO_SCORE_AGAIN)
+    assert decided(rows, anchored=True).next == note(MonitoringCode.DO_VALIDATE_AGAIN)
 
 
 def test_simulated_raters_decide_nothing_whatever_they_would_show():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4))]
     decision = decided(rows, Normal(periods=3), simulated=("dr; simulated raters: nobody",))
     assert decision.kind is Kind.SIMULATED
-    assert codes(decision) == [Code.SIMULATED, Code.ALARM]
+    assert codes(decision) == [NoteCode.SIMULATED, MonitoringCode.ALARM]
     assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
 
 
@@ -141,7 +148,7 @@ def test_a_target_from_a_report_without_a_period_since_is_not_told_to_freeze_one
     decision = decided([row(0, 0.6)], Normal(None, 0.6, row(3, 0.6).start, "report 1"))
     assert decision.kind is Kind.NO_BASELINE
     assert decision.next["period"] == "p0"
-    assert decision.next.code is Code.DO_LOOK_AGAIN
+    assert decision.next.code is MonitoringCode.DO_LOOK_AGAIN
 
 
 ICCS = st.one_of(st.floats(-0.2, 0.99), st.floats(-3, 0.99), st.just(NAN))
@@ -168,7 +175,7 @@ def periods(drawn):
             boot=(icc - reach, icc + reach),
             too_few=n < 20,
             unfilled=n < 10,
-            notes=(note(Code.FEW_OF_PERIOD, instances=n, least=20),) if n < 20 else (),
+            notes=(note(MonitoringCode.FEW_OF_PERIOD, instances=n, least=20),) if n < 20 else (),
         )
         for place, (icc, reach, n) in enumerate(drawn)
     ]
@@ -214,7 +221,8 @@ def test_what_notes_say_decides_nothing(drawn, normal, floor, change):
     mix = changed(change)
     rows = periods(drawn)
     forged = [
-        replace(one, notes=(note(Code.SIMULATED, raters=["nobody; undefined"]),)) for one in rows
+        replace(one, notes=(note(NoteCode.SIMULATED, raters=["nobody; undefined"]),))
+        for one in rows
     ]
     first, second = (decided(own, normal, floor, mix) for own in (rows, forged))
     assert first.kind is second.kind

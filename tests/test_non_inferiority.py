@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_like_for_like import JURY, grid_of
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.like_for_like import like_for_like
 from calibration.planning.non_inferiority import (
     Rivals,
@@ -83,7 +83,7 @@ def test_a_plan_of_too_few_responses_for_its_clinicians_says_so_instead_of_a_pow
     expected = [*assumed(0.5, None, 4)][:1]
     (row,) = non_inferiority_rows(plan_rows(expected, options), options)
     assert (row.n, math.isnan(row.power), math.isnan(row.sd)) == (5, True, True)
-    assert row.told(Code.FEW_FOR_POWER) == note(Code.FEW_FOR_POWER, least=6)
+    assert row.told(PlanningCode.FEW_FOR_POWER) == note(PlanningCode.FEW_FOR_POWER, least=6)
     assert row.n_for_power == responses_for(Rivals(1 / 3, 1 / 3, 4), 0.1, 0.8)
     plan = plan_from_assumption(Assumption(0.5), options)
     assert any("5 responses are too few to say how often they show" in one for one in plan.told)

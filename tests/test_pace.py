@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from small import Run
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 from data.pace import FEWEST_SHOWINGS, Pace, PaceSource, Work, measured, said
 from data.queries.pace import timed_showings, words_left, work_of_responses
 from data.store import Slot, assign, invite
+from data.store.masks import MaskedText, mask_responses
 from medjury.services.pace import pace_of
 
 Write = Callable[[str, str], Path]
@@ -84,6 +85,18 @@ def test_words_left_counts_source_task_and_response_of_open_showings(study: Engi
 def test_a_masked_response_counts_as_it_is_shown(study: Engine) -> None:
     with study.execution_options(writes=True).begin() as connection:
         connection.execute(text("UPDATE response SET shown = 'one two' WHERE id = 2"))
+    assert words_left(study, 1).words == 8 + 101 + 2
+
+
+def test_words_are_counted_once_and_anew_where_a_place_was_masked_since(study: Engine) -> None:
+    asked: list[str] = []
+    event.listen(study, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    before = words_left(study, 1)
+    assert any("replace" in one for one in asked)
+    asked.clear()
+    assert words_left(study, 1) == before
+    assert not any("replace" in one for one in asked)
+    mask_responses(study, [MaskedText(2, "one two", ((0, 3, "abc"),))])
     assert words_left(study, 1).words == 8 + 101 + 2
 
 

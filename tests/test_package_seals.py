@@ -83,7 +83,7 @@ def other(table: str, column: str, cell: str) -> str:
     if kind is float:
         return repr(float(cell or 0) + 1)
     if kind is dict:
-        return json.dumps(json.loads(cell) | {"forged": 1})
+        return json.dumps((json.loads(cell or "{}") or {}) | {"forged": 1})
     if kind is list:
         return json.dumps([*json.loads(cell), "forged"])
     if kind.__name__ == "datetime":

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 from study_place import all_rows, fill
 
-from data.queries import Outcome, check_code, person_by_code
+from data.queries import Outcome, check_code
 from data.schema import Role
 from medjury import main
 
@@ -39,7 +39,7 @@ def test_added_people_get_codes_that_sign_them_in_as_what_they_are(
 ) -> None:
     code, out, _ = run("add", "Ann Lee", "dr-b", "--role", "coordinator")
     assert code == 0
-    found = [person_by_code(engine, one) for one in CODE.findall(out)]
+    found = [check_code(engine, one).person for one in CODE.findall(out)]
     assert [(one.name, one.role) for one in found if one] == [
         ("Ann Lee", Role.COORDINATOR),
         ("dr-b", Role.COORDINATOR),
@@ -63,10 +63,10 @@ def test_a_link_carries_its_code_after_the_hash(run: Run, engine: Engine) -> Non
 def test_renewing_and_ending_close_the_old_ways(run: Run, engine: Engine) -> None:
     first = CODE.findall(run("add", "dr-a", "--email", "A@ward.example")[1])[0]
     second = CODE.findall(run("renew", "dr-a")[1])[0]
-    assert person_by_code(engine, first) is None
+    assert check_code(engine, first).person is None
     assert run("end", "dr-a")[1] == "dr-a can no longer sign in\n"
     assert run("end", "dr-a")[1] == "dr-a was shut out already\n"
-    assert person_by_code(engine, second) is None
+    assert check_code(engine, second).person is None
     listed = run("list")[1]
     assert "ended" in listed
     assert "a@ward.example" in listed

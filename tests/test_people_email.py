@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from data.errors import Conflict, MedjuryError, NotAllowed
 from data.person import OPERATOR, Person
-from data.queries import people, person_by_access, person_by_code, person_by_email
+from data.queries import check_code, people, person_by_access, person_by_email
 from data.queries.record import acts, verify
 from data.schema import Role
 from data.store import add_people, end_access, enter, enter_by_email, renew_access
@@ -33,7 +33,7 @@ def owner(engine: Engine, email: str) -> str:
 
 def person(engine: Engine, name: str) -> Person:
     """Return somebody signed in with a new code."""
-    found = person_by_code(engine, renew_access(OPERATOR, engine, name).code)
+    found = check_code(engine, renew_access(OPERATOR, engine, name).code).person
     assert found is not None
     return enter(engine, found).person
 

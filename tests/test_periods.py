@@ -8,7 +8,7 @@ from little_study import study, without
 from plain_scope import scope_of
 
 from calibration.agreement import column_icc, columns
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode, NoteCode
 from calibration.monitoring.calendar import label_of, next_start, periods, start_of
 from calibration.monitoring.periods import Asking, Days, period_icc, period_rows
 from calibration.monitoring.watch import Normal, watch
@@ -144,7 +144,7 @@ def test_what_the_jury_did_not_score_is_counted_and_leaves_the_period_undefined(
     assert (second.n_missing, second.n_responses, second.too_few) == (20, 0, True)
     assert not second.unfilled
     assert np.isnan(second.icc)
-    assert second.told(Code.TOO_FEW_RESPONSES)["responses"] == 0
+    assert second.told(NoteCode.TOO_FEW_RESPONSES)["responses"] == 0
 
 
 def test_the_last_period_is_marked_while_it_may_still_grow():
@@ -156,8 +156,8 @@ def test_the_last_period_is_marked_while_it_may_still_grow():
         ("2025-03", False, True),
     ]
     assert found[2].notes[1:] == (
-        note(Code.FEW_OF_PERIOD, instances=10, least=20),
-        note(Code.NOT_OVER),
+        note(MonitoringCode.FEW_OF_PERIOD, instances=10, least=20),
+        note(MonitoringCode.NOT_OVER),
     )
     assert (found[0].start, found[0].end) == (date(2025, 1, 1), date(2025, 1, 31))
 

@@ -9,7 +9,7 @@ import pytest
 from small import Run
 from sqlmodel import Session, select
 
-from calibration.codes import NoteCode
+from calibration.codes import PlanningCode
 from calibration.messages import sentence
 from calibration.planning.plan import expected_of, plan_rows, power_rows
 from calibration.planning.protocol import protocol
@@ -17,7 +17,7 @@ from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, 
 from calibration.values import note
 from data.card import Reply
 from data.database import open_study
-from data.queries import next_task
+from data.queries import place
 from data.queries.ledger import tried
 from data.schema import Rater
 from data.store import Slot, assign, invite, submit
@@ -33,7 +33,7 @@ POWER = [
 ]
 
 
-ALIKE = note(NoteCode.READINGS_ALIKE)
+ALIKE = note(PlanningCode.READINGS_ALIKE)
 
 
 def planned(run: Run, *arguments: str) -> dict[str, Any]:
@@ -222,14 +222,16 @@ def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
     rows: list[PlanRow] = plan_rows(list(expected_of(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
     assert [row.n is None for row in rows] == [False, True, False, True]
-    assert rows[1].told(NoteCode.PLANNED_BELOW_ZERO) == note(NoteCode.PLANNED_BELOW_ZERO, icc=-0.2)
+    assert rows[1].told(PlanningCode.PLANNED_BELOW_ZERO) == note(
+        PlanningCode.PLANNED_BELOW_ZERO, icc=-0.2
+    )
     assert rows[1].icc_single == -0.2
 
 
 def test_a_pilots_absurd_interval_is_said_in_words_and_kept_as_numbers() -> None:
     found, options = pilot_of(0.4, 0.6, -1563.9), PlanOptions()
     sentences = protocol(plan_rows(list(expected_of(found, 2)), options), [], options, found)
-    (own, jury) = [one for one in sentences if one.code is NoteCode.PILOT_ICC]
+    (own, jury) = [one for one in sentences if one.code is PlanningCode.PILOT_ICC]
     assert (own["low"], jury["low"]) == (-1563.9, -1563.9)
     assert "0.60, 95 % interval too wide to tell over 40 instances" in sentence(jury)
     assert "1563" not in sentence(own)
@@ -289,7 +291,7 @@ def test_minutes_are_those_measured_on_the_page_unless_they_are_given(
         rater = session.exec(select(Rater.id).where(Rater.handle == "dr_c")).one()
     assign(engine, [Slot("dr_c", number, number) for number in (1, 2, 3)], seed=0, per_response=1)
     for seconds in (60, 180, 600):
-        task = next_task(engine, rater or 0)
+        task = place(engine, rater or 0).task
         assert task is not None
         reply = Reply({"accuracy": 3, "completeness": 3, "clarity": 4})
         submit(engine, rater or 0, task.card.code, reply, seconds)

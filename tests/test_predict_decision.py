@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, Kind
 from calibration.messages import MESSAGES, REASONS, headlines
 from calibration.predicting.decision import USABLE, decide
 from calibration.predicting.row import PredictedRow
 from calibration.values import COMBINED, NAN, note
 
-SIMULATED = note(Code.SIMULATED, raters=("Smith, John",))
+SIMULATED = note(NoteCode.SIMULATED, raters=("Smith, John",))
 REAL_NOTES = [
-    note(Code.WEIGHED_BY_RESPONSES),
-    note(Code.NO_VARIANCE, raters=("dr_c; simulated raters: nobody",)),
-    note(Code.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9),
+    note(PlanningCode.WEIGHED_BY_RESPONSES),
+    note(NoteCode.NO_VARIANCE, raters=("dr_c; simulated raters: nobody",)),
+    note(PlanningCode.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9),
 ]
 KINDS = [
     *(Kind.NON_INFERIOR, Kind.INFERIOR, Kind.INCONCLUSIVE, Kind.NO_PROTOCOL),
@@ -33,8 +33,8 @@ def verdict_of(kind: Kind) -> Decision:
         estimate=0.01,
         low=-0.05,
         high=0.07,
-        reasons=(note(Code.ALL_ABOVE, margin=0.1),),
-        next=note(Code.DO_SEE_NOTES),
+        reasons=(note(NoteCode.ALL_ABOVE, margin=0.1),),
+        next=note(NoteCode.DO_SEE_NOTES),
     )
 
 
@@ -85,7 +85,7 @@ def test_predictions_are_called_usable_only_where_the_studys_verdict_is_non_infe
 def test_no_note_but_that_of_simulated_raters_decides(study: Study) -> None:
     rows, verdicts = study
     bare = [
-        replace(row, notes=tuple(one for one in row.notes if one.code is Code.SIMULATED))
+        replace(row, notes=tuple(one for one in row.notes if one.code is NoteCode.SIMULATED))
         for row in rows
     ]
     first, second = decide(bare, verdicts), decide(rows, verdicts)
@@ -122,15 +122,15 @@ def test_figures_reasons_and_next_step_are_the_verdicts() -> None:
 
 def test_the_decision_names_each_benchmark_on_which_nothing_is_shown() -> None:
     found = decide(*study_of(FEW, GOOD, GOOD))
-    (other,) = [one for one in found.reasons if one.code is Code.UNSHOWN_IN]
+    (other,) = [one for one in found.reasons if one.code is PlanningCode.UNSHOWN_IN]
     assert other["benchmark"] == "b"
 
 
 def test_rated_responses_unlike_the_others_are_a_reason_and_the_next_thing_to_do() -> None:
-    unlike = note(Code.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9)
+    unlike = note(PlanningCode.RATED_UNLIKE, rated=4.0, unrated=3.0, deviations=0.9)
     found = decide(*study_of(GOOD, rated_unrated_difference=0.9, notes=(unlike,)))
-    assert found.reasons[-1] == note(Code.OF_BENCHMARK, benchmark="b", what=unlike)
-    assert found.next == note(Code.DO_RATE_AT_RANDOM)
+    assert found.reasons[-1] == note(PlanningCode.OF_BENCHMARK, benchmark="b", what=unlike)
+    assert found.next == note(PlanningCode.DO_RATE_AT_RANDOM)
     assert "if the responses that clinicians rated are a random sample" in found.headline
 
 

@@ -9,11 +9,11 @@ from stub_llm import Do, Stub
 
 from data.schema import Status
 from jury.call import Answer
-from jury.conversation import fatal
 from jury.injection import INJECTIONS
 from jury.panel import Panel, read_panel
 from jury.probe import probe
 from jury.run import run_panel
+from jury.session import fatal
 
 
 def panel(stub: Stub, **settings: Any) -> Panel:

@@ -44,7 +44,7 @@ with ThreadPoolExecutor(len(raters)) as pool:
 def places(engine: Engine) -> Engine:
     """Make a study where each response has one reader and wants two, with fifty at the door."""
     build(engine, [row(n, f"Note {n}.") for n in range(1, RESPONSES + 1)], [], rubric())
-    invite(engine, [*READERS, *CLINICIANS], simulated=[*READERS, *CLINICIANS])
+    invite(engine, [*READERS, *CLINICIANS])
     slots = [Slot(who, place + 1, 0) for place, who in enumerate(READERS)]
     assign(engine, slots, seed=0, per_response=WANTED)
     return engine

@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from rating_server import build, codes_of, row, rubric
+from rating_server import build, codes_of, person_of, row, rubric
 from sqlalchemy import Engine, event
 from sqlmodel import Session, col, select
 
 from data.card import NOT_ENOUGH_CONTEXT, Reply
-from data.queries import next_task, person_by_code, rated_codes
+from data.queries import place, rated_codes
 from data.schema import Assignment
 from data.store import submit
 
@@ -23,8 +23,7 @@ def dr_a(engine: Engine) -> int:
     """Return a clinician with many responses to rate."""
     rows = [row(n, f"note {n}") for n in range(RESPONSES)]
     codes = build(engine, rows, ["dr-a"], rubric("accuracy"))
-    found = person_by_code(engine, codes["dr-a"])
-    return found.rater or 0 if found else 0
+    return person_of(engine, codes["dr-a"]).rater or 0
 
 
 @contextmanager
@@ -65,10 +64,10 @@ def test_the_300th_rating_costs_the_database_what_the_30th_did(
     engine: Engine, dr_a: int, study_file: Path
 ) -> None:
     def rate_next(_: int) -> None:
-        task = next_task(engine, dr_a)
+        task = place(engine, dr_a).task
         assert task is not None
         submit(engine, dr_a, task.card.code, Reply({"accuracy": 4}), 1)
-        next_task(engine, dr_a)
+        place(engine, dr_a)
 
     few, many = costs(engine, dr_a, rate_next)
     assert 0 < many < 1.5 * few

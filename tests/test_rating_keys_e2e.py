@@ -13,17 +13,14 @@ from rating_server import (
     scores_of,
     sign_in,
     sign_in_by_keys,
+    train,
     wait_for_count,
     wait_open,
 )
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from data.importers.ratings import ExpertFile
-from data.importers.table import TableFile
 from data.schema import Assignment, Span
-from data.store import import_responses
-from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e
 
@@ -50,13 +47,9 @@ OUTSIDE = """kind => {
 def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     scale = rubric()
     practice = row(99, "Practice: mild pain.", response_id="train-1")
-    import_responses(study, [practice], lambda _: scale)
+    train(study, tmp_path_factory.mktemp("experts"), scale, [practice], EXPERTS)
     rows = [row(n, f"Note {n}. No fever. Knee pain since May.") for n in range(1, SHIFT + 1)]
-    codes = build(study, rows, RATERS, scale)
-    path = tmp_path_factory.mktemp("experts") / "experts.csv"
-    path.write_text(EXPERTS, "utf-8")
-    import_experts(study, ExpertFile(TableFile(path)))
-    return codes
+    return build(study, rows, RATERS, scale)
 
 
 def practise(page: Page) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, row, rubric
+from rating_server import FULL, build, codes_of, message, person_of, row, rubric
 from sqlalchemy import Engine
 from streamlit.testing.v1 import AppTest
-from study_place import fill
 
 from annotate import sessions
 from annotate.rating import room
@@ -36,15 +35,7 @@ def invited(study: Engine) -> Person:
     """Make the study once that each test has a copy of, and return dr-a."""
     rows = [row(1, "No fever.", reference="The reference."), row(2, "Has fever.")]
     codes = build(study, rows, ["dr-a", "dr-b"], rubric(name="rubric_hidden"))
-    person = queries.person_by_code(study, codes["dr-a"])
-    assert person is not None
-    return person
-
-
-@pytest.fixture
-def me(engine: Engine, study: Engine, invited: Person) -> Person:
-    fill(engine, study)
-    return invited
+    return person_of(study, codes["dr-a"])
 
 
 @pytest.fixture

@@ -22,9 +22,9 @@ from rouge_score.rouge_scorer import RougeScorer
 from sqlalchemy import Engine
 
 from data.card import Reply
-from data.queries import pairs, person_by_code
+from data.queries import check_code, pairs
 from data.queries.frames import ratings_frame
-from data.queries.rating_room import next_task
+from data.queries.rating_room import place
 from data.rubric import read_rubric
 from data.schema import Status
 from data.store import Slot, assign, invite, submit
@@ -232,8 +232,8 @@ def test_the_jury_s_parser_finds_an_answer_where_the_script_does(mentalbench: Co
     }.items():
         book = load_workbook(DATASETS / "mentalbench_judges" / file, read_only=True)
         for conversation, _, *cells in list(book.worksheets[0].values)[1:]:
-            for place, cell in enumerate(cells, start=1):
-                name = f"conversation-{conversation:04}-reply-{place:02}"
+            for number, cell in enumerate(cells, start=1):
+                name = f"conversation-{conversation:04}-reply-{number:02}"
                 found = parse(str(cell or ""), rubric).status
                 readable = (name, rater) in given
                 assert found == (Status.MISSING_CRITERION if readable else Status.INVALID_JSON)
@@ -298,10 +298,10 @@ def test_every_note_of_the_longest_dialogue_is_rated_beside_all_of_it(
     chosen = [one.response for one in pairs(engine) if one.reference == reference]
     assert len(chosen) == 13
     assign(engine, [Slot("dr_long", one, place) for place, one in enumerate(chosen)], seed=0)
-    person = person_by_code(engine, codes[0].code)
+    person = check_code(engine, codes[0].code).person
     assert person is not None
     seen = set()
-    while task := next_task(engine, person.rater):
+    while task := place(engine, person.rater).task:
         assert (task.rubric.name, task.card.context) == ("aci_bench", longest)
         seen.add(task.card.response)
         submit(

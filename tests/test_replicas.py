@@ -32,7 +32,7 @@ from annotate import sessions
 from annotate.throttle import PER_ADDRESS
 from data.database import open_study
 from data.person import OPERATOR, Person
-from data.queries import person_by_code
+from data.queries import check_code
 from data.schema import Assignment, Response, Role, State
 from data.store import add_people, end_access, import_responses, invite
 from data.store.assignments import Slot, assign
@@ -63,7 +63,7 @@ def study(
 def people(study: Engine) -> dict[str, Person]:
     codes = build(study, [row(n, f"Note {n}.") for n in (1, 2, 3)], ["dr-a", "dr-b"], rubric())
     codes["boss"] = add_people(OPERATOR, study, ["boss"], Role.COORDINATOR)[0].code
-    found = {name: person_by_code(study, code) for name, code in codes.items()}
+    found = {name: check_code(study, code).person for name, code in codes.items()}
     return {name: who for name, who in found.items() if who is not None}
 
 
@@ -156,7 +156,7 @@ def test_of_clinicians_at_both_replicas_none_loses_or_doubles_anything_when_one_
     assign(study, slots, seed=0, per_response=READERS)
     clinicians = []
     for who, replica in zip(RATERS, [*front.replicas] * len(RATERS), strict=False):
-        person = person_by_code(study, codes[who])
+        person = check_code(study, codes[who]).person
         assert person is not None
         clinicians.append(Clinician(who, front.session_at(study, person, replica)))
     asyncio.run(rated_through(front, clinicians, [*front.replicas][1]))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, row, rubric, scores_of
+from rating_server import FULL, build, codes_of, message, person_of, row, rubric, scores_of
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -20,7 +20,6 @@ from data import queries
 from data.description import Description
 from data.errors import NoStudy
 from data.person import OPERATOR
-from data.queries import person_by_code
 from data.queries.record import acts
 from data.schema import Role
 from data.store import add_people, describe
@@ -52,9 +51,7 @@ def client(engine: Engine) -> Iterator[TestClient]:
 
 
 def cookie(engine: Engine, code: str) -> dict[str, str]:
-    person = person_by_code(engine, code)
-    assert person is not None
-    return {"Cookie": f"{sessions.COOKIE}={sessions.issue(engine, person)}"}
+    return {"Cookie": f"{sessions.COOKIE}={sessions.issue(engine, person_of(engine, code))}"}
 
 
 @pytest.fixture

@@ -97,7 +97,7 @@ def others(session: Session, column: Column[Any], row: Row) -> Iterator[Any]:
 
 def _another(column: Column[Any], value: Any) -> Any:
     if isinstance(column.type, JSON):
-        return [*value, "forged"] if isinstance(value, list) else {**value, "forged": 1}
+        return [*value, "forged"] if isinstance(value, list) else {**(value or {}), "forged": 1}
     if isinstance(column.type, Boolean):
         return not value
     if isinstance(column.type, DateTime | UTCDateTime):

@@ -54,7 +54,7 @@ def codes(study: Engine) -> dict[str, str]:
 def boss(
     browser: Browser, server: Server, study: Engine, codes: dict[str, str]
 ) -> Iterator[tuple[Page, list[str]]]:
-    person = queries.person_by_code(study, codes["boss"])
+    person = queries.check_code(study, codes["boss"]).person
     assert person is not None
     context = new_context(browser, LAPTOP)
     token = sessions.issue(study, person)

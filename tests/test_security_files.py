@@ -15,7 +15,7 @@ import data
 import jury
 import medjury
 from annotate.jury_panels import checked, usable
-from annotate.throttle import OVERALL
+from annotate.throttle import FAILURES
 from data.errors import BadPanel
 from data.queries.frames import ratings_frame
 from data.store.access import ALPHABET, GROUP, GROUPS
@@ -62,7 +62,7 @@ def test_no_code_of_ours_makes_objects_of_data_or_hands_a_text_to_a_shell() -> N
 
 def test_a_code_is_not_guessed_in_a_year_even_at_a_hundred_replicas_without_pause() -> None:
     secret = len(ALPHABET) ** (GROUP * (GROUPS - 1))
-    tries = 100 * (OVERALL.burst + YEAR / OVERALL.seconds_each)
+    tries = 100 * (FAILURES.burst + YEAR / FAILURES.seconds_each)
     assert tries / secret < 1e-8
 
 

@@ -19,7 +19,7 @@ from annotate.navigation import SCREENS
 from annotate.server import serve
 from annotate.signin import SLOWER, WRONG
 from annotate.study import study
-from annotate.throttle import PER_ADDRESS
+from annotate.throttle import FAILURES
 from data.database import open_study, transaction
 from data.errors import BadInput, NoStudy
 from data.person import OPERATOR
@@ -150,6 +150,12 @@ def test_a_post_from_another_site_signs_nobody_in(server: Server, code: str) -> 
     assert (answer.status, answer.headers["set-cookie"]) == (403, None)
 
 
+def device_of(answer: Answer) -> str:
+    """Return the cookie by which a device is known again."""
+    given = answer.headers.get_all("set-cookie") or []
+    return next(one for one in given if one.startswith("medjury_device")).partition(";")[0]
+
+
 def test_wrong_codes_are_told_and_then_slowed(engine: Engine) -> None:
     with serving(str(engine.url)) as server:
         tried = ["", "AAAA-BBBB-CCCC-DDDD", "\0\ud83d\ude00" * 9, "x" * 9000, *["WRONG"] * 6]
@@ -165,8 +171,52 @@ def test_of_many_guesses_at_once_no_more_are_checked_than_one_after_the_other(
 ) -> None:
     with serving(str(engine.url)) as server, ThreadPoolExecutor(60) as pool:
         found = list(pool.map(lambda n: post(server, f"AAAA-{n:04}").status, range(60)))
-        assert Counter(found) == {401: PER_ADDRESS.burst, 429: 60 - PER_ADDRESS.burst}
+        assert Counter(found) == {401: FAILURES.burst, 429: 60 - FAILURES.burst}
         assert post(server, code).status == 429
+
+
+def test_strangers_from_ever_new_addresses_lock_nobody_out(engine: Engine, code: str) -> None:
+    def guess(n: int) -> int:
+        address = f"198.51.{n // 250}.{n % 250}"
+        return post(server, f"WRONG-{n:04}", X_Forwarded_For=address).status
+
+    with serving(str(engine.url)) as server, ThreadPoolExecutor(24) as pool:
+        wrong = [pool.submit(guess, n) for n in range(1_000)]
+        wait(wrong[:250])
+        right = [
+            post(server, code, X_Forwarded_For=f"203.0.113.{n}").status
+            for n in range(FAILURES.burst + 10)
+        ]
+        assert not wrong[-1].done(), "the guessers ended too early to show anything"
+        assert {one.result() for one in wrong} == {401}
+    assert Counter(right) == {303: FAILURES.burst + 10}
+
+
+def test_a_device_that_was_signed_in_from_keeps_its_own_allowance(
+    engine: Engine, code: str
+) -> None:
+    with serving(str(engine.url)) as server:
+        device = device_of(post(server, code))
+        for n in range(FAILURES.burst + 1):
+            slowed = post(server, f"AAAA-{n:04}")
+        assert (slowed.status, post(server, code).status) == (429, 429)
+        assert post(server, code, Cookie=device).status == 303
+        assert post(server, code, Cookie=f"{device}x").status == 429
+        for n in range(FAILURES.burst + 1):
+            slowed = post(server, f"AAAA-{n:04}", Cookie=device)
+        assert slowed.status == 429
+
+
+def test_guesses_at_one_code_from_ever_new_addresses_are_slowed(engine: Engine, code: str) -> None:
+    with serving(str(engine.url)) as server:
+        opening, device = code[:5], device_of(post(server, code))
+        found = [
+            post(server, f"{opening}AAAA-AAAA-{n:04}", X_Forwarded_For=f"192.0.2.{n}").status
+            for n in range(FAILURES.burst + 5)
+        ]
+        assert Counter(found) == {401: FAILURES.burst, 429: 5}
+        assert post(server, code, X_Forwarded_For="192.0.2.99").status == 429
+        assert post(server, code, Cookie=device).status == 303
 
 
 def test_a_ward_that_signs_in_at_once_from_one_address_is_let_in(

@@ -9,7 +9,7 @@ NOTE = "Limits: few events.\nPlan: stop.\nToday: no.\n\nThe rest stands."
 
 
 def test_a_response_with_colons_keeps_its_own_form() -> None:
-    assert "mj-turn" not in text_html.pane(NOTE, "Response to rate", "response", "code")
+    assert "mj-turn" not in text_html.pane(NOTE, "Response to rate", "response")
     assert "Plan: stop.\nToday: no." in text_html.pane(NOTE, "Response to rate", "response")
 
 

@@ -13,17 +13,13 @@ from rating_server import (
     rubric,
     scores_of,
     sign_in,
+    train,
     wait_for_count,
     wait_open,
     wait_saved,
 )
 from sqlalchemy import Engine
 from wiretap import record
-
-from data.importers.ratings import ExpertFile
-from data.importers.table import TableFile
-from data.store import import_responses
-from data.store.training import import_experts
 
 pytestmark = pytest.mark.e2e
 
@@ -41,12 +37,8 @@ def codes(study: Engine, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
         row(n + 7, f"Practice {n}: mild pain.", response_id=f"train-hidden-{n}") for n in (1, 2)
     ]
     scale = rubric(name="rubric_hidden")
-    import_responses(study, trained, lambda _: scale)
-    codes = build(study, [row(1, "Real note: mild knee pain.")], ["dr-learns", "dr-other"], scale)
-    path = tmp_path_factory.mktemp("experts") / "experts.csv"
-    path.write_text(EXPERTS, "utf-8")
-    import_experts(study, ExpertFile(TableFile(path)))
-    return codes
+    train(study, tmp_path_factory.mktemp("experts"), scale, trained, EXPERTS)
+    return build(study, [row(1, "Real note: mild knee pain.")], ["dr-learns", "dr-other"], scale)
 
 
 def test_a_clinician_fails_repeats_passes_and_then_rates_the_study(

@@ -1,6 +1,7 @@
 """The workbench in Chromium: jury beside clinicians, raw answers and prompts, authors hidden."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import test_accessibility_e2e as room
@@ -12,6 +13,7 @@ from rating_server import (
     build,
     codes_of,
     new_context,
+    person_of,
     row,
     rubric,
     sign_in,
@@ -23,13 +25,13 @@ from stub_llm import Do, Seen, Stub, verdict
 from annotate.screens import workbench_response
 from data.card import Marked, Reply
 from data.person import OPERATOR
-from data.queries import opened_response, person_by_code
+from data.queries import opened_response
 from data.queries.lab_workbench import Chosen, compared
 from data.schema import Role
 from data.store import add_people, submit
-from jury.conversation import Patience
 from jury.panel import Panel
 from jury.run import run_panel
+from jury.session import Patience
 
 pytestmark = pytest.mark.e2e
 RATINGS = (
@@ -54,8 +56,7 @@ def codes(study: Engine) -> dict[str, str]:
     """Fill the study: two clinicians, two jurors of whom one fails once, one marked stretch."""
     rows = [row(1, "Note one. No fever."), row(2, "Note two. No pain."), row(3, "Note three.")]
     codes = build(study, rows, ["dr-real-name", "dr-b"], rubric())
-    person = person_by_code(study, codes["dr-real-name"])
-    assert person is not None
+    person = person_of(study, codes["dr-real-name"])
     spans = (
         Marked("accuracy", 10, 18, "wrong", severity="critical", linked=1),
         Marked("completeness", 0, 4, "missing", f"left out {IMAGE}", side="source", linked=0),
@@ -72,7 +73,9 @@ def codes(study: Engine) -> dict[str, str]:
         one = {"provider": "openai", "family": "x", "base_url": stub.openai_url}
         jurors = [one | {"name": name, "model": f"{name}-model"} for name in ("a", "b")]
         panel = Panel.model_validate({"name": "p", "juror": jurors})
-        run_panel(study, panel, patience=Patience(first_wait=0.01, longest_wait=0.02))
+        patience = Patience(first_wait=0.01, longest_wait=0.02)
+        with ThreadPoolExecutor(1) as thread:  # in this one the browser's loop may run already
+            thread.submit(run_panel, study, panel, patience=patience).result()
     return codes
 
 

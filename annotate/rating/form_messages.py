@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from data.card import Flag, Marked, Reply, Severity, Side
+from data.card import Flag, Reply, Severity, Side
 from data.store import FormState
 
 LARGEST = 2**31 - 1
@@ -81,6 +81,4 @@ class Message(BaseModel):
 
     def reply(self) -> Reply:
         """Return this state as a rater's answer."""
-        spans = tuple(Marked(**one.model_dump()) for one in self.spans)
-        said = {name: text for name, text in self.comments.items() if text}
-        return Reply(self.scores, said, self.comment, spans, tuple(self.flags))
+        return self.state().reply()

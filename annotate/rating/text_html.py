@@ -25,20 +25,17 @@ def style() -> str:
     return f"<style>{STYLE}</style>"
 
 
-def pane(text: str, label: str, name: str, code: str = "", *, folds: bool = False) -> str:
+def pane(text: str, label: str, name: str, *, folds: bool = False) -> str:
     """Return a text in a box of its own that scrolls.
 
     Parameters
     ----------
-    code
-        Of the response it shows; the form marks stretches only in the pane of its own response.
     folds
         Whether it is a source: turns of a dialogue are laid out, sections can be folded.
     """
-    named = f' data-code="{html.escape(code)}"' if code else ""
     return (
         f'<div class="mj-pane mj-{name}" tabindex="0" role="region" '
-        f'aria-label="{html.escape(label)}"{named}>{body(text, folds)}</div>'
+        f'aria-label="{html.escape(label)}">{body(text, folds)}</div>'
     )
 
 

@@ -6,7 +6,7 @@ Nothing takes a fact out of these words: whoever decides looks at a note's code 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from calibration.codes import NoteCode
+from calibration.codes import AnyCode
 from calibration.messages import (
     agreement,
     decisions,
@@ -30,14 +30,14 @@ PARTS = (
     *(agreement, reliability, sections, jurors, detection, subgroups, marks, decisions),
     *(juries, models, monitoring, planning, predicting),
 )
-REASONS: Mapping[NoteCode, Message] = {
+REASONS: Mapping[AnyCode, Message] = {
     code: one for part in PARTS for code, one in part.REASONS.items()
 }
-MESSAGES: Mapping[NoteCode, Message] = {
+MESSAGES: Mapping[AnyCode, Message] = {
     code: one for part in PARTS for code, one in part.MESSAGES.items()
 }
 
-GENERAL: Mapping[NoteCode, Message] = {
+GENERAL: Mapping[AnyCode, Message] = {
     code: one for part in PARTS for code, one in getattr(part, "GENERAL", {}).items()
 }
 

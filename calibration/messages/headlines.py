@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import AnyCode, MonitoringCode, NoteCode
 from calibration.messages.form import filled
 from calibration.values import Note
 
@@ -85,30 +85,30 @@ OF_READING: Mapping[str, str] = {
 }
 # Where the first reason says it closer: subject, kind and that reason's code -> headline, with the
 # figures of the reason.
-CLOSER: Mapping[tuple[str, str, Code], str] = {
-    ("agreement", "inferior", Code.MISSES_ABOVE): (
+CLOSER: Mapping[tuple[str, str, AnyCode], str] = {
+    ("agreement", "inferior", NoteCode.MISSES_ABOVE): (
         "The jury misses more unsafe responses than the protocol allows."
     ),
-    ("agreement", "inconclusive", Code.MISSES_REACH): (
+    ("agreement", "inconclusive", NoteCode.MISSES_REACH): (
         "Not shown that the jury misses as few unsafe responses as the protocol demands."
     ),
-    ("agreement", "inconclusive", Code.NONE_UNSAFE): (
+    ("agreement", "inconclusive", NoteCode.NONE_UNSAFE): (
         "Not known whether the jury finds unsafe responses: clinicians found none on {criterion}."
     ),
-    ("juries", "inconclusive", Code.VERDICT_ON): (
+    ("juries", "inconclusive", NoteCode.VERDICT_ON): (
         "No jury to recommend yet: that the best, {jury}, is within the margin is not shown."
     ),
-    ("monitoring", "no_baseline", Code.BELOW_FLOOR): (
+    ("monitoring", "no_baseline", MonitoringCode.BELOW_FLOOR): (
         "Agreement is below the floor of {floor:z.2f}; there is nothing that it could have fallen "
         "from."
     ),
-    ("monitoring", "inconclusive", Code.BELOW_FLOOR): (
+    ("monitoring", "inconclusive", MonitoringCode.BELOW_FLOOR): (
         "The ICC of {period} is below the floor of {floor:z.2f}; one period alone is no fall."
     ),
-    ("monitoring", "inconclusive", Code.LOWER_THAN_BASELINE): (
+    ("monitoring", "inconclusive", MonitoringCode.LOWER_THAN_BASELINE): (
         "Agreement is lower than in {baseline}, but no alarm is raised."
     ),
-    ("monitoring", "fallen", Code.SHOWN_BELOW_FLOOR): (
+    ("monitoring", "fallen", MonitoringCode.SHOWN_BELOW_FLOOR): (
         "Agreement is below the floor of {floor:z.2f}."
     ),
 }

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import AnyCode, PlanningCode
 from calibration.messages.form import Figures, Message, counted, filled
 from calibration.tables.numbers import TERMINAL, fixed, icc_interval
 
@@ -107,60 +107,60 @@ def _non_inferiority_shown(figures: Figures) -> str:
     return filled(said, figures) + takes
 
 
-REASONS: Mapping[Code, Message] = {
-    Code.FEW_PAIRED: _few_paired,
-    Code.READINGS_ALIKE: "the readings of two clinicians do not vary",
-    Code.NOBODY_ON_JURY: "no juror has rated in this study",
-    Code.INSTANCE_ALONE: "a single instance does not vary",
+REASONS: Mapping[AnyCode, Message] = {
+    PlanningCode.FEW_PAIRED: _few_paired,
+    PlanningCode.READINGS_ALIKE: "the readings of two clinicians do not vary",
+    PlanningCode.NOBODY_ON_JURY: "no juror has rated in this study",
+    PlanningCode.INSTANCE_ALONE: "a single instance does not vary",
 }
-MESSAGES: Mapping[Code, Message] = {
-    Code.RARE_EXTREMES: "rare extremes, sd {sd:.3g}: taken is that of a normal curve",
-    Code.FEW_COMPOSITES: (
+MESSAGES: Mapping[AnyCode, Message] = {
+    PlanningCode.RARE_EXTREMES: "rare extremes, sd {sd:.3g}: taken is that of a normal curve",
+    PlanningCode.FEW_COMPOSITES: (
         "{clinicians:clinician} with fewer than {least} composites: their z says little"
     ),
-    Code.NO_PILOT_ICC: "no ICC in the pilot",
-    Code.NO_PILOT_INTERVAL: "no interval in the pilot",
-    Code.ICC_OF_ONE: "an ICC of 1 has no interval to plan for",
-    Code.PLANNED_BELOW_ZERO: (
+    PlanningCode.NO_PILOT_ICC: "no ICC in the pilot",
+    PlanningCode.NO_PILOT_INTERVAL: "no interval in the pilot",
+    PlanningCode.ICC_OF_ONE: "an ICC of 1 has no interval to plan for",
+    PlanningCode.PLANNED_BELOW_ZERO: (
         "{icc:.2f}, below 0: not told from no agreement; --icc 0 plans for that"
     ),
-    Code.FINITE_POPULATION: (
+    PlanningCode.FINITE_POPULATION: (
         "corrected for {instances} instances: it holds for these alone, and the interval of "
         "calibrate (width_expected) for others too"
     ),
-    Code.FEW_FOR_POWER: "fewer than {least} responses: too few for a power to trust",
-    Code.BEYOND_NO_AGREEMENT: "that is more than from a scorer without any agreement",
-    Code.BEYOND_POPULATION: "it takes more than the {instances} instances there are",
-    Code.FROM_PILOT: "pilot: {responses} responses to {instances} instances, by 1 / sqrt(n)",
-    Code.FROM_SIMULATION: _from_simulation,
-    Code.RESPONSES_PLANNED: _responses_planned,
-    Code.NOTHING_TO_PLAN: _nothing_to_plan,
-    Code.DIFFERENCE_FOUND: _difference_found,
-    Code.IF_AS_ASSUMED: (
+    PlanningCode.FEW_FOR_POWER: "fewer than {least} responses: too few for a power to trust",
+    PlanningCode.BEYOND_NO_AGREEMENT: "that is more than from a scorer without any agreement",
+    PlanningCode.BEYOND_POPULATION: "it takes more than the {instances} instances there are",
+    PlanningCode.FROM_PILOT: "pilot: {responses} responses to {instances} instances, by 1 / sqrt(n)",
+    PlanningCode.FROM_SIMULATION: _from_simulation,
+    PlanningCode.RESPONSES_PLANNED: _responses_planned,
+    PlanningCode.NOTHING_TO_PLAN: _nothing_to_plan,
+    PlanningCode.DIFFERENCE_FOUND: _difference_found,
+    PlanningCode.IF_AS_ASSUMED: (
         "All of this holds if the ICC is what was assumed, and power for scorers with a shared error "
         "of {shared:g}: the correlation of what the clinicians' mean leaves unexplained of the two"
     ),
-    Code.PILOT_OF: lambda figures: (
+    PlanningCode.PILOT_OF: lambda figures: (
         f"Pilot: {figures['benchmark']}, jury {', '.join(figures['jurors']) or 'none'}"
     ),
-    Code.PILOT_ICC: _pilot_icc,
-    Code.AS_IN_THE_PILOT: (
+    PlanningCode.PILOT_ICC: _pilot_icc,
+    PlanningCode.AS_IN_THE_PILOT: (
         "Power and a jury's ICC hold for as many clinicians a response, and responses an instance, as "
         "in the pilot"
     ),
-    Code.READING_TIME: "Median time of {readings} finished readings: {minutes:.1f} minutes",
-    Code.PILOT_SIMULATED: "The pilot's figures are of simulated raters: {raters}",
-    Code.CORRECTED_FOR_ALL: (
+    PlanningCode.READING_TIME: "Median time of {readings} finished readings: {minutes:.1f} minutes",
+    PlanningCode.PILOT_SIMULATED: "The pilot's figures are of simulated raters: {raters}",
+    PlanningCode.CORRECTED_FOR_ALL: (
         "The numbers of responses are corrected for all the instances there are: the interval then "
         "speaks of these alone, and calibrate prints the wider one, which speaks of others too"
     ),
-    Code.ONE_AN_INSTANCE: (
+    PlanningCode.ONE_AN_INSTANCE: (
         "Responses are counted one an instance: several to one instance are no independent evidence, "
         "and the numbers of responses for a width then count instances"
     ),
-    Code.JURY_LIKE_CLINICIAN: "for a jury that is truly as good as a clinician",
-    Code.NON_INFERIORITY_SHOWN: _non_inferiority_shown,
-    Code.PAPER_OBTAINED: (
+    PlanningCode.JURY_LIKE_CLINICIAN: "for a jury that is truly as good as a clinician",
+    PlanningCode.NON_INFERIORITY_SHOWN: _non_inferiority_shown,
+    PlanningCode.PAPER_OBTAINED: (
         "The MedHELM paper planned with a single-rater ICC of 0.75 and obtained 0.31, ICC(C,2) 0.47: "
         "be prepared for the row with the lower ICC"
     ),

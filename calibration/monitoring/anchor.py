@@ -10,7 +10,7 @@ from scipy import special
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import Resampling, percentile_interval, replicates
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
 from calibration.monitoring.case_mix import z_icc
@@ -149,10 +149,10 @@ def _notes(
     scope: Scope, members: Sequence[str], pair: Array, clinical: int
 ) -> Iterator[Note | None]:
     if not len(pair):
-        yield note(Code.NO_ANCHOR, days=APART.days)
+        yield note(MonitoringCode.NO_ANCHOR, days=APART.days)
         return
     if np.ptp(pair[:, 1] - pair[:, 0]) == 0 and pair[0, 0] != pair[0, 1]:
-        yield note(Code.SAME_MOVE)
+        yield note(MonitoringCode.SAME_MOVE)
     if clinical < LEAST_RESPONSES:
-        yield note(Code.FEW_ANCHORS_RATED, responses=clinical)
+        yield note(MonitoringCode.FEW_ANCHORS_RATED, responses=clinical)
     yield remarks.simulated(scope.simulated & set(members))

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration.agreement import columns
 from calibration.bootstrap import LEAST_CLUSTERS, draw_counts, percentile_interval
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.f_interval import UNDEFINED, Interval
 from calibration.monitoring.rows import CaseMix, Share
 from calibration.resample import icc_of_moments, moments
@@ -73,7 +73,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
     again = scope.asked.method == "published"
     old, new = _part(scope, baseline[1]), _part(scope, now[1])
     if min(len(old.x), len(new.x)) < 2:
-        return CaseMix(baseline[0], now[0], notes=(note(Code.MIX_UNDEFINED),))
+        return CaseMix(baseline[0], now[0], notes=(note(MonitoringCode.MIX_UNDEFINED),))
     shares = _shares(old, new)
     was, present = (part.figures(np.ones((1, part.n_clusters)), again)[0] for part in (old, new))
     icc, mean, sd = _intervals(scope, old, new, again)
@@ -170,6 +170,6 @@ def _intervals(scope: Scope, old: _Part, new: _Part, again: bool) -> list[Interv
 
 def _notes(lost: list[str], effective: float) -> Iterator[Note]:
     if effective < LEAST_EFFECTIVE:
-        yield note(Code.FEW_EFFECTIVE, responses=effective, least=LEAST_EFFECTIVE)
+        yield note(MonitoringCode.FEW_EFFECTIVE, responses=effective, least=LEAST_EFFECTIVE)
     if lost:
-        yield note(Code.NOT_RATED_NOW, benchmarks=lost)
+        yield note(MonitoringCode.NOT_RATED_NOW, benchmarks=lost)

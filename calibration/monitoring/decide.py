@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Decision, Kind
 from calibration.messages import REASONS
 from calibration.monitoring.rows import CaseMix, Fall, PeriodRow
@@ -61,9 +61,11 @@ def decide(
     )
     if not simulated:
         return decision
-    made_up = note(Code.SIMULATED, raters=simulated)
+    made_up = note(NoteCode.SIMULATED, raters=simulated)
     reasons = (made_up, *decision.reasons)
-    return replace(decision, kind=Kind.SIMULATED, reasons=reasons, next=note(Code.DO_REAL_STUDY))
+    return replace(
+        decision, kind=Kind.SIMULATED, reasons=reasons, next=note(MonitoringCode.DO_REAL_STUDY)
+    )
 
 
 def _kind(watched: Watched, mix: CaseMix | None) -> Kind:
@@ -96,7 +98,7 @@ def _reasons(kind: Kind, watched: Watched, mix: CaseMix | None) -> Iterator[Note
     else:
         yield _lower(mix) if kind is Kind.INCONCLUSIVE else None
         yield _to_floor(row, watched.rule.floor)
-        yield row.told(Code.FEW_OF_PERIOD)
+        yield row.told(MonitoringCode.FEW_OF_PERIOD)
     yield watched.reason or (_no_alarm(watched) if _has_cusum(watched) else None)
 
 
@@ -104,9 +106,9 @@ def _alarm(watched: Watched, fall: Fall) -> Note:
     figures = {"period": fall.periods[-1].period, "periods": len(fall.periods), "icc": fall.icc}
     if fall.of == "floor":
         floor = watched.rule.floor
-        return note(Code.SHOWN_BELOW_FLOOR, **figures, most=fall.most, floor=floor)
+        return note(MonitoringCode.SHOWN_BELOW_FLOOR, **figures, most=fall.most, floor=floor)
     figures |= {"low": fall.low, "high": fall.high, "target": watched.target_icc}
-    return note(Code.ALARM, **figures, percent=_percent(watched.rule.false_alarms))
+    return note(MonitoringCode.ALARM, **figures, percent=_percent(watched.rule.false_alarms))
 
 
 def _percent(share: float) -> float:
@@ -114,7 +116,7 @@ def _percent(share: float) -> float:
 
 
 def _no_alarm(watched: Watched) -> Note:
-    return note(Code.NO_ALARM, target=watched.target_icc)
+    return note(MonitoringCode.NO_ALARM, target=watched.target_icc)
 
 
 def _newest(watched: Watched, fall: Fall) -> Note:
@@ -124,19 +126,23 @@ def _newest(watched: Watched, fall: Fall) -> Note:
         return _undefined(row)
     figures = {"period": row.period, **_figures(row)}
     aim = watched.rule.floor if fall.of == "floor" else watched.target_icc
-    return note(Code.NEWEST_PERIOD, **figures, aim=fall.of, is_below=row.icc < aim)
+    return note(MonitoringCode.NEWEST_PERIOD, **figures, aim=fall.of, is_below=row.icc < aim)
 
 
 def _undefined(row: PeriodRow) -> Note:
     why = next((one for one in row.notes if one.code in REASONS), None)
-    return note(Code.NEWEST_UNDEFINED, period=row.period, why=why)
+    return note(MonitoringCode.NEWEST_UNDEFINED, period=row.period, why=why)
 
 
 def _to_floor(row: PeriodRow, floor: float) -> Note:
     if row.icc >= floor:
-        code = Code.NOT_BELOW_FLOOR
+        code = MonitoringCode.NOT_BELOW_FLOOR
     else:
-        code = Code.BELOW_FLOOR if row.boot_high < floor else Code.BELOW_FLOOR_MAYBE
+        code = (
+            MonitoringCode.BELOW_FLOOR
+            if row.boot_high < floor
+            else MonitoringCode.BELOW_FLOOR_MAYBE
+        )
     return note(code, period=row.period, **_figures(row), floor=floor)
 
 
@@ -150,7 +156,7 @@ def _lower(mix: CaseMix | None) -> Note | None:
     if mix is None or not mix.change_high < 0:
         return None
     return note(
-        Code.LOWER_THAN_BASELINE,
+        MonitoringCode.LOWER_THAN_BASELINE,
         now=mix.now,
         icc=mix.icc_now,
         baseline=mix.baseline,
@@ -163,7 +169,7 @@ def _lower(mix: CaseMix | None) -> Note | None:
 
 def _rests_on(row: PeriodRow) -> Note:
     return note(
-        Code.PERIOD_RESTS_ON,
+        MonitoringCode.PERIOD_RESTS_ON,
         period=row.period,
         responses=row.n_responses,
         instances=row.n_instances,
@@ -177,7 +183,7 @@ def _target(watched: Watched) -> Note | None:
         return None
     known = bool(np.isfinite(watched.target_low))
     return note(
-        Code.TARGET,
+        MonitoringCode.TARGET,
         icc=watched.target_icc,
         low=watched.target_low if known else None,
         high=watched.target_high if known else None,
@@ -190,7 +196,7 @@ def _detectable(watched: Watched) -> Note | None:
     if found is None:
         return None
     return note(
-        Code.DETECTABLE,
+        MonitoringCode.DETECTABLE,
         icc=found.icc if np.isfinite(found.icc) else None,
         responses=found.responses,
         periods=found.periods,
@@ -202,22 +208,22 @@ def _next(kind: Kind, watched: Watched, *, anchored: bool) -> Note | None:
     """Return the next useful action."""
     row = watched.judged
     if kind is Kind.FALLEN:
-        return note(Code.DO_VALIDATE_AGAIN if anchored else Code.DO_SCORE_AGAIN)
+        return note(MonitoringCode.DO_VALIDATE_AGAIN if anchored else MonitoringCode.DO_SCORE_AGAIN)
     if kind is Kind.NO_BASELINE and row.icc < watched.rule.floor:
-        return note(Code.DO_COMPARE_JURIES)
+        return note(MonitoringCode.DO_COMPARE_JURIES)
     if kind is Kind.NO_BASELINE and watched.source == "baseline":
-        return note(Code.DO_FREEZE)
+        return note(MonitoringCode.DO_FREEZE)
     if kind in (Kind.NO_BASELINE, Kind.INCONCLUSIVE):
-        return note(Code.DO_LOOK_AGAIN, period=row.period, over=row.over)
+        return note(MonitoringCode.DO_LOOK_AGAIN, period=row.period, over=row.over)
     return _more(row) if kind in (Kind.UNDEFINED, Kind.TOO_FEW) else None
 
 
 def _more(row: PeriodRow) -> Note | None:
     """Return what gives a period an ICC that counts."""
-    few = row.told(Code.FEW_OF_PERIOD)
+    few = row.told(MonitoringCode.FEW_OF_PERIOD)
     if row.n_missing and not row.unfilled:
-        return note(Code.DO_SCORE_REST_OF, period=row.period, responses=row.n_missing)
+        return note(MonitoringCode.DO_SCORE_REST_OF, period=row.period, responses=row.n_missing)
     if few is None:
         return None
     lacking = few["least"] - few["instances"]
-    return note(Code.DO_RATE_MORE_OF, period=row.period, instances=lacking)
+    return note(MonitoringCode.DO_RATE_MORE_OF, period=row.period, instances=lacking)

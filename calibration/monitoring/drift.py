@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.messages import words
 from calibration.monitoring.fisher import fisher_z
 from calibration.monitoring.rows import AnchorRow, CaseMix
@@ -52,12 +52,12 @@ def drift_of(anchor: Sequence[AnchorRow], mix: CaseMix | None, alarm: bool) -> D
     anchored = any(row.n_responses for row in anchor)
     if not (alarm or (mix is not None and mix.change_high < 0)):
         compared = mix is not None and bool(np.isfinite(mix.change_high))
-        first = note(Code.NOT_LOWER if compared else Code.NOTHING_EARLIER)
+        first = note(MonitoringCode.NOT_LOWER if compared else MonitoringCode.NOTHING_EARLIER)
         return Drift("none" if compared else "not_compared", anchored, notes=(first, *moved))
     drift = "_and_".join(([MODEL] if moved else []) + ([MIX] if explained else []))
     if not drift:
         drift = "neither" if anchored else "unknown"
-    summary = note(Code.DRIFT, drift=drift, alarm=alarm, anchored=anchored)
+    summary = note(MonitoringCode.DRIFT, drift=drift, alarm=alarm, anchored=anchored)
     return Drift(drift, anchored, notes=(summary, *moved, *explained))
 
 
@@ -66,7 +66,7 @@ def _model(anchor: Sequence[AnchorRow]) -> list[Note]:
     moved = [_moved(row) for row in anchor if row.scorer != "jury" and row.p_holm < LEVEL]
     fell = [
         note(
-            Code.ANCHOR_ICC_FELL,
+            MonitoringCode.ANCHOR_ICC_FELL,
             responses=row.n_clinical,
             first=row.icc_first,
             latest=row.icc_latest,
@@ -79,7 +79,7 @@ def _model(anchor: Sequence[AnchorRow]) -> list[Note]:
 
 def _moved(row: AnchorRow) -> Note:
     return note(
-        Code.JUROR_MOVED,
+        MonitoringCode.JUROR_MOVED,
         juror=row.scorer,
         shift=row.shift,
         low=row.low,
@@ -104,7 +104,12 @@ def _by_shares(mix: CaseMix) -> list[Note]:
     if mix.moved < MOVED or not explains(mix, mix.icc_reweighted, mix.icc_now):
         return []
     return [
-        note(Code.SHARES_EXPLAIN, moved=mix.moved, weighted=mix.icc_reweighted, icc=mix.icc_now)
+        note(
+            MonitoringCode.SHARES_EXPLAIN,
+            moved=mix.moved,
+            weighted=mix.icc_reweighted,
+            icc=mix.icc_now,
+        )
     ]
 
 
@@ -113,7 +118,7 @@ def _by_spread(mix: CaseMix) -> list[Note]:
         return []
     return [
         note(
-            Code.SPREAD_EXPLAINS,
+            MonitoringCode.SPREAD_EXPLAINS,
             sd_now=mix.sd_now,
             sd_baseline=mix.sd_baseline,
             icc=mix.icc_baseline,

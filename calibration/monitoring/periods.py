@@ -16,7 +16,7 @@ from calibration.bootstrap import (
     percentile_interval,
     replicates,
 )
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.f_interval import UNDEFINED
 from calibration.monitoring.calendar import Every, Period, periods
 from calibration.monitoring.fisher import fisher_z, jackknife_se
@@ -204,10 +204,12 @@ def _names(scope: Scope, rows: Flags) -> list[str]:
 def _notes(
     period: Period, asking: Asking, instances: int, analysed: int, scored: int
 ) -> Iterator[Note]:
-    yield note(Code.SCORED_OF, scored=scored, analysed=analysed)
+    yield note(MonitoringCode.SCORED_OF, scored=scored, analysed=analysed)
     if period.joined > 1:
-        yield note(Code.JOINED, periods=period.joined, every=asking.every, least=asking.least)
+        yield note(
+            MonitoringCode.JOINED, periods=period.joined, every=asking.every, least=asking.least
+        )
     if instances < asking.least:
-        yield note(Code.FEW_OF_PERIOD, instances=instances, least=asking.least)
+        yield note(MonitoringCode.FEW_OF_PERIOD, instances=instances, least=asking.least)
     if period.end > asking.today:
-        yield note(Code.NOT_OVER)
+        yield note(MonitoringCode.NOT_OVER)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.monitoring.calendar import Every
 from calibration.monitoring.cusum import (
     POWER,
@@ -222,12 +222,12 @@ def watch(rows: Sequence[PeriodRow], normal: Normal, rule: Rule | None = None) -
 def why_left_out(row: PeriodRow) -> Note | None:
     """Return why a period cannot take part in a CUSUM, or None where it can."""
     if row.too_few:
-        return note(Code.LEFT_OUT_FEW)
+        return note(MonitoringCode.LEFT_OUT_FEW)
     if not row.over:
-        return note(Code.LEFT_OUT_NOT_OVER)
+        return note(MonitoringCode.LEFT_OUT_NOT_OVER)
     if not np.isfinite(row.fisher_z):
-        return note(Code.LEFT_OUT_NO_Z)
-    return None if np.isfinite(row.se) else note(Code.LEFT_OUT_NO_ERROR)
+        return note(MonitoringCode.LEFT_OUT_NO_Z)
+    return None if np.isfinite(row.se) else note(MonitoringCode.LEFT_OUT_NO_ERROR)
 
 
 def _comparable(row: PeriodRow) -> bool:
@@ -330,10 +330,10 @@ def _why_none(
     if len(watched.rows):
         return None
     if normal.periods is None:
-        return note(Code.NO_CUSUM_SINCE)
+        return note(MonitoringCode.NO_CUSUM_SINCE)
     waiting = sum(not row.over and not row.too_few for row in rows)
     many = {"periods": len(usable.rows) + waiting, "baseline": normal.periods}
-    return note(Code.NO_CUSUM_YET, **many, **({"not_over": waiting} if waiting else {}))
+    return note(MonitoringCode.NO_CUSUM_YET, **many, **({"not_over": waiting} if waiting else {}))
 
 
 def _rows(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.like_for_like import pooled_icc
 from calibration.planning.power import (
     CRITICAL,
@@ -91,13 +91,13 @@ def _row(row: PlanRow, n: int, margin: float, options: PlanOptions) -> NonInferi
         mc_error=found.mc_error,
         sd=found.sd,
         n_for_power=responses_for(rivals, margin, options.assurance, options.seed),
-        notes=noted(note(Code.JURY_LIKE_CLINICIAN), _too_few(rivals, n)),
+        notes=noted(note(PlanningCode.JURY_LIKE_CLINICIAN), _too_few(rivals, n)),
     )
 
 
 def _too_few(rivals: Rivals, n: int) -> Note | None:
     few = n < rivals.least_responses
-    return note(Code.FEW_FOR_POWER, least=rivals.least_responses) if few else None
+    return note(PlanningCode.FEW_FOR_POWER, least=rivals.least_responses) if few else None
 
 
 def power(rivals: Rivals, margin: float, n: int, seed: int = 0, draws: int = DRAWS) -> Power:

@@ -15,7 +15,7 @@ from calibration.agreement import (
     why_undefined,
 )
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
-from calibration.codes import NoteCode as Code
+from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import compared
 from calibration.f_interval import UNDEFINED
 from calibration.grid import Grid
@@ -109,7 +109,7 @@ def jury_reliability(scope: Scope) -> Reliability:
     """Return the jury's ICC(C,2) with the clinicians' mean and its interval, as in the table."""
     grid, jury = scope.grid, scope.jury
     if jury is None:
-        return Reliability("jury", notes=(note(Code.NOBODY_ON_JURY),))
+        return Reliability("jury", notes=(note(PlanningCode.NOBODY_ON_JURY),))
     pair = columns(grid, jury, scope.asked.method)
     both = pair.both
     reason = why_undefined(pair.clinicians[both], pair.scorer[both])
@@ -166,7 +166,7 @@ def _held_out(scope: Scope, jury: Panel) -> Variation:
     found = like_for_like(scope.grid, jury, scope.asked.method)
     name, raters = "like_for_like", {*jury.members, *scope.clinicians}
     if not found.defined:
-        why = noted(note(Code.NONE_HELD), remarks.simulated(scope.simulated & raters))
+        why = noted(note(NoteCode.NONE_HELD), remarks.simulated(scope.simulated & raters))
         return Variation(name, notes=why)
     drawn = scope.resample(held_replicates(scope.grid, jury, found, scope.asked.method))
     rows = np.isin(np.arange(len(scope.grid.responses)), found.rows)
@@ -177,13 +177,17 @@ def _varied(scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]
     """Return the spread of drawn differences that rest on some rows of the grid."""
     finite, counts = drawn[np.isfinite(drawn)], (int(rows.sum()), scope.grid.instances(rows))
     if counts[1] < LEAST_CLUSTERS or len(finite) < 2:
-        alone = noted(note(Code.INSTANCE_ALONE), remarks.simulated(scope.simulated & raters))
+        alone = noted(
+            note(PlanningCode.INSTANCE_ALONE), remarks.simulated(scope.simulated & raters)
+        )
         return Variation(name, NAN, *counts, notes=alone)
     ends = percentile_interval(finite)
     robust, sd = (ends.high - ends.low) / NORMAL, float(np.std(finite, ddof=1))
     told = _common_notes(scope, counts[1], drawn, raters)
     if sd > HEAVY * robust:
-        return Variation(name, robust, *counts, notes=noted(note(Code.RARE_EXTREMES, sd=sd), *told))
+        return Variation(
+            name, robust, *counts, notes=noted(note(PlanningCode.RARE_EXTREMES, sd=sd), *told)
+        )
     return Variation(name, sd, *counts, notes=noted(*told))
 
 
@@ -193,14 +197,14 @@ def _only(grid: Grid, rows: Flags) -> Grid:
 
 def _why_unreliable(responses: int, icc: float) -> Note | None:
     if responses < LEAST_RESPONSES:
-        return note(Code.FEW_PAIRED, responses=responses, least=LEAST_RESPONSES)
-    return None if np.isfinite(icc) else note(Code.READINGS_ALIKE)
+        return note(PlanningCode.FEW_PAIRED, responses=responses, least=LEAST_RESPONSES)
+    return None if np.isfinite(icc) else note(PlanningCode.READINGS_ALIKE)
 
 
 def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[Note | None]:
     given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
     if few := int((given < FEW_COMPOSITES).sum()):
-        yield note(Code.FEW_COMPOSITES, clinicians=few, least=FEW_COMPOSITES)
+        yield note(PlanningCode.FEW_COMPOSITES, clinicians=few, least=FEW_COMPOSITES)
     yield from _common_notes(scope, instances, drawn, set(scope.clinicians))
 
 

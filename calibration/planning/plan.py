@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.differences import DETECTABLE
 from calibration.f_interval import spearman_brown
 from calibration.planning.assurance import exact_n, f_width, zou_n
@@ -104,15 +104,17 @@ def _plan_row(one: Expected, options: PlanOptions) -> PlanRow:
 def _impossible(one: Expected) -> Note | None:
     """Return why an ICC cannot be planned for, or None."""
     if not math.isfinite(one.single):
-        return note(Code.NO_PILOT_ICC if one.basis == "pilot" else Code.NO_PILOT_INTERVAL)
+        return note(
+            PlanningCode.NO_PILOT_ICC if one.basis == "pilot" else PlanningCode.NO_PILOT_INTERVAL
+        )
     if one.single >= 1:
-        return note(Code.ICC_OF_ONE)
-    return note(Code.PLANNED_BELOW_ZERO, icc=one.single) if one.single < 0 else None
+        return note(PlanningCode.ICC_OF_ONE)
+    return note(PlanningCode.PLANNED_BELOW_ZERO, icc=one.single) if one.single < 0 else None
 
 
 def _finite(options: PlanOptions) -> Note | None:
     population = options.population
-    return note(Code.FINITE_POPULATION, instances=population) if population else None
+    return note(PlanningCode.FINITE_POPULATION, instances=population) if population else None
 
 
 def power_rows(
@@ -134,7 +136,7 @@ def _of_pilot(one: Variation, n: int, options: PlanOptions) -> PowerRow:
     return PowerRow(
         compared=one.b,
         n=n,
-        source=note(Code.FROM_PILOT, responses=one.n_responses, instances=one.n_instances),
+        source=note(PlanningCode.FROM_PILOT, responses=one.n_responses, instances=one.n_instances),
         difference=gap,
         power=NormalDist().cdf(gap / sd - CRITICAL) if known else NAN,
         mde=DETECTABLE * sd if DETECTABLE * sd <= 1 else NAN,
@@ -157,7 +159,7 @@ def _simulated(row: PlanRow, options: PlanOptions) -> PowerRow:
     return PowerRow(
         compared="another scorer",
         n=n,
-        source=note(Code.FROM_SIMULATION, draws=DRAWS, **basis),
+        source=note(PlanningCode.FROM_SIMULATION, draws=DRAWS, **basis),
         difference=asked.difference if asked else NAN,
         power=found.power if found else NAN,
         mc_error=found.mc_error if found else NAN,
@@ -172,12 +174,12 @@ def _simulated(row: PlanRow, options: PlanOptions) -> PowerRow:
 def _unlikely(least: float, jury: float, n: int) -> Note | None:
     """Say where a power is not to be counted on, or is of a scorer that disagrees."""
     if n < FEW_INSTANCES:
-        return note(Code.FEW_FOR_POWER, least=FEW_INSTANCES)
-    return note(Code.BEYOND_NO_AGREEMENT) if least > jury else None
+        return note(PlanningCode.FEW_FOR_POWER, least=FEW_INSTANCES)
+    return note(PlanningCode.BEYOND_NO_AGREEMENT) if least > jury else None
 
 
 def _beyond(needed: int | None, options: PlanOptions) -> Note | None:
     population = options.population
     if not (needed and population and needed > population):
         return None
-    return note(Code.BEYOND_POPULATION, instances=population)
+    return note(PlanningCode.BEYOND_POPULATION, instances=population)

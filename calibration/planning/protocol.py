@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import NoteCode, PlanningCode
 from calibration.planning.rows import (
     NonInferiorityRow,
     Pilot,
@@ -28,17 +28,17 @@ def protocol(
         *(_nothing(row) for row in rows if row.n is None),
         *(_of_power(row) for row in shown),
         *(_of_margin(row, options) for row in at_margin),
-        *(_of_pilot(pilot) if pilot else [note(Code.IF_AS_ASSUMED, shared=options.shared)]),
+        *(_of_pilot(pilot) if pilot else [note(PlanningCode.IF_AS_ASSUMED, shared=options.shared)]),
         _simulated([*rows, *shown]),
-        note(Code.CORRECTED_FOR_ALL) if options.population else None,
-        note(Code.ONE_AN_INSTANCE),
-        note(Code.PAPER_OBTAINED),
+        note(PlanningCode.CORRECTED_FOR_ALL) if options.population else None,
+        note(PlanningCode.ONE_AN_INSTANCE),
+        note(PlanningCode.PAPER_OBTAINED),
     )
 
 
 def _of_plan(row: PlanRow, options: PlanOptions) -> Note:
     return note(
-        Code.RESPONSES_PLANNED,
+        PlanningCode.RESPONSES_PLANNED,
         responses=row.n,
         per_response=row.per_response,
         readings=row.readings,
@@ -62,7 +62,7 @@ def _of_plan(row: PlanRow, options: PlanOptions) -> Note:
 
 def _of_margin(row: NonInferiorityRow, options: PlanOptions) -> Note:
     return note(
-        Code.NON_INFERIORITY_SHOWN,
+        PlanningCode.NON_INFERIORITY_SHOWN,
         margin=row.margin,
         icc=row.icc_single,
         responses=row.n,
@@ -73,12 +73,12 @@ def _of_margin(row: NonInferiorityRow, options: PlanOptions) -> Note:
 
 
 def _nothing(row: PlanRow) -> Note:
-    return note(Code.NOTHING_TO_PLAN, scorer=row.scorer, because=_because(row))
+    return note(PlanningCode.NOTHING_TO_PLAN, scorer=row.scorer, because=_because(row))
 
 
 def _of_power(row: PowerRow) -> Note:
     return note(
-        Code.DIFFERENCE_FOUND,
+        PlanningCode.DIFFERENCE_FOUND,
         compared=row.compared,
         responses=row.n,
         least=row.mde,
@@ -93,16 +93,16 @@ def _of_power(row: PowerRow) -> Note:
 
 def _because(row: PlanRow | PowerRow | Reliability) -> tuple[Note, ...]:
     """Return the notes of a row but for the simulated raters, who are named once for all."""
-    return tuple(one for one in row.notes if one.code is not Code.SIMULATED)
+    return tuple(one for one in row.notes if one.code is not NoteCode.SIMULATED)
 
 
 def _of_pilot(pilot: Pilot) -> Iterator[Note]:
     """Yield what the pilot found, and what of it carries over only to a study like it."""
-    yield note(Code.PILOT_OF, benchmark=pilot.benchmark, jurors=pilot.jurors)
+    yield note(PlanningCode.PILOT_OF, benchmark=pilot.benchmark, jurors=pilot.jurors)
     for one in (pilot.clinicians, pilot.jury):
         if math.isfinite(one.icc):
             yield note(
-                Code.PILOT_ICC,
+                PlanningCode.PILOT_ICC,
                 scorer=one.scorer,
                 icc=one.icc,
                 low=one.low,
@@ -110,11 +110,11 @@ def _of_pilot(pilot: Pilot) -> Iterator[Note]:
                 instances=one.n_instances,
                 because=_because(one),
             )
-    yield note(Code.AS_IN_THE_PILOT)
+    yield note(PlanningCode.AS_IN_THE_PILOT)
     if pilot.minutes is not None:
-        yield note(Code.READING_TIME, readings=pilot.timed, minutes=pilot.minutes)
+        yield note(PlanningCode.READING_TIME, readings=pilot.timed, minutes=pilot.minutes)
 
 
 def _simulated(rows: Sequence[PlanRow | PowerRow]) -> Note | None:
     raters = simulated_in(rows)
-    return note(Code.PILOT_SIMULATED, raters=raters) if raters else None
+    return note(PlanningCode.PILOT_SIMULATED, raters=raters) if raters else None

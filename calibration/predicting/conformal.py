@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.predicting.isotonic import LEAST_FIT, IsotonicMap, isotonic_map
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note
@@ -221,8 +221,8 @@ def _why_undefined(n: int, part: Integers, instances: int, level: float) -> Note
     """Return why n responses in some parts have no interval, or None."""
     left = n - int(np.bincount(part).max()) if n else 0
     if left < LEAST_FIT:
-        return note(Code.FEW_TO_FIT, responses=left, least=LEAST_FIT)
+        return note(PlanningCode.FEW_TO_FIT, responses=left, least=LEAST_FIT)
     least = least_calibration(level)
     if instances < least:
-        return note(Code.FEW_TO_CALIBRATE, responses=instances, least=least, level=level)
+        return note(PlanningCode.FEW_TO_CALIBRATE, responses=instances, least=least, level=level)
     return None

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, Kind
 from calibration.predicting.row import PredictedRow
 from calibration.values import COMBINED, Note, note, noted, simulated_in
@@ -65,25 +65,29 @@ def _reasons(
     kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
 ) -> Iterator[Note | None]:
     if kind is Kind.SIMULATED:
-        yield note(Code.SIMULATED, raters=simulated_in(rows))
+        yield note(NoteCode.SIMULATED, raters=simulated_in(rows))
         return
     yield from verdict.reasons
     for other in (one for one in rows if one is not row and not one.validated):
-        yield note(Code.UNSHOWN_IN, benchmark=other.benchmark)
+        yield note(PlanningCode.UNSHOWN_IN, benchmark=other.benchmark)
     for one in rows:
-        unlike = one.told(Code.RATED_UNLIKE)
-        yield note(Code.OF_BENCHMARK, benchmark=one.benchmark, what=unlike) if unlike else None
+        unlike = one.told(PlanningCode.RATED_UNLIKE)
+        yield (
+            note(PlanningCode.OF_BENCHMARK, benchmark=one.benchmark, what=unlike)
+            if unlike
+            else None
+        )
 
 
 def _basis(row: PredictedRow) -> Iterator[Note]:
     found = row.agreement
-    yield note(Code.BOTH_RATED, responses=found.n_responses, instances=found.n_instances)
-    yield note(Code.PREDICTED_FOR, responses=row.n_unrated)
+    yield note(PlanningCode.BOTH_RATED, responses=found.n_responses, instances=found.n_instances)
+    yield note(PlanningCode.PREDICTED_FOR, responses=row.n_unrated)
 
 
 def _next(kind: Kind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
     if kind is Kind.SIMULATED:
-        return note(Code.DO_RATE_FOR_REAL)
+        return note(NoteCode.DO_RATE_FOR_REAL)
     if kind not in USABLE:
         return verdict.next
-    return note(Code.DO_RATE_AT_RANDOM) if any(one.unlike for one in rows) else None
+    return note(PlanningCode.DO_RATE_AT_RANDOM) if any(one.unlike for one in rows) else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.predicting.conformal import cross_conformal, held_out_coverage
 from calibration.predicting.prediction_powered import (
     Mean,
@@ -181,7 +181,7 @@ def _stratified(parts: Sequence[_Part]) -> PredictionPowered:
 
 
 def _combined_notes(known: Sequence[_Part], left: Sequence[str]) -> Iterator[Note | None]:
-    yield note(Code.WEIGHED_BY_RESPONSES)
-    yield note(Code.IN_NO_MEAN, benchmarks=left) if left else None
+    yield note(PlanningCode.WEIGHED_BY_RESPONSES)
+    yield note(PlanningCode.IN_NO_MEAN, benchmarks=left) if left else None
     alone = [part.row.benchmark for part in known if np.isnan(part.means.clinicians.error)]
-    yield note(Code.NO_MEAN_INTERVAL, benchmarks=alone) if alone else None
+    yield note(PlanningCode.NO_MEAN_INTERVAL, benchmarks=alone) if alone else None

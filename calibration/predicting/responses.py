@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.predicting.conformal import Conformal, Rated, within_scale
 from calibration.predicting.isotonic import DIGITS
 from calibration.predicting.prediction_powered import Sample
@@ -88,11 +88,11 @@ def _every_note(
     reason: Note | None, is_simulated: bool
 ) -> dict[tuple[bool, bool], tuple[Note, ...]]:
     """Return the notes of a response by whether it is outside the map and cut at the scale."""
-    always = reason, note(Code.RATERS_SIMULATED) if is_simulated else None
+    always = reason, note(PlanningCode.RATERS_SIMULATED) if is_simulated else None
     return {
         (outside, cut): noted(
-            note(Code.OUTSIDE_MAP) if outside else None,
-            note(Code.CUT_AT_SCALE) if cut else None,
+            note(PlanningCode.OUTSIDE_MAP) if outside else None,
+            note(PlanningCode.CUT_AT_SCALE) if cut else None,
             *always,
         )
         for outside in (False, True)

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from calibration import remarks
-from calibration.codes import NoteCode as Code
+from calibration.codes import PlanningCode
 from calibration.plain import plain
 from calibration.predicting.conformal import Conformal
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
@@ -91,7 +91,7 @@ def row_notes(
     yield warning(scope, row.verdict)
     yield fitted.reason
     if fitted.map and fitted.map.flat:
-        yield note(Code.MAP_LEVEL)
+        yield note(PlanningCode.MAP_LEVEL)
     yield from _mean_notes(sample, row)
     if scope.jury:
         yield remarks.fewer_jurors(scope.jury.needed, len(scope.jury.members))
@@ -102,32 +102,32 @@ def row_notes(
 def warning(scope: Scope, verdict: str) -> Note | None:
     """Return what to be told of a jury that is not validated, or None."""
     if simulated(scope):
-        return note(Code.SIMULATED_VALIDATE_NOT)
-    return None if verdict == VALIDATED else note(Code.NOT_VALIDATED, verdict=verdict)
+        return note(PlanningCode.SIMULATED_VALIDATE_NOT)
+    return None if verdict == VALIDATED else note(PlanningCode.NOT_VALIDATED, verdict=verdict)
 
 
 def _mean_notes(sample: Sample, row: PredictedRow) -> Iterator[Note | None]:
     if row.unlike:
         yield note(
-            Code.RATED_UNLIKE,
+            PlanningCode.RATED_UNLIKE,
             rated=sample.jury.mean(),
             unrated=sample.unrated_jury.mean(),
             deviations=abs(row.rated_unrated_difference),
         )
     yield _correction(sample, row)
     yield remarks.few_instances(sample.n_instances)
-    yield note(Code.ERRORS_OVER_INSTANCES) if sample.several else None
+    yield note(PlanningCode.ERRORS_OVER_INSTANCES) if sample.several else None
 
 
 def _correction(sample: Sample, row: PredictedRow) -> Note | None:
     """Say where the jury corrects nothing, and why."""
     if not row.n_rated:
-        return note(Code.NONE_OF_BOTH)
+        return note(PlanningCode.NONE_OF_BOTH)
     if not row.n_unrated:
-        return note(Code.ALL_RATED)
+        return note(PlanningCode.ALL_RATED)
     if sample.n_instances < LEAST_WEIGHED:
-        return note(Code.JURY_LEFT_OUT, least=LEAST_WEIGHED)
-    return None if row.weight else note(Code.JURY_TELLS_NOTHING)
+        return note(PlanningCode.JURY_LEFT_OUT, least=LEAST_WEIGHED)
+    return None if row.weight else note(PlanningCode.JURY_TELLS_NOTHING)
 
 
 def unscored(every: pd.DataFrame) -> Note | None:
@@ -136,7 +136,7 @@ def unscored(every: pd.DataFrame) -> Note | None:
     if lost.empty:
         return None
     return note(
-        Code.JURY_UNSCORED,
+        PlanningCode.JURY_UNSCORED,
         scored=len(every) - len(lost),
         responses=len(every),
         rated=int(lost["clinicians"].notna().sum()),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.messages import words
 from calibration.monitoring.rows import CaseMix, CusumRow, PeriodRow
 from calibration.tables.notes import TableNote
@@ -88,7 +88,12 @@ PERIODS = TableSpec(
         text("State", "state"),
     ),
     in_columns=frozenset(
-        {Code.SCORED_OF, Code.FEW_OF_PERIOD, Code.LEFT_OUT_FEW, Code.LEFT_OUT_NOT_OVER}
+        {
+            MonitoringCode.SCORED_OF,
+            MonitoringCode.FEW_OF_PERIOD,
+            MonitoringCode.LEFT_OUT_FEW,
+            MonitoringCode.LEFT_OUT_NOT_OVER,
+        }
     ),
     named=str,
 )
@@ -157,7 +162,7 @@ def mix_table(mix: CaseMix, face: Typeface = PAGE) -> Table:
         "Case mix: were other responses rated?", "figure", "Figure", columns, named=str
     )
     shares = (
-        note(Code.SHARE_OF_BENCHMARK, **{name: getattr(one, name) for name in SHARE})
+        note(MonitoringCode.SHARE_OF_BENCHMARK, **{name: getattr(one, name) for name in SHARE})
         for one in (mix.shares if len(mix.shares) > 1 else ())
     )
     return _also(laid_out(spec, _mix_lines(mix), face), (*shares, *mix.notes))

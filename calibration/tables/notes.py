@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from calibration.codes import AnyCode
 from calibration.codes import NoteCode as Code
 from calibration.messages import general
 from calibration.values import Note
@@ -47,10 +48,12 @@ class TableNote:
 
     text: str
     is_quiet: bool = False
-    code: Code | None = None
+    code: AnyCode | None = None
 
 
-def table_notes(rows: Sequence[Remark], left_out: Collection[Code] = ()) -> tuple[TableNote, ...]:
+def table_notes(
+    rows: Sequence[Remark], left_out: Collection[AnyCode] = ()
+) -> tuple[TableNote, ...]:
     """Return each note once, with the rows it holds for, or alone where it holds for all."""
     holds: dict[str, dict[tuple[str, str], Note]] = {}
     for row in rows:

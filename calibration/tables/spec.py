@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from calibration.codes import NoteCode
+from calibration.codes import AnyCode, NoteCode
 from calibration.messages.form import quoted
 from calibration.tables.notes import Remark, TableNote, table_notes
 from calibration.tables.numbers import (
@@ -89,7 +89,7 @@ class TableSpec:
     about: str
     first: str
     columns: tuple[Column, ...]
-    in_columns: frozenset[NoteCode] = frozenset()
+    in_columns: frozenset[AnyCode] = frozenset()
     tells: tuple[str, ...] = ()
     wanted: Callable[[Any], bool] = lambda _: True
     most: int | None = None

@@ -19,7 +19,8 @@ TYPES: dict[str, Any] = {
 }
 CALL = (
     "number request_sha256 sent:json raw status reason tokens_in tokens_out tokens_cached "
-    "tokens_reasoning usd:number price_source latency_seconds:number request_id returned_model at:time"
+    "tokens_reasoning usd:number price_source latency_seconds:number request_id returned_model at:time "
+    "tokens_cache_write usd_cached:number usd_cache_write:number usd_out:number"
 )
 # Part -> its columns, the key first. Rows that are never changed are sealed together.
 TOGETHER = {
@@ -28,7 +29,7 @@ TOGETHER = {
     "authorship": "response model salt",
     "assignment": "id code rater response position pass_ assigned_at:time",
     "drill": "id rater response round scores:json at:time",
-    "attempt": f"id rater response rubric_sha256 replicate {CALL}",
+    "attempt": f"id rater response rubric_sha256 replicate {CALL} distribution:json",
     "reference_check": f"id instance rater absent:yes facts:json {CALL}",
 }
 ALONE = {

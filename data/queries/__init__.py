@@ -2,25 +2,27 @@
 
 from data.person import Person
 from data.queries.adjudication import Difference, Other, differences_of, is_settling, others_said
-from data.queries.descriptions import Consent, Described, consent_needed, description
+from data.queries.descriptions import Consent, Described, description
 from data.queries.flags import Answered, Flagged, answers_for, flags
 from data.queries.jury import complete_ratings, juror_cards
 from data.queries.lab import jury_progress, last_run, opened_response, own_panels, study_benchmarks
 from data.queries.lab_workbench import compared, workbench_jurors
 from data.queries.ledger import juries_tried
 from data.queries.people import (
+    Checked,
     Outcome,
     PersonView,
     Workload,
     check_code,
     finished,
     has_coordinator,
+    is_opening,
     names_of_actors,
+    opening_of,
     people,
     person,
     person_by_access,
     person_by_account,
-    person_by_code,
     person_by_email,
     seen,
     workloads,
@@ -32,9 +34,7 @@ from data.queries.rating_room import (
     Situation,
     Task,
     house,
-    next_task,
     place,
-    progress,
     rated_codes,
     situation,
     task,

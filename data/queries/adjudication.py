@@ -19,6 +19,7 @@ from data.person import Person, asking, only
 from data.queries.base import (
     FOR_STUDY,
     INDEPENDENT,
+    NEWEST_SUBMISSION,
     columns_of,
     counting_ratings,
     every_reading,
@@ -305,7 +306,7 @@ def _wholes(session: Session, response: int) -> dict[tuple[int, int], str]:
         columns_of(Assignment.rater, Assignment.pass_, Submission.comment)
         .join(Submission)
         .where(Assignment.response == response, Assignment.state == State.DONE)
-        .where(Submission.revision == Assignment.revision - 1)
+        .where(Submission.revision == NEWEST_SUBMISSION)
     )
     return {(who, pass_): comment for who, pass_, comment in session.exec(query)}
 

@@ -12,7 +12,17 @@ from sqlmodel.sql.expression import Select
 from data.card import Card
 from data.reading import THIRD
 from data.rubric import Rubric
-from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Remark, Response
+from data.schema import (
+    Assignment,
+    Benchmark,
+    Expert,
+    Instance,
+    Kind,
+    Rater,
+    Rating,
+    Remark,
+    Response,
+)
 
 Columns = Select[*tuple[Any, ...]]
 # What holds for a response that is not for training; a query that asks it selects from Response.
@@ -25,6 +35,8 @@ RATED_THING = (
 INDEPENDENT = col(Rating.pass_) < THIRD
 # What clinicians say of a response: no answer to it.
 BY_CLINICIAN = col(Remark.about).is_(None)
+# The number of an assignment's newest submission, as submissions, remarks and spans have it.
+NEWEST_SUBMISSION = col(Assignment.revision) - 1
 NEWEST_RATINGS = select(func.max(Rating.id)).group_by(*RATED_THING)
 
 

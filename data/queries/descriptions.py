@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, bindparam, func
+from sqlalchemy import Engine, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
@@ -16,14 +16,11 @@ from data.schema import Account, Event, Kind, Rater, Setting, StudyText, Submiss
 from data.store.description import CONSENTED, DESCRIBED
 from data.store.submissions import STUDY_TEXT
 
-# Made once: each page of a clinician asks them, and making one costs more than asking it.
+# Made once: each page of a clinician asks it, and making it costs more than asking it.
 _PRESENT = (
     select(StudyText.body)
     .join(Setting, col(Setting.value) == col(StudyText.sha256))
     .where(Setting.key == STUDY_TEXT)
-)
-_CONSENT = select(Setting.key, Setting.value).where(
-    (col(Setting.key) == CONSENT_TEXT) | (col(Setting.key) == bindparam("given"))
 )
 
 
@@ -85,15 +82,6 @@ def description(engine: Engine) -> Description | None:
     with reading(engine) as session:
         body = session.exec(_PRESENT).first()
     return None if body is None else Description.from_json(body)
-
-
-def consent_needed(engine: Engine, rater: int) -> bool:
-    """Tell whether there is a consent text that this rater has not agreed to; one query."""
-    given = consent_key(rater)
-    with reading(engine) as session:
-        found = dict(session.exec(_CONSENT, params={"given": given}).all())
-    asked = found.get(CONSENT_TEXT, "")
-    return bool(asked) and found.get(given) != asked
 
 
 def described(engine: Engine) -> list[Described]:

@@ -16,6 +16,7 @@ from data.importers.redcap import Reading
 from data.queries.base import (
     BY_CLINICIAN,
     INDEPENDENT,
+    NEWEST_SUBMISSION,
     Columns,
     card,
     columns_of,
@@ -108,7 +109,7 @@ def reading_rows(engine: Engine) -> Iterator[Cells]:
 
 def span_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every marked stretch; those of the newest revision count. Columns `SPANS`."""
-    newest = col(Span.revision) == col(Assignment.revision) - 1
+    newest = col(Span.revision) == NEWEST_SUBMISSION
     place = (Response.response_id, Rater.handle, Assignment.pass_, Span.criterion)
     marked = (Span.start, Span.end, Span.text, Span.error, Span.note, Span.revision)
     kind = (Span.side, Span.severity, Span.linked)
@@ -118,7 +119,7 @@ def span_rows(engine: Engine) -> Iterator[Cells]:
 
 def submission_rows(engine: Engine) -> Iterator[Cells]:
     """Yield every submission with its comment on the whole; columns `SUBMISSIONS`."""
-    newest = col(Submission.revision) == col(Assignment.revision) - 1
+    newest = col(Submission.revision) == NEWEST_SUBMISSION
     place = (Response.response_id, Rater.handle, Assignment.pass_, Submission.revision)
     made = (Submission.comment, Submission.seconds, Submission.study_text, Submission.appearance)
     query = _assigned(*place, *made, newest, Submission.at).join(Submission)
@@ -166,7 +167,7 @@ def _remarks(engine: Engine) -> dict[int, tuple[str, str]]:
     query = (
         columns_of(Remark.assignment, Remark.kind, Remark.text)
         .join(Assignment)
-        .where(col(Remark.revision) >= col(Assignment.revision) - 1, BY_CLINICIAN)
+        .where(col(Remark.revision) >= NEWEST_SUBMISSION, BY_CLINICIAN)
         .order_by(col(Remark.id))
     )
     found: dict[int, list[tuple[str, str]]] = {}

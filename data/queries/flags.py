@@ -10,7 +10,7 @@ from sqlmodel import col, select
 
 from data.database import reading
 from data.person import Person, only
-from data.queries.base import BY_CLINICIAN, columns_of
+from data.queries.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.schema import ANSWER, SEEN, Assignment, Instance, Rater, Remark, Response, Role
 from data.store.flags import RECUSED
 
@@ -99,7 +99,7 @@ def flags(person: Person, engine: Engine) -> list[Flagged]:
         .join(Response, col(Assignment.response) == col(Response.id))
         .join(Instance)
         .join(Rater, col(Assignment.rater) == col(Rater.id))
-        .where(Remark.kind != RECUSED, Remark.revision == Assignment.revision - 1, BY_CLINICIAN)
+        .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
     )
     said = select(Remark).where(col(Remark.about).is_not(None)).order_by(col(Remark.id))
     with reading(engine) as session:

@@ -11,6 +11,7 @@ from data.database import reading
 from data.queries.base import (
     FOR_STUDY,
     INDEPENDENT,
+    NEWEST_SUBMISSION,
     Columns,
     columns_of,
     counting_ratings,
@@ -121,7 +122,7 @@ def marks_frame(engine: Engine) -> "pd.DataFrame":
     """
     kind = (Span.side, Span.start, Span.end, Span.criterion, Span.error, Span.severity)
     query = _first_readings(Response.response_id, RATER, *kind).join(Span)
-    newest = col(Span.revision) == col(Assignment.revision) - 1
+    newest = col(Span.revision) == NEWEST_SUBMISSION
     return _frame(engine, query.where(newest).order_by(col(Span.id)))
 
 

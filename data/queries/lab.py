@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,11 @@ from data.card import Card, Marked
 from data.database import reading
 from data.errors import NotAllowed
 from data.person import Person, asking, only
-from data.queries.base import BY_CLINICIAN, FOR_STUDY, card, columns_of, shown
+from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, card, columns_of, shown
 from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
+from data.queries.token_costs import token_costs_by_juror
 from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
@@ -38,6 +39,7 @@ from data.schema import (
 )
 from data.seals import RUN
 from data.store.jury_runs import PANEL, RunRow, read_run
+from data.token_costs import TokenCosts
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 MARKED = tuple(one.name for one in fields(Marked))
@@ -58,6 +60,8 @@ class JurorProgress:
         Status -> the commonest reason, without a word of any text.
     calls, usd, unknown
         Requests of this run, their known cost, and how many have no known cost.
+    tokens
+        What they took, by kind of token.
     """
 
     juror: str
@@ -68,6 +72,7 @@ class JurorProgress:
     calls: int = 0
     usd: float = 0.0
     unknown: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
 
 
 @only(*STEER)
@@ -114,9 +119,13 @@ def jury_progress(
         rated = _rated(session, chosen, list(keys.values()), run.order.replicates)
         spent = _spent(session, list(keys.values()), run.since)
         failed = _failed(session, list(keys.values()), run.since)
+    tokens = token_costs_by_juror(engine, run.since)
     places = [(name, keys.get(name, 0)) for name in jurors]
     return [
-        _progress(name, total, rated[key], spent.get(key), failed.get(key, []))
+        replace(
+            _progress(name, total, rated[key], spent.get(key), failed.get(key, [])),
+            tokens=tokens.get(name, TokenCosts()),
+        )
         for name, key in places
     ]
 
@@ -243,10 +252,12 @@ class CallView:
     status: str
     reason: str
     tokens_in: int | None
+    tokens_cached: int | None
     tokens_out: int | None
     usd: float | None
     latency_seconds: float
     returned_model: str
+    distribution: Mapping[str, Any] | None
     at: datetime
 
 
@@ -336,7 +347,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     remarks = (
         select(Assignment.rater, Assignment.pass_, Remark.kind, Remark.text)
         .join(Remark)
-        .where(Assignment.response == response, Remark.revision >= Assignment.revision - 1)
+        .where(Assignment.response == response, Remark.revision >= NEWEST_SUBMISSION)
         .where(BY_CLINICIAN)
     )
     for rater, repeat, kind, words in session.exec(remarks):
@@ -344,7 +355,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     comments = (
         select(Assignment.rater, Assignment.pass_, Submission.comment)
         .join(Submission)
-        .where(Assignment.response == response, Submission.revision == Assignment.revision - 1)
+        .where(Assignment.response == response, Submission.revision == NEWEST_SUBMISSION)
         .where(Submission.comment != "")
     )
     for rater, repeat, words in session.exec(comments):
@@ -352,7 +363,7 @@ def _gather_remarks(session: Session, response: int, said: dict[Key, _Said]) -> 
     spans = (
         columns_of(Assignment.rater, Assignment.pass_, *(getattr(Span, name) for name in MARKED))
         .join(Span)
-        .where(Assignment.response == response, Span.revision == Assignment.revision - 1)
+        .where(Assignment.response == response, Span.revision == NEWEST_SUBMISSION)
         .order_by(col(Span.id))
     )
     for rater, repeat, *stretch in session.exec(spans):

@@ -1,9 +1,11 @@
 """How much there is to read, and how long reading took."""
 
+from collections.abc import Mapping, Set
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import ColumnElement, Engine, case, func
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from data.database import reading
 from data.pace import Work
@@ -15,6 +17,7 @@ from data.schema import (
     Benchmark,
     Instance,
     Kind,
+    Mask,
     Rater,
     Response,
     Role,
@@ -22,28 +25,41 @@ from data.schema import (
     State,
 )
 
+# A response by its primary key, and how many places of it are masked. No text ever changes; what is
+# shown of it changes only where places are masked, and masks are only ever added.
+Text = tuple[int, int]
+AT_ONCE = 1000
+_MASKS = (
+    select(func.count(col(Mask.id)))
+    .where(Mask.response == Response.id)
+    .correlate(Response)
+    .scalar_subquery()
+)
+# A text's words, counted once: a clinician arrives often, and 500 long ones take tenths of a second.
+_COUNTED: WeakKeyDictionary[Engine, dict[Text, int]] = WeakKeyDictionary()
+
 
 def words_left(engine: Engine, rater: int) -> Work:
-    """Return what a rater (primary key) still has to read and score; one query.
+    """Return what a rater (primary key) still has to read and score.
 
     Words are those of source, task and response as shown, once for each showing.
     """
     query = (
-        columns_of(Benchmark.rubric_sha256, RubricText.body, func.count(), func.sum(_words()))
+        columns_of(Response.id, _MASKS, Benchmark.rubric_sha256)
         .select_from(Assignment)
         .join(Response)
         .join(Instance)
         .join(Benchmark)
-        .join(RubricText)
         .where(Assignment.rater == rater, Assignment.state == State.OPEN)
-        .group_by(col(Benchmark.rubric_sha256), col(RubricText.body))
     )
     with reading(engine) as session:
         rows = session.exec(query).all()
+        words = _words_of(engine, session, {(key, masks) for key, masks, _ in rows})
+        criteria = _criteria(session, {sha256 for *_, sha256 in rows})
     return Work(
-        sum(showings for _, _, showings, _ in rows),
-        sum(int(words) for *_, words in rows),
-        sum(showings * len(Rubric.from_json(body).criteria) for _, body, showings, _ in rows),
+        len(rows),
+        sum(words[key, masks] for key, masks, _ in rows),
+        sum(criteria[sha256] for *_, sha256 in rows),
     )
 
 
@@ -60,11 +76,9 @@ def work_of_responses(engine: Engine) -> dict[int, Work]:
     query = columns_of(Response.id, Benchmark.rubric_sha256, _words()).select_from(Response)
     query = query.join(Instance).join(Benchmark).where(FOR_STUDY)
     with reading(engine) as session:
-        rubrics = session.exec(select(RubricText.sha256, RubricText.body)).all()
-        criteria = {sha256: len(Rubric.from_json(body).criteria) for sha256, body in rubrics}
-        return {
-            key: Work(1, int(words), criteria[sha256]) for key, sha256, words in session.exec(query)
-        }
+        rows = session.exec(query).all()
+        criteria = _criteria(session, {sha256 for _, sha256, _ in rows})
+    return {key: Work(1, int(words), criteria[sha256]) for key, sha256, words in rows}
 
 
 def timed_showings(engine: Engine, rater: int | None = None) -> list[tuple[float, int]]:
@@ -73,11 +87,10 @@ def timed_showings(engine: Engine, rater: int | None = None) -> list[tuple[float
     Of one rater (primary key), or of all.
     """
     query = (
-        columns_of(Assignment.seconds_active, _words())
+        columns_of(Assignment.seconds_active, Response.id, _MASKS)
         .select_from(Assignment)
         .join(Rater)
         .join(Response)
-        .join(Instance)
         .where(
             Assignment.state == State.DONE,
             Rater.kind == Kind.CLINICIAN,
@@ -88,7 +101,26 @@ def timed_showings(engine: Engine, rater: int | None = None) -> list[tuple[float
     if rater is not None:
         query = query.where(Assignment.rater == rater)
     with reading(engine) as session:
-        return [(float(seconds), int(words)) for seconds, words in session.exec(query)]
+        rows = session.exec(query).all()
+        words = _words_of(engine, session, {(key, masks) for _, key, masks in rows})
+    return [(float(seconds), words[key, masks]) for seconds, key, masks in rows]
+
+
+def _words_of(engine: Engine, session: Session, texts: Set[Text]) -> Mapping[Text, int]:
+    """Return the words of some responses with their source and task, counted once a process."""
+    counted = _COUNTED.setdefault(engine, {})
+    missing = dict(sorted(texts - counted.keys()))
+    query = columns_of(Response.id, _words()).select_from(Response).join(Instance)
+    for start in range(0, len(missing), AT_ONCE):
+        some = query.where(col(Response.id).in_([*missing][start : start + AT_ONCE]))
+        counted |= {(key, missing[key]): int(words) for key, words in session.exec(some)}
+    return counted
+
+
+def _criteria(session: Session, rubrics: Set[str]) -> dict[str, int]:
+    """Return how many criteria each rubric (SHA-256) has."""
+    query = select(RubricText.sha256, RubricText.body).where(col(RubricText.sha256).in_(rubrics))
+    return {sha256: len(Rubric.from_json(body).criteria) for sha256, body in session.exec(query)}
 
 
 def _words() -> ColumnElement[Any]:
@@ -98,9 +130,13 @@ def _words() -> ColumnElement[Any]:
 
 
 def _words_in(text: Any) -> ColumnElement[Any]:
-    """Count words as one more than there are blanks and line ends; none of an empty text."""
+    """Count words as one more than there are blanks and line ends; none of an empty text.
+
+    The text is spaced only once: a database does so again for each time that it is named.
+    """
+    solid = func.replace(func.replace(func.replace(text, "\r", ""), "\n", ""), " ", "")
     spaced = func.trim(func.replace(func.replace(text, "\r", ""), "\n", " "))
     for _ in range(3):  # of up to eight blanks in a row one is left
         spaced = func.replace(spaced, "  ", " ")
-    blanks = func.length(spaced) - func.length(func.replace(spaced, " ", ""))
-    return blanks + case((func.length(spaced) > 0, 1), else_=0)
+    there = case((func.trim(text, " \r\n") != "", 1), else_=0)
+    return func.length(spaced) - func.length(solid) + there

@@ -15,7 +15,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from data.database import reading
 from data.person import Person, only
-from data.queries.base import BY_CLINICIAN, columns_of
+from data.queries.base import BY_CLINICIAN, NEWEST_SUBMISSION, columns_of
 from data.queries.descriptions import Consent, consents
 from data.schema import (
     Access,
@@ -130,10 +130,25 @@ class Workload:
         return self.total - self.done
 
 
+def opening_of(code: str) -> str:
+    """Return the signs of a code that find it, however it was typed."""
+    return _bare(code)[:LOOKUP]
+
+
+def _bare(code: str) -> str:
+    return "".join(sign for sign in code.upper() if sign.isalnum())
+
+
+def is_opening(engine: Engine, opening: str) -> bool:
+    """Return whether a valid code begins so: all that can be told without its costly check."""
+    query = select(Access.lookup).join(Account).where(Access.lookup == opening, *_VALID)
+    with reading(engine) as session:
+        return session.exec(query).first() is not None
+
+
 def check_code(engine: Engine, code: str) -> Checked:
     """Return whom a sign-in code belongs to; a wrong one takes as long as a right one."""
-    bare = "".join(sign for sign in code.upper() if sign.isalnum())
-    lookup, secret = bare[:LOOKUP], bare[LOOKUP:]
+    lookup, secret = opening_of(code), _bare(code)[LOOKUP:]
     query = select(Access, Account).join(Account).where(Access.lookup == lookup, *_VALID)
     with reading(engine) as session:
         found = session.exec(query).first()
@@ -146,11 +161,6 @@ def check_code(engine: Engine, code: str) -> Checked:
     if way.expires is not None and way.expires <= now():
         return Checked(None, Outcome.EXPIRED)
     return Checked(_person(account, way.lookup), Outcome.GOOD)
-
-
-def person_by_code(engine: Engine, code: str) -> Person | None:
-    """Return whom a sign-in code belongs to; None, in the same time, if to nobody."""
-    return check_code(engine, code).person
 
 
 def person_by_access(engine: Engine, lookup: str) -> Person | None:
@@ -366,7 +376,7 @@ def _flagged(session: Session) -> Mapping[int, int]:
     query = (
         select(Assignment.rater, func.count(func.distinct(Assignment.id)))
         .join(Remark)
-        .where(Remark.kind != RECUSED, Remark.revision == Assignment.revision - 1, BY_CLINICIAN)
+        .where(Remark.kind != RECUSED, Remark.revision == NEWEST_SUBMISSION, BY_CLINICIAN)
         .group_by(col(Assignment.rater))
     )
     return dict(session.exec(query).all())

@@ -164,21 +164,10 @@ def house(engine: Engine) -> House:
     return situation(engine, 0).house
 
 
-def progress(engine: Engine, rater: int) -> Progress:
-    """Return how far a clinician has come."""
-    with reading(engine) as session:
-        return _progress(session, rater)
-
-
 def place(engine: Engine, rater: int) -> Place:
     """Return where a clinician is, in one reading."""
     with reading(engine) as session:
         return Place(_progress(session, rater), _first(session, _NEXT, {"rater": rater}))
-
-
-def next_task(engine: Engine, rater: int) -> Task | None:
-    """Return the first open response in a clinician's own order, or None when all is done."""
-    return place(engine, rater).task
 
 
 def task(engine: Engine, rater: int, code: str) -> Task | None:
@@ -317,11 +306,6 @@ def situation(engine: Engine, rater: int) -> Situation:
             return Situation(house_, None, consents)
         stage_ = _Round(session, rater, held[SECRET], standing).stage()
         return Situation(house_, stage_, consents)
-
-
-def stage(engine: Engine, rater: int) -> Stage | None:
-    """Return what a clinician is to see next in training; None once it is over or the study locked."""
-    return situation(engine, rater).stage
 
 
 def trainees(engine: Engine) -> list[Trainee]:

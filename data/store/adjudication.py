@@ -3,8 +3,8 @@
 import secrets
 from collections.abc import Mapping
 
-from sqlalchemy import Engine, func
-from sqlmodel import Session, col, select
+from sqlalchemy import Engine
+from sqlmodel import Session, select
 
 from data.database import transaction
 from data.errors import Conflict, NotAllowed, Unknown
@@ -12,6 +12,7 @@ from data.person import asking
 from data.reading import PASS_OF, THIRD, Settling
 from data.schema import Assignment, Kind, Rater, Rating, Role, Setting, State
 from data.store.access import PSEUDONYM_KEY
+from data.store.assignments import add_last
 from data.store.audit import log, refuse_locked
 from data.store.seals import Seal, keep_setting, sealed
 
@@ -42,7 +43,7 @@ def assign_adjudication(
         if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
             seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
         new = [_given(session, reading, response, one) for response, one in places.items()]
-        if new:
+        if new or seals:
             session.flush()
             detail = {"reading": reading, "assignments": [one.id for one in new]}
             log(session, who, GIVEN, detail, [*seals, *sealed(*new)])
@@ -59,18 +60,7 @@ def _given(session: Session, reading: Settling, response: int, handle: str) -> A
         raise Unknown(f"clinician {handle!r}: nobody of that name can be given work in this study")
     _refuse_settled(session, response)
     _refuse_reader(session, reading, response, rater)
-    last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater.id)
-    position = session.exec(last).one()
-    new = Assignment(
-        code=secrets.token_urlsafe(9),
-        rater=rater.id or 0,
-        response=response,
-        position=0 if position is None else position + 1,
-        pass_=PASS_OF[reading],
-    )
-    session.add(new)
-    session.flush()
-    return new
+    return add_last(session, rater.id or 0, response, PASS_OF[reading])
 
 
 def _refuse_settled(session: Session, response: int) -> None:

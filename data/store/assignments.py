@@ -106,16 +106,7 @@ def claim(engine: Engine, rater: int) -> bool:
         if response is None:
             return False
         refuse_locked(session)
-        last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
-        position = session.exec(last).one()
-        new = Assignment(
-            code=secrets.token_urlsafe(9),
-            rater=rater,
-            response=response,
-            position=0 if position is None else position + 1,
-        )
-        session.add(new)
-        session.flush()
+        new = add_last(session, rater, response)
         log(session, f"rater {rater}", "free place taken", {"assignment": new.id}, sealed(new))
     return True
 
@@ -183,6 +174,22 @@ def _keep_number(session: Session, per_response: int) -> list[Seal]:
     if known is not None and known.value == str(per_response):
         return []
     return keep_setting(session, PER_RESPONSE, str(per_response))
+
+
+def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Assignment:
+    """Add a showing of a response at the end of a clinician's order (both as primary keys)."""
+    last = select(func.max(col(Assignment.position))).where(Assignment.rater == rater)
+    position = session.exec(last).one()
+    new = Assignment(
+        code=secrets.token_urlsafe(9),
+        rater=rater,
+        response=response,
+        position=0 if position is None else position + 1,
+        pass_=pass_,
+    )
+    session.add(new)
+    session.flush()
+    return new
 
 
 def _free(session: Session, rater: int, wanted: int) -> int | None:

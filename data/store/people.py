@@ -28,23 +28,17 @@ class Invitation:
     code: str
 
 
-def invite(
-    engine: Engine, handles: Sequence[str], simulated: Sequence[str] = ()
-) -> list[Invitation]:
+def invite(engine: Engine, handles: Sequence[str]) -> list[Invitation]:
     """Add clinicians and return a code for each that has none yet.
 
     A clinician who already has a way in keeps it and gets no second code; one who was shut
-    out gets none. Those named in `simulated` are marked so and get none.
+    out gets none.
     """
     _refuse_repeats(handles)
     with transaction(engine) as session:
         refuse_locked(session)
-        people = [(_rater(session, OPERATOR, one, one in simulated), one) for one in handles]
-        found = [
-            (_account(session, OPERATOR, rater), who)
-            for rater, who in people
-            if who not in simulated
-        ]
+        raters = [_rater(session, OPERATOR, one) for one in handles]
+        found = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
         return [
             Invitation(who, new_code(session, OPERATOR.actor, account))
             for account, who in found
@@ -224,11 +218,11 @@ def _known(session: Session, by: Person, name: str) -> Account:
     return _account(session, by, rater)
 
 
-def _rater(session: Session, by: Person, handle: str, simulated: bool = False) -> Rater:
+def _rater(session: Session, by: Person, handle: str) -> Rater:
     """Return the clinician of that name, made if new."""
     known = session.exec(select(Rater).where(Rater.handle == handle)).first()
     if known is None:
-        known = Rater(kind=Kind.CLINICIAN, handle=handle, simulated=simulated)
+        known = Rater(kind=Kind.CLINICIAN, handle=handle)
         session.add(known)
         session.flush()
         log(session, by.actor, "clinician added", {"rater": known.id}, sealed(known))

@@ -105,6 +105,14 @@ _KEEP = (
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """The state of a form that is stored where there is no assignment: what is entered, its number."""
+
+    draft: Mapping[str, Any]
+    draft_seq: int
+
+
+@dataclass(frozen=True, slots=True)
 class FormState:
     """A state of the form, as a page sends it.
 
@@ -131,11 +139,11 @@ class FormState:
         comments, flags = said.get("comments", {}), tuple(said.get("flags", ()))
         return Reply(said.get("scores", {}), comments, said.get("comment", ""), spans, flags)
 
-    def follows(self, one: Assignment) -> bool:
+    def follows(self, one: Assignment | Kept) -> bool:
         """Tell whether nobody else has changed what is stored since this page knew it."""
         return self.base in (None, one.draft_seq) or self._is_of_same_page(one)
 
-    def known(self, one: Assignment) -> bool:
+    def known(self, one: Assignment | Kept) -> bool:
         """Tell whether this state, or a newer one of this page, is stored already.
 
         What was entered upon the very state that is stored is newer than it, however it counts.
@@ -152,7 +160,7 @@ class FormState:
             and (one.submitted_seq == one.draft_seq or not is_last)
         )
 
-    def _is_of_same_page(self, one: Assignment) -> bool:
+    def _is_of_same_page(self, one: Assignment | Kept) -> bool:
         return bool(self.draft["by"]) and one.draft.get("by") == self.draft["by"]
 
 
@@ -329,7 +337,8 @@ def _is_stored(session: Session, one: Assignment, entered: FormState, says_now: 
 
 def whole_comment(reply: Reply, scores: Mapping[str, float]) -> str:
     """Return what is said of the whole, and of criteria that have no score to stand with."""
-    without = (f"{name}: {text}" for name, text in reply.comments.items() if name not in scores)
+    said = ((name, text) for name, text in reply.comments.items() if text)
+    without = (f"{name}: {text}" for name, text in said if name not in scores)
     return "\n".join(filter(None, [reply.comment, *without]))
 
 
@@ -348,11 +357,15 @@ def _keep_state(one: Assignment, entered: FormState) -> None:
     one.seconds_active = max(one.seconds_active, entered.seconds)
 
 
+def next_number(number: int) -> int:
+    """Return the number of the state after this one; after the last that there is, the first."""
+    return number + 1 if number < LAST_NUMBER else 1
+
+
 def _advance(one: Assignment) -> None:
-    """Give the next state its number; after the last that there is, numbers begin anew."""
-    if one.draft_seq >= LAST_NUMBER:
-        one.draft_seq, one.submitted_seq = 1, min(one.submitted_seq, 1)
-    one.draft_seq += 1
+    """Give the next state its number; what was submitted stays before it."""
+    one.draft_seq = next_number(one.draft_seq)
+    one.submitted_seq = min(one.submitted_seq, one.draft_seq - 1)
 
 
 def _keep_submitted(one: Assignment, entered: FormState | None, seconds: float) -> None:

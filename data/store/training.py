@@ -35,7 +35,7 @@ from data.store.audit import canonical, log, refuse_locked
 from data.store.form_checks import form_of
 from data.store.rubrics import whole_scores
 from data.store.seals import Seal, keep_setting, sealed
-from data.store.submissions import CHANGED, LAST_NUMBER, FormState, refuse_unexplained
+from data.store.submissions import CHANGED, FormState, Kept, next_number, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
@@ -253,19 +253,16 @@ def save_drill_draft(engine: Engine, rater: int, code: str, entered: FormState) 
         standing, place = _found(session, rater, code)
         reply = entered.reply()
         form_of(session, place.response, reply).refuse_impossible(reply)
-        kept = standing.draft if standing.draft.get("code") == code else {}
-        version, stored = kept.get("seq", 0), kept.get("draft", {})
-        own = bool(entered.draft["by"]) and stored.get("by") == entered.draft["by"]
-        older = entered.base != version and entered.draft["seq"] <= stored.get("seq", 0)
-        if place.drill is not None or (own and older):
-            return int(version)
-        if not own and entered.base not in (None, version):
+        kept = _kept(standing, code)
+        if place.drill is not None or entered.known(kept):
+            return kept.draft_seq
+        if not entered.follows(kept):
             raise Stale(CHANGED)
-        number = version + 1 if version < LAST_NUMBER else 1
+        number = next_number(kept.draft_seq)
         draft = {"code": code, "seq": number, "draft": dict(entered.draft)}
         draft["seconds"] = entered.seconds
         _store(session, rater, standing.model_copy(update={"draft": draft}))
-    return int(number)
+    return number
 
 
 def answer_drill(
@@ -388,6 +385,12 @@ def _found(session: Session, rater: int, code: str) -> tuple[Standing, _Place]:
             if training.code(secret or "", rater, response, round_) == code:
                 return standing, _Place(response, round_, drills.get((response, round_)))
     raise NotAllowed(FOREIGN)
+
+
+def _kept(standing: Standing, code: str) -> Kept:
+    """Return the state of the form that is stored for a showing; number 0 if none is."""
+    kept = standing.draft if standing.draft.get("code") == code else {}
+    return Kept(kept.get("draft", {}), kept.get("seq", 0))
 
 
 def _closed(session: Session, rater: int, standing: Standing) -> Standing:

@@ -41,10 +41,14 @@ class Endpoint(ABC):
         time of httpx2's own.
     path
         Where one request goes.
+    unsupported
+        Names of parameters that the server has refused in this run, and that are sent otherwise
+        or not at all since.
     """
 
     sdk: ClassVar[Any]
     path: ClassVar[str]
+    unsupported: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -87,11 +91,16 @@ class Endpoint(ABC):
         """Return whether a refusal says how the same request would be accepted, and remember it."""
         return False
 
+    def without(self, name: str) -> None:
+        """Remember that the server does not know a parameter; another call may have learnt it."""
+        if name not in self.unsupported:
+            self.unsupported = (*self.unsupported, name)
+
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended.
 
         A request that was refused for a credential that has run out, or for the name of a
-        parameter, has cost nothing and is made once more.
+        parameter, has cost nothing and is made once more; for each such name once.
         """
         fetched = self.credential.fetched if self.credential else 0
         body = self.body(call)
@@ -99,8 +108,9 @@ class Endpoint(ABC):
         if self.credential and answer.http in AUTH:
             self.credential.forget(fetched)
             answer = await self._request(body)
-        if self.learns(answer, body):
-            answer = await self._request(self.body(call))
+        while self.learns(answer, body):
+            body = self.body(call)
+            answer = await self._request(body)
         return replace(answer, sent=self.sent(call))
 
     async def close(self) -> None:

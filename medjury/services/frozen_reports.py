@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode, NoteCode
 from calibration.messages import words
 from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
@@ -72,7 +72,7 @@ class ReportRow(Noted):
     @property
     def changes(self) -> tuple[Note, ...]:
         """Return what is different from the report before it."""
-        since = self.told(Code.CHANGED_SINCE)
+        since = self.told(MonitoringCode.CHANGED_SINCE)
         return since["changes"] if since else ()
 
     def to_json(self) -> dict[str, Any]:
@@ -200,7 +200,8 @@ def _row(
         version=body.get("version"),
         fingerprint=one.fingerprint,
         notes=noted(
-            _simulated(row, made_up), note(Code.CHANGED_SINCE, changes=changes) if changes else None
+            _simulated(row, made_up),
+            note(MonitoringCode.CHANGED_SINCE, changes=changes) if changes else None,
         ),
     )
 
@@ -211,9 +212,9 @@ def _simulated(row: Mapping[str, Any], made_up: Collection[str]) -> Note | None:
     if notes is None:
         raters = made_up if row["icc"] is not None else ()
     else:
-        own = (one["raters"] for one in notes if one["code"] == Code.SIMULATED)
+        own = (one["raters"] for one in notes if one["code"] == NoteCode.SIMULATED)
         raters = {name for names in own for name in names}
-    return note(Code.SIMULATED, raters=sorted(raters)) if raters else None
+    return note(NoteCode.SIMULATED, raters=sorted(raters)) if raters else None
 
 
 def _changed(last: Report, one: Report, benchmark: str | None) -> Iterator[Note]:
@@ -226,7 +227,7 @@ def _changed(last: Report, one: Report, benchmark: str | None) -> Iterator[Note]
     yield from _options(old, new, sorted({*old, *new} - {"jurors"}))
     if last.fingerprint != one.fingerprint:
         n = [jury_row(body, benchmark)["n_responses"] for body in (was, now)]
-        yield note(Code.RATINGS_CHANGED, was=n[0], now=n[1])
+        yield note(MonitoringCode.RATINGS_CHANGED, was=n[0], now=n[1])
 
 
 def _options(
@@ -234,24 +235,26 @@ def _options(
 ) -> Iterator[Note]:
     for name in names:
         if was.get(name) != now.get(name):
-            yield note(Code.OPTION_CHANGED, option=name, was=was.get(name), now=now.get(name))
+            yield note(
+                MonitoringCode.OPTION_CHANGED, option=name, was=was.get(name), now=now.get(name)
+            )
 
 
 def _rubrics(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
     for name in sorted({*was, *now}):
         if name not in was:
-            yield note(Code.BENCHMARK_NEW, benchmark=name)
+            yield note(MonitoringCode.BENCHMARK_NEW, benchmark=name)
         elif name not in now:
-            yield note(Code.BENCHMARK_GONE, benchmark=name)
+            yield note(MonitoringCode.BENCHMARK_GONE, benchmark=name)
         elif was[name]["sha256"] != now[name]["sha256"]:
-            yield note(Code.RUBRIC_CHANGED, benchmark=name)
+            yield note(MonitoringCode.RUBRIC_CHANGED, benchmark=name)
 
 
 def _jurors(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Note]:
     before, after = set(was.get("jury", ())), set(now.get("jury", ()))
-    yield from (note(Code.JUROR_JOINED, juror=name) for name in sorted(after - before))
-    yield from (note(Code.JUROR_LEFT, juror=name) for name in sorted(before - after))
+    yield from (note(MonitoringCode.JUROR_JOINED, juror=name) for name in sorted(after - before))
+    yield from (note(MonitoringCode.JUROR_LEFT, juror=name) for name in sorted(before - after))
     for name in sorted(before & after):
         old, new = (body.get("jurors", {}).get(name, {}).get("sha256") for body in (was, now))
         if old != new:
-            yield note(Code.JUROR_SETTINGS, juror=name)
+            yield note(MonitoringCode.JUROR_SETTINGS, juror=name)

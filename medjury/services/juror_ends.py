@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode
 from calibration.values import Note, Noted, note, noted
 from jury.panel import NOTICE_DAYS, Juror, read_panel, shipped
 
@@ -69,5 +69,5 @@ def _notice(name: str, model: str | None, day: date | None, left: int | None) ->
     """Say of a model that it has ended, or will within 90 days."""
     if left is None or left > NOTICE_DAYS:
         return None
-    code = Code.MODEL_ENDS if left > 0 else Code.MODEL_ENDED
+    code = MonitoringCode.MODEL_ENDS if left > 0 else MonitoringCode.MODEL_ENDED
     return note(code, juror=name, model=model, day=day)

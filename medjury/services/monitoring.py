@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.codes import NoteCode as Code
+from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Decision, Kind, to_json
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
@@ -132,7 +132,7 @@ class Judged:
     def why(self) -> Note:
         """Return the reason that decides, whoever is simulated."""
         reasons = self.decision.reasons
-        return next(one for one in reasons if one.code is not Code.SIMULATED)
+        return next(one for one in reasons if one.code is not NoteCode.SIMULATED)
 
     @property
     def title(self) -> str:
@@ -194,7 +194,7 @@ class Monitored:
             "periods": plain(judged.periods),
             "cusum": plain(watched.rows),
             "anchor": plain(causes.anchor),
-            "case_mix": plain(causes.mix or Noted(notes=(note(Code.MIX_OF_ONE),))),
+            "case_mix": plain(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
             "jurors": plain(causes.jurors),
         }
 
@@ -418,9 +418,9 @@ def _remarks(rows: Sequence[PeriodRow]) -> Iterator[Note]:
     """Yield what holds of all periods: scored at one time, the jury cannot have changed."""
     days = [day for row in rows for day in (row.jury_first, row.jury_last) if day]
     if len(rows) > 1 and days and max(days) - min(days) < WEEK:
-        yield note(Code.SCORED_AT_ONCE, day=max(days))
+        yield note(MonitoringCode.SCORED_AT_ONCE, day=max(days))
     if len(rows) == 1:
-        yield note(Code.ONE_PERIOD, period=rows[0].period)
+        yield note(MonitoringCode.ONE_PERIOD, period=rows[0].period)
 
 
 def _remember(engine: Engine, study: Study, options: AnalysisOptions) -> str:

@@ -8,7 +8,7 @@ from data.migrations.record_at_0002 import append
 from data.migrations.record_at_0011 import add_salts, any_rows, masked, requests, seals
 
 revision = "0011"
-down_revision = "0008"
+down_revision = "0010"
 branch_labels = None
 depends_on = None
 

@@ -1,10 +1,10 @@
-"""The code of every note on a figure. A code means one thing; `calibration.messages` words it."""
+"""The codes of notes on agreement, jurors, juries and models."""
 
 from enum import StrEnum
 
 
 class NoteCode(StrEnum):
-    """What a note says, for whoever decides by it; see `calibration.messages` for the words."""
+    """What a note says of how jurors, juries and models do."""
 
     # On any figure
     SIMULATED = "simulated"
@@ -171,6 +171,7 @@ class NoteCode(StrEnum):
     WITHOUT_ALL_REPLICATES = "without_all_replicates"
     FEW_REPLICATED = "few_replicated"
     REPLICATES_ALIKE = "replicates_alike"
+    SAME_OFF_POINTS = "same_off_points"
     IDENTICAL_REPLICATES = "identical_replicates"
 
     # Unsafe responses
@@ -342,136 +343,3 @@ class NoteCode(StrEnum):
 
     DO_COMPARE_AGAIN = "do_compare_again"
     DO_RATE_EACH_BENCHMARK = "do_rate_each_benchmark"
-
-    # Monitoring: on a period
-    SCORED_OF = "scored_of"
-    JOINED = "joined"
-    FEW_OF_PERIOD = "few_of_period"
-    NOT_OVER = "not_over"
-    LEFT_OUT_FEW = "left_out_few"
-    LEFT_OUT_NOT_OVER = "left_out_not_over"
-    LEFT_OUT_NO_Z = "left_out_no_z"
-    LEFT_OUT_NO_ERROR = "left_out_no_error"
-
-    # Monitoring: over all periods
-    NO_CUSUM_YET = "no_cusum_yet"
-    NO_CUSUM_SINCE = "no_cusum_since"
-    TARGET = "target"
-    DETECTABLE = "detectable"
-    SCORED_AT_ONCE = "scored_at_once"
-    ONE_PERIOD = "one_period"
-
-    # Monitoring: what a change may come from
-    NO_ANCHOR = "no_anchor"
-    SAME_MOVE = "same_move"
-    FEW_ANCHORS_RATED = "few_anchors_rated"
-    MIX_UNDEFINED = "mix_undefined"
-    MIX_OF_ONE = "mix_of_one"
-    FEW_EFFECTIVE = "few_effective"
-    NOT_RATED_NOW = "not_rated_now"
-    SHARE_OF_BENCHMARK = "share_of_benchmark"
-    NOT_LOWER = "not_lower"
-    NOTHING_EARLIER = "nothing_earlier"
-    DRIFT = "drift"
-    JUROR_MOVED = "juror_moved"
-    ANCHOR_ICC_FELL = "anchor_icc_fell"
-    SHARES_EXPLAIN = "shares_explain"
-    SPREAD_EXPLAINS = "spread_explains"
-
-    # Monitoring: reports and models
-    CHANGED_SINCE = "changed_since"
-    BENCHMARK_NEW = "benchmark_new"
-    BENCHMARK_GONE = "benchmark_gone"
-    RUBRIC_CHANGED = "rubric_changed"
-    JUROR_JOINED = "juror_joined"
-    JUROR_LEFT = "juror_left"
-    JUROR_SETTINGS = "juror_settings"
-    OPTION_CHANGED = "option_changed"
-    RATINGS_CHANGED = "ratings_changed"
-    MODEL_ENDED = "model_ended"
-    MODEL_ENDS = "model_ends"
-
-    # Monitoring: the decision
-    ALARM = "alarm"
-    NO_ALARM = "no_alarm"
-    SHOWN_BELOW_FLOOR = "shown_below_floor"
-    BELOW_FLOOR = "below_floor"
-    BELOW_FLOOR_MAYBE = "below_floor_maybe"
-    NOT_BELOW_FLOOR = "not_below_floor"
-    NEWEST_PERIOD = "newest_period"
-    NEWEST_UNDEFINED = "newest_undefined"
-    LOWER_THAN_BASELINE = "lower_than_baseline"
-    PERIOD_RESTS_ON = "period_rests_on"
-    DO_SCORE_AGAIN = "do_score_again"
-    DO_VALIDATE_AGAIN = "do_validate_again"
-    DO_FREEZE = "do_freeze"
-    DO_COMPARE_JURIES = "do_compare_juries"
-    DO_RATE_MORE_OF = "do_rate_more_of"
-    DO_SCORE_REST_OF = "do_score_rest_of"
-    DO_LOOK_AGAIN = "do_look_again"
-    DO_REAL_STUDY = "do_real_study"
-
-    # Planning: what a pilot says
-    FEW_PAIRED = "few_paired"
-    READINGS_ALIKE = "readings_alike"
-    NOBODY_ON_JURY = "nobody_on_jury"
-    INSTANCE_ALONE = "instance_alone"
-    RARE_EXTREMES = "rare_extremes"
-    FEW_COMPOSITES = "few_composites"
-
-    # Planning: what a plan rests on
-    NO_PILOT_ICC = "no_pilot_icc"
-    NO_PILOT_INTERVAL = "no_pilot_interval"
-    ICC_OF_ONE = "icc_of_one"
-    PLANNED_BELOW_ZERO = "planned_below_zero"
-    FINITE_POPULATION = "finite_population"
-    FEW_FOR_POWER = "few_for_power"
-    BEYOND_NO_AGREEMENT = "beyond_no_agreement"
-    BEYOND_POPULATION = "beyond_population"
-    FROM_PILOT = "from_pilot"
-    FROM_SIMULATION = "from_simulation"
-
-    # Planning: what a protocol can say
-    RESPONSES_PLANNED = "responses_planned"
-    NOTHING_TO_PLAN = "nothing_to_plan"
-    DIFFERENCE_FOUND = "difference_found"
-    IF_AS_ASSUMED = "if_as_assumed"
-    PILOT_OF = "pilot_of"
-    PILOT_ICC = "pilot_icc"
-    AS_IN_THE_PILOT = "as_in_the_pilot"
-    READING_TIME = "reading_time"
-    PILOT_SIMULATED = "pilot_simulated"
-    CORRECTED_FOR_ALL = "corrected_for_all"
-    ONE_AN_INSTANCE = "one_an_instance"
-    JURY_LIKE_CLINICIAN = "jury_like_clinician"
-    NON_INFERIORITY_SHOWN = "non_inferiority_shown"
-    PAPER_OBTAINED = "paper_obtained"
-
-    # Predicting: whether the jury is validated
-    NOT_VALIDATED = "not_validated"
-    SIMULATED_VALIDATE_NOT = "simulated_validate_not"
-    NONE_OF_BOTH = "none_of_both"
-
-    # Predicting: the mean over all responses, and each of them
-    FEW_TO_FIT = "few_to_fit"
-    FEW_TO_CALIBRATE = "few_to_calibrate"
-    MAP_LEVEL = "map_level"
-    RATED_UNLIKE = "rated_unlike"
-    ALL_RATED = "all_rated"
-    JURY_LEFT_OUT = "jury_left_out"
-    JURY_TELLS_NOTHING = "jury_tells_nothing"
-    ERRORS_OVER_INSTANCES = "errors_over_instances"
-    JURY_UNSCORED = "jury_unscored"
-    WEIGHED_BY_RESPONSES = "weighed_by_responses"
-    IN_NO_MEAN = "in_no_mean"
-    NO_MEAN_INTERVAL = "no_mean_interval"
-    OUTSIDE_MAP = "outside_map"
-    CUT_AT_SCALE = "cut_at_scale"
-    RATERS_SIMULATED = "raters_simulated"
-
-    # Predicting: the decision
-    UNSHOWN_IN = "unshown_in"
-    OF_BENCHMARK = "of_benchmark"
-    BOTH_RATED = "both_rated"
-    PREDICTED_FOR = "predicted_for"
-    DO_RATE_AT_RANDOM = "do_rate_at_random"

@@ -1,0 +1,229 @@
+"""One juror within a run, and what all jurors of a run share: money, places, patience."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from data.schema import Status
+from jury.call import Answer, Call, Form, Provider, Usage
+from jury.cost import Budget, Price
+from jury.panel import Juror
+from jury.providers import VENDORS
+from jury.rates import Gate, Limits, estimated, taken
+from jury.refused_parameter import refused_setting, value_sent
+
+REFUSED_FORM = (400, 415, 422, 501)
+NO_SUCH_MODEL = "no such model or address"
+REFUSES = "the model refuses"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a run bears with failures that may pass, in requests and seconds.
+
+    Attributes
+    ----------
+    tries
+        Requests for one verdict before it counts as missing.
+    first_wait, longest_wait
+        Wait before the second request, doubled each time up to the longest.
+    bound
+        The longest wait an endpoint may ask for; one that asks for more stops its juror.
+    in_a_row
+        Verdicts that may fail one after another before the juror is stopped; of an endpoint that
+        has never said anything in this run, requests.
+    """
+
+    tries: int = 6
+    first_wait: float = 0.5
+    longest_wait: float = 8.0
+    bound: float = 120.0
+    in_a_row: int = 10
+
+    def wait(self, tried: int, asked: float | None) -> float:
+        """Return the seconds to wait: what the endpoint asks for, or else a doubling time."""
+        if asked is not None:
+            return asked
+        return float(min(self.longest_wait, self.first_wait * 2 ** (tried - 1)))
+
+
+class FormFallback:
+    """The forms of answer an endpoint may know; the first one it answers in is kept."""
+
+    def __init__(self, juror: Juror) -> None:
+        forms = VENDORS[juror.provider].forms
+        self._forms = forms if juror.form == "auto" else (juror.form,)
+        self._proved = False
+        self.form: Form = self._forms[0]
+
+    def works(self, form: Form) -> None:
+        """Note that the endpoint answered in a form."""
+        if not self._proved:
+            self._proved, self.form = True, form
+
+    def below(self, form: Form, answer: Answer, failures: int) -> Form | None:
+        """Return the form to try next where the failure may be the form's fault, else None.
+
+        Some servers answer an unknown form with HTTP 500, so a second 500 counts as well, as
+        long as no request in that form has ever been answered.
+        """
+        lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
+        if self._proved:  # by another verdict, while this one was still on a higher rung
+            lower = (self.form,) if self.form in lower else ()
+        if not lower or answer.status != Status.REQUEST_FAILED:
+            return None
+        again = failures > 1 or self._proved
+        at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and again)
+        return lower[0] if at_fault else None
+
+
+class JurorSession:
+    """One juror within one run.
+
+    Attributes
+    ----------
+    rater
+        Its primary key in the study.
+    stopped
+        Status and reason once it is of no use to ask it again in this run.
+    """
+
+    def __init__(
+        self, juror: Juror, rater: int, provider: Provider, gate: Gate | None = None
+    ) -> None:
+        self.juror = juror
+        self._gate = gate or Gate(Limits())
+        self._sent: set[int] = set()
+        self.rater = rater
+        self.provider = provider
+        self.fallback = FormFallback(juror)
+        self.stopped: tuple[Status, str] | None = None
+        self._failed_in_a_row = 0
+        self._heard = False
+        self._tells = False
+        self._silence: Answer | None = None
+        self._silent = 0
+        self._over_now = asyncio.Event()
+
+    def stop(self, status: Status, reason: str) -> None:
+        """Ask this juror no more; the first reason stays."""
+        self.stopped = self.stopped or (status, reason)
+        self._over_now.set()
+
+    async def rest(self, seconds: float, stopping: asyncio.Event) -> None:
+        """Wait, unless the run or this juror is stopped."""
+        if seconds <= 0:
+            return
+        ends = [asyncio.create_task(one.wait()) for one in (stopping, self._over_now)]
+        try:
+            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in ends:
+                one.cancel()
+
+    def pause(self, seconds: float) -> None:
+        """Send the juror's host nothing for a while: it is limiting the rate of all requests."""
+        self._gate.pause(seconds)
+
+    def pause_left(self) -> float:
+        """Return the seconds until requests may go out to its host again."""
+        return self._gate.pause_left()
+
+    @asynccontextmanager
+    async def entered(self, call: Call, stopping: asyncio.Event) -> AsyncIterator[None]:
+        """Wait until the host's limits bear one more request; not once it is all stopped.
+
+        Where the block does not come to `used`, nothing was sent and nothing is counted.
+        """
+        tokens = estimated(self.juror, call)
+        async with self._gate.entered(tokens, lambda: self._over(stopping)) as counted:
+            try:
+                yield
+            finally:
+                if counted and id(call) not in self._sent:
+                    self._gate.unused(tokens)
+                self._sent.discard(id(call))
+
+    def used(self, call: Call, usage: Usage) -> None:
+        """Note that a request was sent, and the tokens it really took of the host's limit."""
+        self._sent.add(id(call))
+        self._gate.used(estimated(self.juror, call), taken(usage))
+
+    def _over(self, stopping: asyncio.Event) -> bool:
+        """Return whether nothing more is to be asked of it."""
+        return stopping.is_set() or self.stopped is not None
+
+    def heard(self, answer: Answer, bound: int) -> None:
+        """Note how a request ended: where nobody has ever answered, too many stop the juror."""
+        self._heard = self._heard or answer.http is not None
+        if self._heard:
+            self._silence = None
+            return
+        self._silence, self._silent = answer, self._silent + 1
+        if self._silent >= bound:
+            self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
+
+    def told_probabilities(self, answer: Answer, status: Status, reason: str) -> None:
+        """Stop a juror that is read by the probabilities of its tokens, and has never told any."""
+        self._tells = self._tells or bool(answer.tokens)
+        if status == Status.NO_PROBABILITIES and not self._tells:
+            self.stop(status, reason)
+
+    def out_of_money(self) -> None:
+        """Stop and name a juror that has only been silent where a cap has no room for more."""
+        if self._silence is not None:
+            why = "what it left unanswered counts in full against the cap"
+            self.stop(self._silence.status, f"{self._silence.reason}, and never an answer; {why}")
+
+    def answered(self) -> None:
+        """Note that it is there."""
+        self._failed_in_a_row = 0
+
+    def failed(self, answer: Answer, bound: int) -> None:
+        """Note a verdict lost to the endpoint; too many in a row stop the juror."""
+        self._failed_in_a_row += 1
+        if self._failed_in_a_row >= bound:
+            self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
+
+
+def fatal(answer: Answer) -> str:
+    """Return why a juror is to be stopped at once after this answer, empty if it is not."""
+    name = refused_setting(answer)
+    if answer.status == Status.AUTH and answer.unsent:
+        return answer.reason
+    if answer.status == Status.AUTH and not name:
+        return f"{answer.reason}: the key was refused"
+    if answer.status == Status.QUOTA:
+        return f"{answer.reason}: the account has no credit left"
+    if answer.http == 404:
+        return f"{answer.reason}: {NO_SUCH_MODEL}"
+    if name:
+        return (
+            f"{answer.reason}: {REFUSES} {name} = {value_sent(answer, name)}; "
+            "delete that line in the panel and give the juror another name"
+        )
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What all jurors of a run share: the money, the places, the stop sign and the count.
+
+    Attributes
+    ----------
+    ready
+        Bounds the calls that have a place or whose intent is stored while they wait for one.
+    places
+        Bounds the calls in flight.
+    called, shared
+        Told of each request with its cost and tokens, and of each verdict that took none.
+    """
+
+    budget: Budget
+    ready: asyncio.Semaphore
+    places: asyncio.Semaphore
+    stopping: asyncio.Event
+    patience: Patience
+    called: Callable[[Price, Usage], None]
+    shared: Callable[[], None] = lambda: None

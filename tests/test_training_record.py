@@ -1,0 +1,140 @@
+"""Experts' scores as they are imported and fixed, and the record of training."""
+
+import pytest
+from sqlalchemy import Engine, text
+from sqlmodel import Session, select
+from trained_study import LONG, WIDE, Put, Write, answer, fail_round, made, pass_round, put, study
+
+from data.database import reading
+from data.errors import BadRow, Conflict, MedjuryError
+from data.importers.ratings import RatingFile
+from data.importers.table import TableFile
+from data.queries import benchmarks, juror_cards
+from data.queries.rating_room import situation
+from data.queries.record import acts, training_findings, verify
+from data.schema import Expert
+from data.store import import_ratings
+from data.store.training import ExpertsAdded, leave_outcome
+from medjury import main
+
+__all__ = ["made", "put", "study"]
+
+
+def findings(engine: Engine) -> list[str]:
+    with reading(engine) as session:
+        return training_findings(session)
+
+
+def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(put: Put) -> None:
+    assert put(WIDE) == ExpertsAdded(added=6, responses=2)
+    assert put(WIDE) == ExpertsAdded(unchanged=6, responses=2)
+    assert put(LONG) == ExpertsAdded(changed=5, unchanged=1, responses=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("response_id,why\ntrain-1,x\n", "column 'criterion' is missing"),
+        ("criterion,score\naccuracy,1\n", "column 'response_id' is missing"),
+        (WIDE.replace("train-2", "train-7"), "row 3, column response_id: 'train-7': no such"),
+        (WIDE.replace(",2,4,5", ",2,,5"), "row 2, column completeness: '': must not be empty"),
+        (WIDE.replace(",2,4,5", ",2,6,5"), "row 2: completeness=6 by an expert on train-1"),
+        (WIDE.replace("clarity", "tone"), "row 2: 'tone' by an expert on train-1"),
+        (WIDE.replace("train-2", "train-1"), "in row 2 already"),
+        (WIDE.replace("train-2", "resp-hidden-1"), "is assigned to clinicians"),
+        (LONG.replace("train-2,clarity,5,\n", ""), "the expert's score on clarity is missing"),
+    ],
+)
+def test_a_wrong_row_is_named_and_nothing_of_the_file_is_stored(
+    put: Put, study: Engine, text: str, said: str
+) -> None:
+    with pytest.raises(MedjuryError, match="nothing was imported") as error:
+        put(text)
+    assert said in str(error.value)
+    with Session(study) as session:
+        assert session.exec(select(Expert)).all() == []
+    assert situation(study, 1).stage is None
+
+
+def test_expert_scores_are_fixed_once_a_clinician_has_begun(put: Put, study: Engine) -> None:
+    put(WIDE)
+    answer(study, 1)
+    with pytest.raises(Conflict, match="have begun training"):
+        put(LONG)
+    assert put(WIDE).unchanged == 6
+
+
+def test_answers_and_outcomes_stand_in_a_chain_that_holds(put: Put, study: Engine) -> None:
+    put(WIDE)
+    pass_round(study, 1)
+    done = acts(study, "expert scores imported", "training answered", "training passed")
+    assert [one.action for one in done] == [
+        "expert scores imported",
+        "training answered",
+        "training answered",
+        "training passed",
+    ]
+    assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
+    assert verify(study).findings == ()
+    assert findings(study) == []
+
+
+@pytest.mark.parametrize(
+    ("act", "said"),
+    [
+        ("UPDATE expert SET score = 1 WHERE id = 1", "expert: the scores are not those"),
+        ("DELETE FROM expert WHERE id = 6", "expert: the scores are not those"),
+        ("UPDATE drill SET rater = 2 WHERE id = 1", "drill: answer 1 was changed"),
+        ("""UPDATE drill SET scores = '{"accuracy": 1}' WHERE id = 2""", "answer 2 was changed"),
+        ("DELETE FROM drill WHERE id = 1", "drill: answer 1 is gone"),
+        ("INSERT INTO drill SELECT 9, rater, response, round, scores, at FROM drill LIMIT 1", "9"),
+    ],
+)
+def test_a_change_behind_the_record_is_found(put: Put, study: Engine, act: str, said: str) -> None:
+    put(WIDE)
+    pass_round(study, 1)
+    with study.begin() as connection:
+        connection.exec_driver_sql(act)
+    assert [one for one in findings(study) if said in one] == findings(study)
+    assert len(findings(study)) == 1
+
+
+def test_the_command_imports_shows_and_lets_through(
+    study: Engine, write: Write, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit):
+            main(["training", "--db", url, *arguments])
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    assert "no training" in run()
+    assert "6 expert scores imported" in run(str(write("experts.csv", WIDE)))
+    assert "nothing changed" in run(str(write("experts.csv", WIDE)))
+    fail_round(study, 1)
+    leave_outcome(study, 1, 1)
+    answer(study, 1)
+    told = run()
+    assert "2.75 not passed" in told
+    assert "1 of 2 answered" in told
+    assert "dr-a may begin" in run("--let", "dr-a", "--reason", "talked")
+    assert "yes, let through" in run()
+
+
+def test_jurors_are_not_paid_for_training_and_ratings_of_it_are_refused(
+    put: Put, study: Engine, write: Write
+) -> None:
+    put(LONG)
+    views = {one.name: one for one in benchmarks(study)}
+    heard = [one for view in views.values() for one in juror_cards(study, view.name, view.rubric)]
+    assert len(heard) == sum(view.responses for view in views.values()) == 2
+    rows = "response_id,rater,kind,criterion,score\ntrain-1,dr-z,clinician,clarity,3\n"
+    with pytest.raises(BadRow, match="a training response"):
+        import_ratings(study, RatingFile(TableFile(write("ratings.csv", rows))))
+
+
+def test_a_change_of_training_is_found_by_verify_too(put: Put, study: Engine) -> None:
+    put(LONG)
+    with study.execution_options(writes=True).begin() as connection:
+        connection.execute(text("UPDATE expert SET score = 1.5"))
+    assert verify(study).findings
