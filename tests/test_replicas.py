@@ -29,7 +29,7 @@ from test_study_e2e import GOOD, _part, _upload
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
 from annotate import sessions
-from annotate.throttle import PER_ADDRESS
+from annotate.throttle import FAILURES
 from data.database import open_study
 from data.person import OPERATOR, Person
 from data.queries import check_code
@@ -112,9 +112,9 @@ def test_wrong_codes_count_by_the_address_that_nginx_saw(front: Front) -> None:
         wrong = {"code": "WRNG-AAAA-AAAA-AAAA"}
         return front.asked("POST", "/login", data=wrong, headers=headers, source=source)
 
-    first = [tried("127.0.0.1", f"10.0.0.{n}") for n in range(PER_ADDRESS.burst + 1)]
+    first = [tried("127.0.0.1", f"10.0.0.{n}") for n in range(FAILURES.burst + 1)]
     [replica] = {one.headers["x-replica"] for one in first}
-    assert [one.status_code for one in first] == [401] * PER_ADDRESS.burst + [429]
+    assert [one.status_code for one in first] == [401] * FAILURES.burst + [429]
     others = (tried(f"127.0.0.{n}") for n in range(2, 60))
     beside = next(one for one in others if one.headers["x-replica"] == replica)
     assert beside.status_code == 401
