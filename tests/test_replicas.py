@@ -17,19 +17,20 @@ from rating_server import (
     row,
     rubric,
     scores_of,
+    session_of,
     wait_for_count,
     wait_open,
     wait_saved,
 )
-from replicas import Front, connected, cookie, known_at, opened, replicated
+from replicas import Front, connected, known_at, opened, replicated
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from test_rating_kill import Clinician, assert_whole
 from test_study_e2e import GOOD, _part, _upload
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
-from annotate import sessions
-from annotate.throttle import PER_ADDRESS
+from annotate.cookies import SESSION
+from annotate.throttle import FAILURES
 from data.database import open_study
 from data.person import OPERATOR, Person
 from data.queries import check_code
@@ -86,18 +87,19 @@ def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(
     assert answer.status_code == 303
     assert "; Secure" in said
     assert "; HttpOnly" in said
-    token = answer.cookies[sessions.COOKIE]
+    [token] = (f"{one}={answer.cookies[one]}" for one in answer.cookies if SESSION in one)
+    assert token.startswith("__Host-")
     assert known_at(front, token) == [True, True]
-    front.asked("GET", "/logout", headers=cookie(token) | {"Sec-Fetch-Site": "same-origin"})
+    front.asked("GET", "/logout", headers={"Cookie": token} | {"Sec-Fetch-Site": "same-origin"})
     assert known_at(front, token) == [False, False]
 
 
 def test_another_sites_page_is_refused_through_nginx_as_without(
     front: Front, study: Engine, people: dict[str, Person]
 ) -> None:
-    token = sessions.issue(study, people["dr-a"])
+    token = session_of(study, people["dr-a"], https=True)
     for origin, status in ((front.address, 200), ("https://evil.example", 403)):
-        asked = cookie(token) | {"Origin": origin}
+        asked = {"Cookie": token} | {"Origin": origin}
         assert front.asked("POST", "/room", json={}, headers=asked).status_code == status
 
     assert connected(front, token, front.address)
@@ -112,9 +114,9 @@ def test_wrong_codes_count_by_the_address_that_nginx_saw(front: Front) -> None:
         wrong = {"code": "WRNG-AAAA-AAAA-AAAA"}
         return front.asked("POST", "/login", data=wrong, headers=headers, source=source)
 
-    first = [tried("127.0.0.1", f"10.0.0.{n}") for n in range(PER_ADDRESS.burst + 1)]
+    first = [tried("127.0.0.1", f"10.0.0.{n}") for n in range(FAILURES.burst + 1)]
     [replica] = {one.headers["x-replica"] for one in first}
-    assert [one.status_code for one in first] == [401] * PER_ADDRESS.burst + [429]
+    assert [one.status_code for one in first] == [401] * FAILURES.burst + [429]
     others = (tried(f"127.0.0.{n}") for n in range(2, 60))
     beside = next(one for one in others if one.headers["x-replica"] == replica)
     assert beside.status_code == 401

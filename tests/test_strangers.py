@@ -1,0 +1,170 @@
+"""What strangers, and people with a session, can make the server keep: connections, frames, heads."""
+
+import socket
+from contextlib import ExitStack
+
+import psutil
+import pytest
+from attacked_study import (
+    Watched,
+    codes,
+    cookies,
+    engine,
+    page_asked,
+    run_of,
+    server,
+    wire,
+    with_session,
+)
+from rating_server import Server
+from test_signin import ask
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection
+
+from annotate.protocols import LONGEST_HEAD, MOST_FRAGMENTS
+from annotate.rating.requests import LONGEST_BODY
+from annotate.websockets import AT_ONCE, LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING
+
+MB = 2**20
+TOO_BIG = 1009
+__all__ = ["codes", "cookies", "engine", "server"]
+
+
+def megabytes(server: Server) -> float:
+    """Return how much memory the server's process holds."""
+    return float(psutil.Process(server.process.pid).memory_info().rss / MB)
+
+
+def upgrade(server: Server, cookie: str = "") -> bytes:
+    """Return what a browser says to open a WebSocket."""
+    lines = (
+        "GET /_stcore/stream HTTP/1.1",
+        f"Host: 127.0.0.1:{server.port}",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+        f"Cookie: {cookie}",
+    )
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+def begun(nbytes: int) -> bytes:
+    """Return the header of a binary frame of so many bytes."""
+    return b"\x82\xff" + nbytes.to_bytes(8, "big") + b"\0\0\0\0"
+
+
+def closed_with(opened: ClientConnection) -> int:
+    """Return the code with which the server closes a WebSocket."""
+    try:
+        while True:
+            opened.recv(timeout=20)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code if closed.rcvd else 0
+
+
+@pytest.mark.parametrize("cookie", ["", "medjury_session=x", "medjury_session_00000000=eyJ.a.b"])
+def test_who_has_no_session_gets_no_websocket(server: Watched, cookie: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        wire(server, cookie)
+    assert refused.value.response.status_code == 403
+
+
+def test_nothing_that_a_stranger_sends_after_asking_for_a_websocket_is_kept(
+    server: Watched,
+) -> None:
+    before = megabytes(server)
+    with ExitStack() as opened:
+        for _ in range(30):
+            line = opened.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
+            line.sendall(upgrade(server))
+            try:
+                line.sendall(begun(20 * MB) + bytes(2 * MB))
+                while line.recv(65_536):
+                    pass
+            except ConnectionError:  # refused, and closed on what was not read
+                pass
+    assert megabytes(server) < before + 20
+
+
+@pytest.mark.parametrize(
+    ("who", "largest"), [("dr-a", LARGEST_OF_A_CLINICIAN), ("boss", LARGEST_OF_STEERING)]
+)
+def test_a_message_longer_than_a_role_may_send_is_refused_by_its_header(
+    server: Watched, cookies: dict[str, str], who: str, largest: int
+) -> None:
+    with wire(server, cookies[who]) as opened:
+        ask = page_asked()
+        run_of(opened, ask)
+        ask.rerun_script.query_string = "x" * (largest - 100)
+        assert len(ask.SerializeToString()) <= largest
+        run_of(opened, ask)
+        opened.socket.sendall(begun(largest + 1))  # and not a byte of it
+        assert closed_with(opened) == TOO_BIG
+
+
+def test_a_message_in_endless_empty_fragments_is_refused(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    with wire(server, cookies["dr-a"]) as opened:
+        run_of(opened, page_asked())
+        opened.socket.sendall(b"\x02\x80\0\0\0\0" + b"\x00\x80\0\0\0\0" * (MOST_FRAGMENTS + 1))
+        assert closed_with(opened) == TOO_BIG
+
+
+def test_an_account_has_twenty_websockets_at_once_and_others_theirs(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    with ExitStack() as opened:
+        mine = [opened.enter_context(wire(server, cookies["dr-c"])) for _ in range(AT_ONCE)]
+        with pytest.raises(InvalidStatus, match="403"):
+            wire(server, cookies["dr-c"])
+        assert run_of(opened.enter_context(wire(server, cookies["dr-b"])), page_asked())
+        mine[0].close()
+        assert run_of(opened.enter_context(wire(server, cookies["dr-c"])), page_asked())
+
+
+@pytest.mark.parametrize(
+    "head", [b"GET /login?", b"GET /login HTTP/1.1\r\nX: "], ids=["line", "header"]
+)
+def test_a_request_whose_head_does_not_end_is_refused(server: Watched, head: bytes) -> None:
+    before = megabytes(server)
+    with socket.create_connection(("127.0.0.1", server.port), 20) as line:
+        told = b""
+        try:
+            line.sendall(head)
+            for _ in range(30):
+                line.sendall(b"x" * MB)
+            told = line.recv(65_536)
+        except ConnectionError:
+            pass
+        assert told[:12] in (b"", b"HTTP/1.1 431", b"HTTP/1.1 400")
+    assert megabytes(server) < before + 10
+    assert ask(server, "GET", "/login", X_Long="x" * (LONGEST_HEAD // 2)).status == 200
+
+
+def test_a_strangers_body_is_answered_before_it_is_read(server: Watched) -> None:
+    head = (
+        "POST {} HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Length: {}\r\n\r\n"
+    )
+    for path, status in (("/room", 401), ("/room/show", 401), ("/_stcore/upload_file/a/b", 403)):
+        with socket.create_connection(("127.0.0.1", server.port), 20) as line:
+            line.sendall(head.format(path, LONGEST_BODY).encode())
+            assert line.recv(100).startswith(f"HTTP/1.1 {status}".encode())
+
+
+@pytest.mark.parametrize(
+    "path", ["/_stcore/none", "/static/none", "/component/none", "/media/none", "/favicon/none"]
+)
+def test_a_stranger_gets_no_page_in_place_of_a_file_that_is_not_there(
+    server: Watched, path: str
+) -> None:
+    answer = ask(server, "GET", path)
+    assert answer.status in (303, 403)
+    assert "<html" not in answer.body
+
+
+def test_streamlits_own_sign_in_is_closed(server: Watched, cookies: dict[str, str]) -> None:
+    for path in ("/auth/login", "/auth/logout"):
+        assert ask(server, "GET", path).status == 303
+        assert with_session(server, "GET", path, cookies["boss"]).status == 403
