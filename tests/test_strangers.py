@@ -1,8 +1,15 @@
 """What strangers, and people with a session, can make the server keep: connections, frames, heads."""
 
+import asyncio
 import socket
+import statistics
+import subprocess
+import sys
+import time
 from contextlib import ExitStack
 
+import crowd
+import page_client
 import psutil
 import pytest
 from attacked_study import (
@@ -168,3 +175,42 @@ def test_streamlits_own_sign_in_is_closed(server: Watched, cookies: dict[str, st
     for path in ("/auth/login", "/auth/logout"):
         assert ask(server, "GET", path).status == 303
         assert with_session(server, "GET", path, cookies["boss"]).status == 403
+
+
+CROWD, CROWD_SECONDS = 300, 15
+MOST_MEGABYTES = 400
+STILL_QUICK_MS = 5_000  # the crowd shares two processors with the server and all other tests
+
+
+@pytest.mark.slow
+def test_three_hundred_strangers_fill_no_memory_and_a_clinician_goes_on(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    call = [sys.executable, crowd.__file__, server.address, str(CROWD), str(CROWD_SECONDS)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as came:
+        held, took = asyncio.run(rating_beside(server, cookies["dr-b"], came))
+        assert came.stdout is not None
+        tried, closed = (int(one) for one in came.stdout.read().split())
+    assert tried > CROWD
+    assert closed > tried / 2
+    assert held < MOST_MEGABYTES
+    assert statistics.quantiles(took, n=20)[-1] < STILL_QUICK_MS
+
+
+async def rating_beside(
+    server: Watched, cookie: str, came: "subprocess.Popen[str]"
+) -> tuple[float, list[float]]:
+    """Save drafts until the strangers go; return the most megabytes held, and milliseconds each."""
+    held, took = megabytes(server), []
+    async with await page_client.Page.open(server.address, cookie) as page:
+        shown = await page.run()
+        while came.poll() is None:
+            scores = {name: 1 + len(took) % 5 for name in shown.criteria}
+            told = page_client.entered(shown, page.name, shown.seq + 1, scores)
+            began = time.perf_counter()
+            shown = await page.tell(shown, told)
+            took.append(1000 * (time.perf_counter() - began))
+            assert shown.acknowledges(told), shown.error
+            held = max(held, megabytes(server))
+            await asyncio.sleep(0.1)
+    return held, took
