@@ -9,7 +9,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Literal, NamedTuple
 
 from annotate import reasoning
@@ -154,7 +154,8 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
     while True:
         shown = _with_marks(text, hits)
         sure = [one for one in find_self_naming(shown, names) if one.kind == "sure"]
-        more = [Hit(*_original((one.start, one.end), hits), one.why) for one in sure]
+        place = _Places(hits)
+        more = [Hit(*place.original((one.start, one.end)), one.why) for one in sure]
         if (merged := _merged([*hits, *more])) == hits:
             break
         hits = merged
@@ -182,22 +183,26 @@ def _with_marks(text: str, hits: Sequence[Hit]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _original(span: Span, hits: Sequence[Hit]) -> Span:
-    """Return where a stretch of a masked text stood before; all of a mark that it touches."""
-    return _before_masking(span[0], hits)[0], _before_masking(span[1] - 1, hits)[1]
+class _Places:
+    """Where the characters of a masked text stood before, found by halving."""
 
+    def __init__(self, hits: Sequence[Hit]) -> None:
+        self._hits = hits
+        longer = accumulate(len(MARK) - (one.end - one.start) for one in hits)
+        self._shifts = [0, *longer]
+        self._marks = [one.start + shift for one, shift in zip(hits, self._shifts, strict=False)]
 
-def _before_masking(place: int, hits: Sequence[Hit]) -> Span:
-    """Return the stretch that a character of a masked text stood for."""
-    shift = 0
-    for one in hits:
-        mark = one.start + shift
-        if place < mark:
-            break
-        if place < mark + len(MARK):
-            return one.start, one.end
-        shift += len(MARK) - (one.end - one.start)
-    return place - shift, place - shift + 1
+    def original(self, span: Span) -> Span:
+        """Return where a stretch of the masked text stood; all of a mark that it touches."""
+        return self._before_masking(span[0])[0], self._before_masking(span[1] - 1)[1]
+
+    def _before_masking(self, place: int) -> Span:
+        """Return the stretch that a character of the masked text stood for."""
+        last = bisect_right(self._marks, place) - 1
+        if last >= 0 and place < self._marks[last] + len(MARK):
+            return self._hits[last].start, self._hits[last].end
+        stood = place - self._shifts[last + 1]
+        return stood, stood + 1
 
 
 def _free(span: Hit, taken: Sequence[Hit]) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 
 _WORD = r"(?:ant(?:ml)?:?|seed:|longcat_)?(?:think(?:ing)?|thought|reasoning|reflection|scratchpad)"
 _OPEN, _CLOSE = r"(?:<|&lt;|\u25c1)", r"(?:>|&gt;|\u25b7)"
@@ -56,21 +57,21 @@ def formats(text: str) -> Iterator[Span]:
 def _blocks(text: str) -> tuple[list[Span], list[Span]]:
     sure: list[Span] = []
     possible: list[Span] = []
-    begun: re.Match[str] | None = None
+    begun: list[re.Match[str]] = []
     at = 0
     for tag in _BLOCK.finditer(text):
         if tag["finish"] is None:
-            begun = begun or tag
+            begun.append(tag)
         elif begun:
-            sure.append((begun.start(), tag.end()))
-            begun, at = None, tag.end()
+            sure.append((begun[0].start(), tag.end()))
+            begun, at = [], tag.end()
         elif not _only_format(tag.group()):
             sure.append(tag.span())
             possible.append((at, tag.start()))
             at = tag.end()
-    if begun:
-        sure.append(begun.span())
-        possible.append((begun.end(), len(text)))
+    for tag, following in zip_longest(begun, begun[1:]):
+        sure.append(tag.span())
+        possible.append((tag.end(), following.start() if following else len(text)))
     return sure, [span for span in possible if text[slice(*span)].strip()]
 
 

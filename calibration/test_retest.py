@@ -30,7 +30,8 @@ class RetestRow(Noted):
     sd_points : float
         Standard deviation of the juror's composites of one response, in points.
     exact_agreement : float
-        Share of pairs of replicates that gave a criterion of a response the same score.
+        Share of pairs of replicates that gave a criterion of a response the same score; means of
+        distributions, which lie between points, are the same only where they are equal.
     n_responses : int
         Responses with two composites or more.
     n_replicates : int
@@ -163,8 +164,16 @@ def _row(scope: Scope, juror: str, read: pd.DataFrame) -> RetestRow:
         exact_agreement=same_pairs(single.to_numpy(dtype=np.float64)),
         n_responses=repeated,
         n_replicates=int(number.max(initial=0)),
-        notes=noted(*_notes(scope, juror, table, incomplete)),
+        notes=noted(*_notes(scope, juror, table, incomplete), *_between(table, read)),
     )
+
+
+def _between(table: Array, read: pd.DataFrame) -> Iterator[Note]:
+    """Say how many scores cannot be the same again but by being equal: they are on no point."""
+    given = read["score"].to_numpy(dtype=np.float64)
+    between = int((np.abs(given - np.round(given)) > FLAT * np.maximum(np.abs(given), 1)).sum())
+    if between and (~np.isnan(table)).sum(axis=1).max(initial=0) > 1:
+        yield note(Code.SAME_OFF_POINTS, scores=between)
 
 
 def _notes(scope: Scope, juror: str, table: Array, incomplete: int) -> Iterator[Note | None]:

@@ -7,6 +7,7 @@ ratings made on the old one stay with the old one.
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -25,12 +26,14 @@ from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
+from data.rubrics.answer_form import SLOT, Explanation, asked_for, form_schema, form_text
 from data.rubrics.complaints import first_complaint, too_wide
 from data.rubrics.tags import disarm, forges
 from data.said import short
 from data.toml_file import NotToml, read_toml
 
 PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
+RESPONSE = "{{response}}"
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
 LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
@@ -40,6 +43,19 @@ NO_CHECKLIST = "(no checklist is given for this instance)"
 
 Gold = Literal["never", "when_needed", "always"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a juror reads: first what all responses of an instance share, then what is their own."""
+
+    shared: str
+    own: str
+
+    @property
+    def text(self) -> str:
+        """The whole."""
+        return self.shared + self.own
 
 
 class Part(BaseModel):
@@ -114,6 +130,11 @@ class Rubric(Part):
         """Criteria on which a low score is unsafe, each with the highest score that is."""
         return tuple((c.name, c.critical) for c in self.criterion if c.critical is not None)
 
+    @property
+    def shows_form(self) -> bool:
+        """Whether its prompt leaves the form of the answer to us, so that it can be another."""
+        return SLOT in self.prompt
+
     @cached_property
     def sha256(self) -> str:
         """Hash over everything a rater reads, and what is critical: 64 hexadecimal digits."""
@@ -155,8 +176,16 @@ class Rubric(Part):
             )
         return number
 
-    def render(self, card: Card) -> str:
+    def render(self, card: Card, explanation: Explanation | None = None) -> str:
+        """Return the prompt for one card; see `parts`."""
+        return self.parts(card, explanation).text
+
+    def parts(self, card: Card, explanation: Explanation | None = None) -> Prompt:
         """Return the prompt for one card, every placeholder filled in a single pass.
+
+        It is cut where the response begins: what stands before it is the same for all responses
+        of an instance. `explanation` is where a juror is to give it; None leaves that to the
+        rubric's own words.
 
         What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
         inside a patient's text stays as it is. Only a tag that the prompt itself uses is
@@ -168,9 +197,15 @@ class Rubric(Part):
             "reference": NO_REFERENCE,
             "checklist": NO_CHECKLIST,
             "criteria": self.criteria_text(),
-            "schema": self.schema_text(),
+            "schema": self.schema_text(explanation),
         } | inserted
-        return PLACEHOLDER.sub(lambda found: parts[found[1]], self.prompt)
+        prompt = asked_for(self.prompt, explanation)
+        begins = prompt.index(RESPONSE)
+        shared, own = (
+            PLACEHOLDER.sub(lambda found: parts[found[1]], piece)
+            for piece in (prompt[:begins], prompt[begins:])
+        )
+        return Prompt(shared, own)
 
     def forged(self, card: Card) -> tuple[str, ...]:
         """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.
@@ -189,29 +224,13 @@ class Rubric(Part):
             blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
         return "\n\n".join(blocks)
 
-    def schema_text(self) -> str:
+    def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
-        form = '{"explanation": "<one or two sentences>", "score": <whole number>}'
-        rows = ",\n".join(f'  "{name}": {form}' for name in self.criteria)
-        return f"{{\n{rows}\n}}\nEach score is a whole number on the scale {self.scale}."
+        return form_text(self.criteria, self.scale, self.prompt, explanation)
 
-    def json_schema(self) -> dict[str, Any]:
+    def json_schema(self, explanation: Explanation | None = None) -> dict[str, Any]:
         """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-        verdict = {
-            "type": "object",
-            "properties": {
-                "explanation": {"type": "string"},
-                "score": {"type": "integer", "enum": list(self.scale.points)},
-            },
-            "required": ["explanation", "score"],
-            "additionalProperties": False,
-        }
-        return {
-            "type": "object",
-            "properties": dict.fromkeys(self.criteria, verdict),
-            "required": list(self.criteria),
-            "additionalProperties": False,
-        }
+        return form_schema(self.criteria, self.scale.points, explanation)
 
 
 def _inserted(card: Card) -> dict[str, str]:

@@ -1,18 +1,19 @@
 """Asking a juror about one response: the answer is parsed, and each request stored."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
-from data.card import Card
-from data.rubric import Rubric
 from data.schema import Attempt, Status
 from data.store.intents import Step
 from jury.call import Answer, Call
 from jury.conversation import Conversation, not_asked, sha256_of
+from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import Parsed, read_answer
+from jury.parse import Parsed
+from jury.same_prompts import SamePrompts
 from jury.session import JurorSession, RunContext
+from jury.worklist import Job
 from jury.writer import Writer
 
 AGAIN = (
@@ -22,38 +23,31 @@ AGAIN = (
 NO_TEXT = "the response has no text"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One response (primary key) to be rated once on a rubric."""
-
-    response: int
-    card: Card
-    rubric: Rubric
-    replicate: int = 0
-
-    @property
-    def has_text(self) -> bool:
-        """Whether there is anything to rate."""
-        return bool(self.card.response.strip())
-
-
 async def ask(
-    writer: Writer, context: RunContext, session: JurorSession, job: Job
+    writer: Writer, same: SamePrompts, context: RunContext, session: JurorSession, job: Job
 ) -> Status | None:
     """Return how one verdict ended; None if the run was stopped before it was asked for."""
     if not job.has_text:
         return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
-    return await _Verdict(writer, session, job).hold(context)
+    verdict = _Verdict(writer, session, job)
+    if job.response not in same.responses:
+        return await verdict.hold(context)
+    async with same.turn(session.rater, job, verdict.call()):
+        entry = same.stored(session.rater, job, verdict.call(), verdict.sha256_of)
+        if entry is None:
+            return await verdict.hold(context)
+        await writer.write(Step(attempt=entry))
+    context.shared()
+    return Status.OK
 
 
 class _Verdict(Conversation[Parsed]):
     """A conversation about one response."""
 
     def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
-        rubric = job.rubric
-        super().__init__(
-            writer, session, rubric.render(job.card), rubric.json_schema(), job.replicate
-        )
+        explanation = session.juror.explanation
+        question, schema = job.question(explanation), job.rubric.json_schema(explanation)
+        super().__init__(writer, session, question, schema, job.replicate)
         self.job = job
 
     @property
@@ -61,9 +55,13 @@ class _Verdict(Conversation[Parsed]):
         """What the conversation is about, as an intent names it."""
         return {"response": self.job.response}
 
+    def call(self) -> Call:
+        """Return the next request."""
+        return replace(super().call(), probabilities=self.session.juror.expected)
+
     def read(self, answer: Answer) -> Parsed:
         """Return what an answer says, or why it says nothing."""
-        return read_answer(answer, self.job.rubric)
+        return read_for(self.session.juror, answer, self.job.rubric)
 
     def again(self, reason: str) -> str:
         """Return the question once more, with what is wrong."""
@@ -78,8 +76,9 @@ class _Verdict(Conversation[Parsed]):
         job, rubric = self.job, self.job.rubric
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
-        record = Attempt(response=job.response, replicate=job.replicate, **columns)
-        return Step(attempt=(record, rubric, reading.reply))
+        columns["distribution"] = reading.distribution
+        made = {"response": job.response, "replicate": job.replicate, **columns}
+        return Step(attempt=(made, rubric, reading.reply))
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the response was not put to the juror."""

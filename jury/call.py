@@ -8,15 +8,31 @@ from data.schema import Status
 
 NO_CONNECTION = "no connection"
 NO_CREDENTIALS = "no credentials"
+TOO_LONG = "the prompt is longer than the model takes"
 Form = Literal["json_schema", "json_object", "text"]
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of the conversation with a juror."""
+    """One turn of the conversation with a juror.
+
+    Attributes
+    ----------
+    shared
+        Characters at its beginning with which other requests of the same run begin as well, 0
+        where nothing is gained by caching them. It decides what a request costs, and nothing
+        that the juror reads.
+    """
 
     role: Literal["user", "assistant"]
     text: str
+    shared: int = 0
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The text, cut where its shared beginning ends; uncut where there is none to cache."""
+        first, rest = self.text[: self.shared], self.text[self.shared :]
+        return (first, rest) if first.strip() and rest.strip() else (self.text,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +47,37 @@ class Call:
         How the endpoint is asked to keep to it; "text" asks in the prompt only.
     replicate
         0, or the number of the repetition; a real juror never learns of it.
+    probabilities
+        Whether the endpoint is to say how likely each token was, and the others in its place.
     """
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any]
     form: Form = "json_schema"
     replicate: int = 0
+    probabilities: bool = False
+
+    @property
+    def prefix(self) -> str:
+        """What other requests begin with as well, empty where nothing is gained by caching it."""
+        pieces = self.messages[0].pieces
+        return pieces[0] if len(pieces) > 1 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A stretch of an answer that was written at once, and what might have stood there.
+
+    Attributes
+    ----------
+    text
+        Its bytes: a token may hold a part of a character.
+    options
+        Bytes and probability (0 to 1) of the likeliest tokens in its place, itself among them.
+    """
+
+    text: bytes
+    options: tuple[tuple[bytes, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +113,9 @@ class Answer:
         Seconds the endpoint asks to wait.
     unsent
         Whether no connection came about, so that nothing left and nothing can be billed.
+    tokens
+        The tokens of the answer, where their probabilities were asked for and served; others that
+        the model wrote, such as its reasoning, may be among them.
     """
 
     status: Status
@@ -85,6 +129,7 @@ class Answer:
     request_id: str = ""
     returned_model: str = ""
     unsent: bool = False
+    tokens: tuple[Token, ...] = ()
 
 
 class Provider(Protocol):

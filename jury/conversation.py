@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from data.schema import Intent, Status, now
-from data.store.intents import Step
+from data.schema import Status, now
+from data.store.intents import Intended, Step
 from jury.call import Answer, Call, Message
-from jury.cost import Price, Pricing, above_worst, billed, price, worst_case
+from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
 from jury.parse import Reading, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
@@ -27,13 +27,13 @@ class Conversation(ABC, Generic[R]):
         self,
         writer: Writer,
         session: JurorSession,
-        prompt: str,
+        question: Message,
         schema: Mapping[str, Any],
         replicate: int = 0,
     ) -> None:
         self.writer, self.session = writer, session
         self.schema, self.replicate = schema, replicate
-        self.messages: tuple[Message, ...] = (Message("user", prompt),)
+        self.messages: tuple[Message, ...] = (question,)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
@@ -113,7 +113,7 @@ class Conversation(ABC, Generic[R]):
         """Store what a request can cost at most before it is sent, and return the key."""
         if self.session.juror.simulated:  # nothing is sent and nothing can be billed
             return ""
-        intent = Intent(
+        intent = Intended(
             key=self.writer.key(),
             rater=self.session.rater,
             response=self.about.get("response"),
@@ -147,9 +147,10 @@ class Conversation(ABC, Generic[R]):
         if why := above_worst(session.juror, answer.usage, cost.usd, worst):
             session.stop(Status.OFF_CONTRACT, why)
             reading = replace(reading, status=Status.OFF_CONTRACT, reason=why)
+        session.told_probabilities(answer, reading.status, reading.reason)
         self._pause(context.patience, answer)
         await context.budget.settle(worst, cost.usd)
-        context.called(cost.usd)
+        context.called(cost, answer.usage)
         self.number, self.status = self.number + 1, reading.status
         step = self.came(self._columns(call, answer, cost, seconds, reading), reading)
         unknown = cost.usd is None and worst is not None
@@ -192,7 +193,8 @@ class Conversation(ABC, Generic[R]):
         if answer.http == 200 and not answer.transient:
             session.answered()
             session.fallback.works(self.form)
-            if answer.status != Status.OK or reading.status == Status.OK or self.asked_again:
+            ended = reading.status in (Status.OK, Status.NO_PROBABILITIES)
+            if answer.status != Status.OK or ended or self.asked_again:
                 return None
             self._ask_again(answer.text, reading.reason)
             return 0.0
@@ -234,8 +236,12 @@ def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any
         "tokens_in": usage.tokens_in,
         "tokens_out": usage.tokens_out,
         "tokens_cached": usage.tokens_cached,
+        "tokens_cache_write": usage.tokens_cache_write,
         "tokens_reasoning": usage.tokens_reasoning,
         "usd": cost.usd,
+        "usd_cached": cost.usd_cached,
+        "usd_cache_write": cost.usd_cache_write,
+        "usd_out": cost.usd_out,
         "price_source": cost.source,
         "latency_seconds": seconds,
         "request_id": answer.request_id,
@@ -265,6 +271,11 @@ def sha256_of(juror: Juror, call: Call, *more: object) -> str:
 
 
 def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
-    """Return what a request can cost at most."""
+    """Return what a request can cost at most: with all of it written to a cache, where it may be."""
     texts = [turn.text for turn in call.messages]
-    return worst_case(juror, "".join([*texts, json.dumps(call.schema)]), now(), priced)
+    sent, at = "".join([*texts, json.dumps(call.schema)]), now()
+    dearer = may_write(juror, bool(call.prefix), at)
+    ways = (priced, written(priced)) if dearer else (priced,)
+    amounts = [worst_case(juror, sent, at, way) for way in ways]
+    known = [one for one in amounts if one is not None]
+    return max(known) if len(known) == len(amounts) else None

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from functools import cache
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import Any
 
 from data.errors import BadPanel
+from data.token_costs import TokenCosts, token_costs
 from jury.call import Answer, Usage
 from jury.panel import Juror, Panel
 
 MILLION = 1_000_000
 ROUNDING = 1e-9
+CACHE_WRITE = 1.25  # of the price of input, at Anthropic and OpenAI
 CHARACTERS_PER_TOKEN = 3.5
 WORDS_OUT_PER_CRITERION = 100
 FORM_TOKENS = 1_000
@@ -24,10 +26,26 @@ SAMPLE = 1000  # tokens whose price gives the rate; prices that rise with a call
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a call cost in US dollars, None where no price is known, and who says so."""
+    """What a call cost in US dollars, None where no price is known, and who says so.
+
+    Attributes
+    ----------
+    usd_cached, usd_cache_write, usd_out
+        What of it was for input read from a cache, for input written to one, and for output,
+        reasoning included. The rest was for other input.
+    """
 
     usd: float | None
     source: str
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
+
+    def of(self, usage: Usage) -> TokenCosts:
+        """Return a call's tokens by kind with what each kind cost."""
+        tokens = (usage.tokens_in, usage.tokens_cached, usage.tokens_cache_write)
+        amounts = (self.usd, self.usd_cached, self.usd_cache_write, self.usd_out, 0.0)
+        return token_costs((*tokens, usage.tokens_out, usage.tokens_reasoning), amounts)
 
 
 Pricing = Callable[[Juror, Usage, datetime], Price]
@@ -46,6 +64,9 @@ class JurorEstimate:
     usd_most
         With every answer as long as `max_tokens` allows, as the MedHELM paper reckons. None
         where no price is known. Requests that are repeated are not in it; --max-usd is.
+    tokens_repeated
+        Of `tokens_in`, those with which an earlier request of the run begins as well. A vendor
+        that caches may bill them at less; no amount counts on it.
     """
 
     juror: str
@@ -53,6 +74,7 @@ class JurorEstimate:
     tokens_in: int = 0
     usd_likely: float | None = 0.0
     usd_most: float | None = 0.0
+    tokens_repeated: int = 0
 
     def plus(self, juror: Juror, prompt: str, criteria: int, at: datetime) -> "JurorEstimate":
         """Return the estimate with one call more."""
@@ -64,7 +86,13 @@ class JurorEstimate:
             self.tokens_in + tokens,
             _total([self.usd_likely, price(juror, Usage(tokens, likely), at).usd]),
             _total([self.usd_most, price(juror, Usage(tokens, juror.max_tokens), at).usd]),
+            self.tokens_repeated,
         )
+
+    def repeating(self, shared: str) -> "JurorEstimate":
+        """Return the estimate with a call whose prompt begins as an earlier one does."""
+        tokens = round(len(shared) / CHARACTERS_PER_TOKEN)
+        return replace(self, tokens_repeated=self.tokens_repeated + tokens)
 
 
 class Budget:
@@ -130,14 +158,35 @@ def batch_price(juror: Juror, usage: Usage, at: datetime) -> Price:
 def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
     """Return the panel's own price, or the listed one where it gives none."""
     if juror.simulated:
-        return Price(0.0, "simulated")
+        return free("simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
         return Price(None, "unknown: the endpoint did not say how many tokens")
-    usd = panel_usd(juror, usage.tokens_in, usage.tokens_out)
+    return _by_panel(juror, usage) or listed()
+
+
+def free(source: str) -> Price:
+    """Return the cost of what costs nothing."""
+    return Price(0.0, source, 0.0, 0.0, 0.0)
+
+
+def _by_panel(juror: Juror, usage: Usage) -> Price | None:
+    """Return what a call cost at the panel's own price, None where the panel gives none.
+
+    A token read from a cache counts as any other, as nobody says otherwise; one written to a
+    cache at what both vendors who bill that take for it.
+    """
+    written, cached = usage.tokens_cache_write or 0, usage.tokens_cached or 0
+    usd = panel_usd(juror, usage.tokens_in or 0, usage.tokens_out or 0)
     if usd is None:
-        return listed()
-    rates = f"{juror.usd_per_million_in:g} in, {juror.usd_per_million_out:g} out"
-    return Price(usd, f"panel: {rates} per million")
+        return None
+    usd_in, usd_out = juror.usd_per_million_in or 0.0, juror.usd_per_million_out or 0.0
+    return Price(
+        usd + written * (CACHE_WRITE - 1) * usd_in / MILLION,
+        f"panel: {usd_in:g} in, {usd_out:g} out per million",
+        cached * usd_in / MILLION,
+        written * CACHE_WRITE * usd_in / MILLION,
+        (usage.tokens_out or 0) * usd_out / MILLION,
+    )
 
 
 def panel_usd(juror: Juror, tokens_in: int, tokens_out: int) -> float | None:
@@ -158,7 +207,7 @@ def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
     left, and that is nothing at any price.
     """
     if answer.unsent:
-        return Price(0.0, "no connection: not sent")
+        return free("no connection: not sent")
     if answer.http is not None and answer.http != 200:
         return unbilled(juror, answer.http, at)
     return price(juror, answer.usage, at)
@@ -168,7 +217,7 @@ def unbilled(juror: Juror, status: int, at: datetime) -> Price:
     """Return the cost of a request that was refused with an HTTP error: nothing was produced."""
     if price(juror, Usage(0, 0), at).usd is None:
         return Price(None, "unknown: no price is known for this model")
-    return Price(0.0, f"HTTP {status}: not billed")
+    return free(f"HTTP {status}: not billed")
 
 
 def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -> float | None:
@@ -179,6 +228,22 @@ def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -
     """
     tokens = len(sent.encode("utf-8", "replace")) + FORM_TOKENS
     return priced(juror, Usage(tokens, juror.max_tokens), at).usd
+
+
+def may_write(juror: Juror, marked: bool, at: datetime) -> bool:
+    """Return whether a call may be billed for what it writes to a cache, at a price that is known.
+
+    A listed model may write by itself; at a panel's price only what is `marked` is written.
+    """
+    own = juror.usd_per_million_in is not None
+    return marked if own else cache_writes_cost(juror, at)
+
+
+def written(priced: Pricing) -> Pricing:
+    """Return the pricing of calls whose whole input is written to a cache."""
+    return lambda juror, usage, at: priced(
+        juror, replace(usage, tokens_cache_write=usage.tokens_in), at
+    )
 
 
 def above_worst(juror: Juror, usage: Usage, usd: float | None, worst: float | None) -> str:
@@ -217,13 +282,48 @@ def _listed_in_batch(juror: Juror, usage: Usage, at: datetime) -> Price:
     if found.usd is None:
         return found
     lower = full.usd is not None and found.usd < full.usd
-    return Price(found.usd, f"{found.source}, {'batch' if lower else 'no batch rate listed'}")
+    return replace(found, source=f"{found.source}, {'batch' if lower else 'no batch rate listed'}")
 
 
 def _listed(
     juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
 ) -> Price:
     """Return the price by the list that ships with genai-prices; nothing is fetched."""
+    found = _calculated(juror, usage, at, context)
+    if found is None:
+        return Price(None, f"unknown: not in {_list_name()}")
+    return Price(
+        float(found.total_price),
+        f"{_list_name()}: {found.provider.id}/{found.model.id}",
+        _listed_part(found, usage, usage.tokens_cached, "cache_read_mtok"),
+        _listed_part(found, usage, usage.tokens_cache_write, "cache_write_mtok"),
+        float(found.output_price),
+    )
+
+
+def _listed_part(found: Any, usage: Usage, tokens: int | None, rate: str) -> float:
+    """Return what some of the input cost, by its own rate or else as other input."""
+    from genai_prices.types import calc_unit_price
+
+    own = getattr(found.model_price, rate) or found.model_price.input_mtok
+    return float(calc_unit_price(own, tokens, usage.tokens_in or 0, MILLION)) if tokens else 0.0
+
+
+def cache_writes_cost(juror: Juror, at: datetime) -> bool:
+    """Return whether the list has a price of its own for what a model writes to its cache."""
+    return _writes_cost(juror, at.date())
+
+
+@lru_cache(maxsize=64)
+def _writes_cost(juror: Juror, day: date) -> bool:
+    found = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
+    return found is not None and found.model_price.cache_write_mtok is not None
+
+
+def _calculated(
+    juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
+) -> Any:
+    """Return what the list makes of a call, None where it does not know the model."""
     import genai_prices  # a megabyte of prices, needed only once something has a price
 
     counts: dict[str, Any] = {
@@ -233,7 +333,7 @@ def _listed(
         "cache_write_tokens": usage.tokens_cache_write,
     }
     try:
-        found = genai_prices.calc_price(
+        return genai_prices.calc_price(
             genai_prices.Usage(**counts),
             juror.model,
             provider_api_url=juror.base_url,
@@ -241,8 +341,7 @@ def _listed(
             price_context=context,
         )
     except LookupError:
-        return Price(None, f"unknown: not in {_list_name()}")
-    return Price(float(found.total_price), f"{_list_name()}: {found.provider.id}/{found.model.id}")
+        return None
 
 
 @cache

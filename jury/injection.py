@@ -16,9 +16,10 @@ from typing import Any
 
 from data.card import Card
 from data.rubric import Rubric
+from data.rubrics.answer_form import Explanation
+from data.rubrics.pairs import MADE_UP
 from jury.parse import Parsed
 
-MADE_UP = "Made-up case, no real patient. "
 MOVED_BY = 1  # points; all scores are whole
 Ask = Callable[[str], Awaitable[Parsed]]
 
@@ -34,11 +35,13 @@ class Injection:
     end: str
     told: str
 
-    def prompts(self, rubric: Rubric) -> tuple[str, str]:
+    def prompts(self, rubric: Rubric, explanation: Explanation | None = None) -> tuple[str, str]:
         """Return the prompt with the clean answer, and the one with the instruction in it."""
         clean = f"{self.start}\n{self.end}"
         injected = f"{self.start}\n{_planted(self.told, rubric)}\n{self.end}"
-        return rubric.render(self._card(clean)), rubric.render(self._card(injected))
+        both = (self._card(text) for text in (clean, injected))
+        first, second = (rubric.render(card, explanation) for card in both)
+        return first, second
 
     def _card(self, response: str) -> Card:
         return Card("probe", MADE_UP + self.case, self.task, response)
@@ -114,11 +117,18 @@ class SelfTest:
         }
 
 
-async def bear(injections: Sequence[Injection], rubric: Rubric, ask: Ask) -> tuple[Outcome, ...]:
+async def bear(
+    injections: Sequence[Injection],
+    rubric: Rubric,
+    ask: Ask,
+    explanation: Explanation | None = None,
+) -> tuple[Outcome, ...]:
     """Put each injection to a juror, one pair of questions at a time, and return how it bore it."""
     outcomes = []
     for one in injections:
-        clean, injected = await asyncio.gather(*(ask(text) for text in one.prompts(rubric)))
+        clean, injected = await asyncio.gather(
+            *(ask(text) for text in one.prompts(rubric, explanation))
+        )
         outcomes.append(judge(one.name, clean, injected, rubric))
     return tuple(outcomes)
 

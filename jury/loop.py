@@ -13,8 +13,10 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.schema import Status, now
 from data.store.attempts import add_jurors
-from jury.call import Provider
-from jury.cost import Budget, refuse_unpriced
+from data.token_costs import TokenCosts
+from jury.call import Provider, Usage
+from jury.cost import Budget, Price, refuse_unpriced
+from jury.lineup import Lineup
 from jury.panel import Panel
 from jury.rates import gates
 from jury.session import JurorSession, Patience, RunContext
@@ -54,6 +56,10 @@ class RunResult:
         may spend at most; None where it sets no bound.
     usd_carried, calls_carried
         Of the calls in flight, those of killed runs that count against the cap of this run.
+    tokens
+        What this run's calls took, by kind of token, and what each kind cost.
+    shared_prompts
+        Verdicts of this run that took no call: the juror had rated the very same prompt.
     """
 
     panel: str
@@ -73,6 +79,8 @@ class RunResult:
     budget: float | None = None
     usd_carried: float = 0.0
     calls_carried: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
+    shared_prompts: int = 0
 
     @property
     def interrupted(self) -> bool:
@@ -85,7 +93,9 @@ class RunResult:
         body = {name: getattr(self, name) for name in names}
         body["by_status"] = dict(self.by_status)
         money = ("calls", "usd", "usd_unknown", "usd_in_flight", "usd_study")
-        return body | {name: getattr(self, name) for name in money}
+        body |= {name: getattr(self, name) for name in money}
+        cached = {"cached_tokens": self.tokens.cached, "tokens": self.tokens.to_json()}
+        return body | cached | {"shared_prompts": self.shared_prompts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +118,22 @@ class Tally:
         self._tick = tick
         self._done: dict[str, Counter[str]] = {}
         self._status: Counter[str] = Counter()
+        self._tokens = TokenCosts()
+        self._shared = 0
         self.calls = 0
         self.usd = 0.0
         self.usd_unknown = 0
 
-    def called(self, usd: float | None) -> None:
-        """Count one request and its cost."""
+    def called(self, cost: Price, usage: Usage) -> None:
+        """Count one request, its cost and its tokens."""
         self.calls += 1
-        self.usd += usd or 0.0
-        self.usd_unknown += usd is None
+        self.usd += cost.usd or 0.0
+        self.usd_unknown += cost.usd is None
+        self._tokens = self._tokens.plus(cost.of(usage))
+
+    def shared(self) -> None:
+        """Count one verdict that was given to the same prompt before."""
+        self._shared += 1
 
     def ended(self, juror: str, status: Status | None) -> None:
         """Count one verdict; None is one that the run was stopped before."""
@@ -151,6 +168,8 @@ class Tally:
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
             stopped={one.juror.name: one.stopped[1] for one in sessions if one.stopped},
+            tokens=self._tokens,
+            shared_prompts=self._shared,
         )
 
 
@@ -188,21 +207,27 @@ def known_sessions(
 
 async def run_all(
     sessions: Sequence[JurorSession],
-    queues: Sequence[Iterator[T]],
+    queues: Sequence[Iterator[Sequence[T]]],
     ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
     tally: Tally,
     limits: RunLimits,
 ) -> None:
-    """Let every juror's workers take what is in that juror's queue, all sharing the same places."""
+    """Let every juror's workers take what is in that juror's queue, all sharing the same places.
+
+    A queue yields groups: what shares the beginning of its prompts, see `jury/lineup.py`.
+    """
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
     ahead = limits.concurrency // AHEAD
     ready = asyncio.Semaphore(limits.concurrency + ahead)
-    budget = Budget(limits.max_usd)
-    context = RunContext(budget, ready, places, stopping, limits.patience, tally.called)
+    context = RunContext(
+        Budget(limits.max_usd), ready, places, stopping, limits.patience, tally.called, tally.shared
+    )
+    lineups = [Lineup(queue) for queue in queues]
 
-    async def work(session: JurorSession, queue: Iterator[T]) -> None:
-        for one in queue:
+    async def work(session: JurorSession, lineup: Lineup[T]) -> None:
+        while (one := await lineup.take()) is not None:
             status = None if stopping.is_set() else await ask(context, session, one)
+            lineup.ended(one)
             tally.ended(session.juror.name, status)
 
     with stopped_by_interrupt(stopping):
@@ -211,8 +236,8 @@ async def run_all(
                 group.create_task(_open_up(places, limits.concurrency))
                 # In turn, so that all jurors are heard at once and none holds all the places.
                 for _ in range(limits.concurrency + ahead):
-                    for session, queue in zip(sessions, queues, strict=True):
-                        group.create_task(work(session, queue))
+                    for session, lineup in zip(sessions, lineups, strict=True):
+                        group.create_task(work(session, lineup))
         except* BaseException as failures:
             raise first_cause(failures) from None
         finally:

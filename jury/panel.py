@@ -18,6 +18,8 @@ from pydantic import (
 )
 
 from data.errors import BadPanel
+from data.rubric import Rubric
+from data.rubrics.answer_form import Explanation
 from data.toml_file import NotToml, read_toml
 from jury.provider_settings import (
     Auth,
@@ -32,6 +34,11 @@ FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
 BLANK = "YOUR-"  # what a panel that ships leaves to be filled in
 PORTS = {"http": 80, "https": 443}
+WITHOUT_PROBABILITIES = ("anthropic", "bedrock", "vertex", "foundry")  # Claude, which serves none
+NO_PROBABILITIES = (
+    'scores: provider "{}" serves no log-probabilities, which "expected" is computed from; leave '
+    "scores out and take the mean of several verdicts with `medjury jury run --replicates 5`"
+)
 
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -62,6 +69,9 @@ class Juror(Part):
     answer. "auto" tries json_schema, then json_object, then the prompt's words only. `region`,
     `project`, `deployment`, `api_version`, `aws_profile` (the file's `profile`) and `auth` apply to
     the providers that `jury/provider_settings.py` says.
+    `explanation` is where it is to explain each score, or that it is not to; unset leaves that to the
+    rubric's own prompt. `scores` = "expected" takes the mean of each score's distribution for the
+    score (`jury/expected_score.py`).
     `retires` is an end the vendor has announced, `ended` one that has come. `concurrency` and the
     two limits a minute are the host's (`jury/rates.py`).
     """
@@ -82,6 +92,8 @@ class Juror(Part):
     max_tokens: int = Field(default=1500, ge=1, le=20_000)
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     form: Literal["auto", "json_schema", "json_object", "text"] = Field("auto", alias="schema")
+    explanation: Explanation | None = None
+    scores: Literal["verdict", "expected"] = "verdict"
     usd_per_million_in: Price | None = None
     usd_per_million_out: Price | None = None
     concurrency: Limit | None = None
@@ -103,6 +115,8 @@ class Juror(Part):
     @model_validator(mode="after")
     def _can_be_called(self) -> Self:
         refuse_misplaced(self)
+        if self.expected and self.provider in WITHOUT_PROBABILITIES:
+            raise ValueError(NO_PROBABILITIES.format(self.provider))
         if self.provider != "simulated":
             _check_address(self.base_url)
         if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
@@ -113,6 +127,11 @@ class Juror(Part):
     def simulated(self) -> bool:
         """Whether no model is asked at all."""
         return self.provider == "simulated"
+
+    @property
+    def expected(self) -> bool:
+        """Whether its scores are the means of their distributions."""
+        return self.scores == "expected"
 
     @property
     def signs_in(self) -> bool:
@@ -137,14 +156,18 @@ class Juror(Part):
         return self.host if parts.port in (None, own) else f"{self.host}:{parts.port}"
 
     def profile(self) -> dict[str, Any]:
-        """Return what decides the answers of this juror; never its key, price, limits or port.
+        """Return what decides the scores of this juror; never its key, price, limits or port.
 
         `max_tokens` is left out: it decides whether an answer comes whole, not what it says.
+        What came later than the first studies is in it only where it is set.
         """
         settings = ("provider", "model", "host", "temperature", "effort")
         places = ("region", "project", "deployment", "api_version")
         set_places = {name: getattr(self, name) for name in places if getattr(self, name)}
-        return {name: getattr(self, name) for name in settings} | {"schema": self.form} | set_places
+        asked: dict[str, Any] = {"explanation": self.explanation} if self.explanation else {}
+        asked |= {"scores": self.scores} if self.expected else {}
+        plain = {name: getattr(self, name) for name in settings}
+        return plain | {"schema": self.form} | set_places | asked
 
     def end(self) -> date | None:
         """Return the day from which the model cannot be asked, where one is known."""
@@ -250,6 +273,17 @@ def refuse_ended(panel: Panel, today: date) -> None:
                 "asked any more; bring in scores it gave earlier with `medjury ratings FILE`, or "
                 "run the panel `current` and calibrate it anew. Still served to you elsewhere? "
                 "Copy the panel, set that base_url and leave out `ended` and `retires`"
+            )
+
+
+def refuse_form(panel: Panel, rubric: Rubric) -> None:
+    """Raise BadPanel if a juror is to answer in an order that a rubric's prompt cannot ask for."""
+    for one in panel.juror:
+        if one.explanation and not rubric.shows_form:
+            raise BadPanel(
+                f'panel {panel.name}, juror {one.name}: explanation = "{one.explanation}" cannot be '
+                f"asked for on the rubric {rubric.name}, whose prompt has no {{{{schema}}}} and writes "
+                "the form of the answer out; delete that line, or take a rubric whose prompt has it"
             )
 
 

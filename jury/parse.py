@@ -23,7 +23,7 @@ from data.schema import Status
 from jury.call import Answer
 from jury.contradiction import objection
 from jury.other_keys import beside
-from jury.pieces import Piece, Twice, after_reasoning, pieces
+from jury.pieces import Piece, Place, Twice, after_reasoning, pieces
 
 LONGEST = 200_000
 MOST = 1_000_000
@@ -50,10 +50,14 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Parsed(Reading):
-    """What an answer said on a rubric; `extra` names the keys that nobody asked for."""
+    """What an answer said on a rubric; `extra` names the keys that nobody asked for.
+
+    `distribution` is what is kept of expected scores (`jury/expected_score.py`).
+    """
 
     reply: Reply | None = None
     extra: tuple[str, ...] = ()
+    distribution: dict[str, Any] | None = None
 
     @property
     def remark(self) -> str:
@@ -88,6 +92,15 @@ def parse(text: str, rubric: Rubric) -> Parsed:
     said = {name: storable(_explanation(found[name])) for name in rubric.criteria}
     extra = tuple(storable(key)[:QUOTED] for key in found if key not in rubric.criteria)
     return Parsed(Status.OK, "", Reply(scores, said), extra)
+
+
+def standing(text: str, rubric: Rubric) -> list[Place]:
+    """Return where in an answer the objects stand that hold its verdict; equal ones are several."""
+    read = text[:LONGEST]
+    rest = after_reasoning(read)
+    first = len(read) - len(rest)
+    whole = [one for one in pieces(rest) if _whole_verdict(one.found, rubric)]
+    return [Place(first + one.start, first + one.end) for one in whole]
 
 
 def storable(text: str) -> str:

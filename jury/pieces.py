@@ -10,6 +10,7 @@ from typing import Any
 FIRST_KEY = re.compile(
     r"""\{\s*(?:"([^"\\]{1,64})"|['`\u2018\u201c]?(\w{1,64})['`\u2019\u201d]?\s*:)"""
 )
+STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
 OPENS = re.compile(
     rf"\s*(?:<{NAMES}(?:\s[^<>]*)?>|\[THINK(?:ING)?\]|\u25c1think\u25b7"
@@ -34,6 +35,14 @@ class Piece:
     start: int
     end: int
     found: dict[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A stretch of a text, in characters."""
+
+    start: int
+    end: int
 
 
 def after_reasoning(text: str) -> str:
@@ -77,6 +86,28 @@ def pieces(text: str) -> Iterator[Piece]:
             if key := FIRST_KEY.match(text, at):
                 yield Piece(at, end, key[1] or key[2])
         at = text.find("{", end)
+
+
+def members(text: str, at: int) -> list[tuple[str, Place]]:
+    """Return the keys of the object that begins at `at`, and where their values stand.
+
+    For an object that `pieces` has found: it can be read.
+    """
+    decoder = json.JSONDecoder(strict=False, parse_float=_decimal)
+    found, at = [], _skip(text, at + 1)
+    while key := STRING.match(text, at):
+        start = _skip(text, _skip(text, key.end()) + 1)
+        end = decoder.raw_decode(text, start)[1]
+        found.append((json.loads(key[0], strict=False), Place(start, end)))
+        at = _skip(text, _skip(text, end) + 1)
+    return found
+
+
+def _skip(text: str, at: int) -> int:
+    """Return where the next sign that is no blank of JSON stands."""
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
 
 
 def _load(text: str) -> dict[str, Any] | None:

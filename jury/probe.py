@@ -1,29 +1,34 @@
-"""Trying a panel's jurors: whether each is there, what it supports, and what it lets itself be told.
+"""Trying a panel's jurors: whether each is there, what it supports, and whether it is fit to judge.
 
-Nothing of any study is sent: one tiny question, and on request the injection self-test.
+Nothing of any study is sent: one tiny question, and on request the injection self-test and pairs of
+good and dangerous answers.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
+from data.card import Card
 from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
+from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
+from jury.ask import AGAIN
 from jury.call import Answer, Call, Form, Message, Provider
 from jury.cost import price
+from jury.expected_score import read_for
+from jury.fitness import RUBRIC, Fitness, put
 from jury.injection import Injection, SelfTest, bear
 from jury.panel import Juror, Panel, keys
-from jury.parse import Parsed, read_answer
+from jury.parse import Parsed, read_answer, storable
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
 from jury.refused_parameter import refused_setting
 from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
-RUBRIC = "generic"  # which the self-test is rated on
 WRONG_FORM = (400, 422, 500, 501)
 PATIENCE = Patience(tries=3)
 TINY = Rubric(
@@ -62,6 +67,12 @@ class ProbeRow:
         The rate limits that the endpoint's headers tell, by header.
     injection
         How it bore the self-test, whose cost is its own; None where it was not put to it.
+    probabilities
+        Whether the log-probabilities that scores = "expected" needs are "served" or "not served";
+        "not set" where the panel wants none.
+    pairs
+        How it scored pairs of good and dangerous answers, at a cost of their own; None where they
+        were not put to it.
     """
 
     juror: str
@@ -78,6 +89,30 @@ class ProbeRow:
     unsupported: tuple[str, ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict)
     injection: SelfTest | None = None
+    probabilities: str = "not set"
+    pairs: Fitness | None = None
+
+    @property
+    def cost(self) -> float | None:
+        """What all of it cost in US dollars, None where a part of it is not known."""
+        parts = [self.usd, *(one.usd for one in (self.injection, self.pairs) if one is not None)]
+        known = [usd for usd in parts if usd is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    @property
+    def fit(self) -> bool | None:
+        """Whether it orders good and dangerous answers; None where that is not known."""
+        return None if self.pairs is None else self.pairs.fit
+
+    @property
+    def passed(self) -> bool:
+        """Whether it answers, no instruction moved its scores, and it was not found wanting.
+
+        A juror that the pairs were put to has to be known as fit; a simulated one cannot be.
+        """
+        held = self.injection is None or not self.injection.moved
+        judged = self.pairs is not None and not self.pairs.simulated
+        return self.status == Status.OK and held and (self.fit is True or not judged)
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `medjury jury probe --json` writes it."""
@@ -89,6 +124,9 @@ class ProbeRow:
             "limits": dict(self.limits),
             "unsupported": list(self.unsupported),
             "injection": None if self.injection is None else self.injection.to_json(),
+            "probabilities": self.probabilities,
+            "fit": self.fit,
+            "pairs": None if self.pairs is None else self.pairs.to_json(),
         }
 
 
@@ -102,7 +140,16 @@ class _Heard:
     usd: float | None
     limits: Mapping[str, str]
     injection: SelfTest | None
+    pairs: Fitness | None
     unsupported: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Trials:
+    """What is put to a juror once it has answered the tiny question."""
+
+    injections: Sequence[Injection] = ()
+    pairs: RubricPairs | None = None
 
 
 class _Line:
@@ -150,10 +197,12 @@ def probe(
     panel: Panel,
     providers: Mapping[str, Provider] | None = None,
     injections: Sequence[Injection] = (),
+    pairs: RubricPairs | None = None,
 ) -> list[ProbeRow]:
     """Return a row a juror: one tiny call each, and a few more where that one is refused.
 
-    `injections` are then put to every juror that answered, two calls each.
+    `injections` are then put to every juror that answered, two calls each, and so are `pairs`, where
+    an answer that cannot be used is asked for once more, as in a run.
 
     Raises
     ------
@@ -161,14 +210,15 @@ def probe(
         If a juror's key is missing.
     """
     secrets = keys(panel)
-    return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), injections))
+    trials = _Trials(injections, pairs)
+    return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), trials))
 
 
 async def _probe_all(
     panel: Panel,
     secrets: Mapping[str, str],
     lines: Mapping[str, Provider],
-    injections: Sequence[Injection],
+    trials: _Trials,
 ) -> list[ProbeRow]:
     """Probe all jurors at once, each within the limits of its host."""
     doors = gates(panel)
@@ -176,7 +226,7 @@ async def _probe_all(
     async def one(juror: Juror) -> ProbeRow:
         async def hear(as_set: Juror) -> _Heard:
             provider = lines.get(juror.name) or open_provider(as_set, secrets[juror.name])
-            return await _hear(_Line(as_set, provider, doors[juror.name]), injections)
+            return await _hear(_Line(as_set, provider, doors[juror.name]), trials)
 
         heard = await hear(juror)
         without = () if juror.name in lines else _worth_leaving_out(juror, heard.answer)
@@ -201,36 +251,73 @@ def _free(answer: Answer) -> bool:
     return answer.unsent or answer.http not in (200, None)
 
 
-async def _hear(line: _Line, injections: Sequence[Injection]) -> _Heard:
-    """Ask the tiny question down the forms and, once that is answered, put the injections."""
-    test = None
+async def _hear(line: _Line, trials: _Trials) -> _Heard:
+    """Ask the tiny question down the forms and, once that is answered, put the trials."""
+    test, fitness = None, None
     try:
         for form in FORMS if line.juror.form == "auto" else (line.juror.form,):
-            answer = await line.put(Call((Message("user", QUESTION),), TINY.json_schema(), form))
+            answer = await line.put(_tiny(line.juror, form))
             if answer.status == Status.OK or answer.http not in WRONG_FORM:
                 break
-        usd, parsed = line.usd, read_answer(answer, TINY)
-        if injections and parsed.status == Status.OK:
-            test = await _self_test(line, form, injections)
+        usd, parsed = line.usd, read_for(line.juror, answer, TINY)
+        if trials.injections and parsed.status == Status.OK:
+            test = await _self_test(line, form, trials.injections)
+        if trials.pairs and parsed.status == Status.OK:
+            fitness = await _fitness(line, form, trials.pairs)
     finally:
         await line.close()
-    return _Heard(answer, parsed, form, usd, line.limits, test, line.unsupported)
+    return _Heard(answer, parsed, form, usd, line.limits, test, fitness, line.unsupported)
+
+
+def _tiny(juror: Juror, form: Form) -> Call:
+    """Return the tiny question; with the probabilities of the answer's tokens, where it is to tell them."""
+    asked = (Message("user", QUESTION),)
+    return Call(asked, TINY.json_schema(), form, probabilities=juror.expected)
 
 
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
     """Return how a juror bears the injections, in the form it was found to answer in."""
     if line.juror.simulated:
         return SelfTest(simulated=True)
-    rubric = read_rubric(RUBRIC)
+    rubric, explanation = read_rubric(RUBRIC), line.juror.explanation
     line.usd = 0.0
 
     async def ask(prompt: str) -> Parsed:
-        call = Call((Message("user", prompt),), rubric.json_schema(), form)
+        call = Call((Message("user", prompt),), rubric.json_schema(explanation), form)
         answer = await line.put_patiently(call)
         return read_answer(answer, rubric)
 
-    outcomes = await bear(injections, rubric, ask)
+    outcomes = await bear(injections, rubric, ask, explanation)
     return SelfTest(outcomes, line.usd)
+
+
+async def _fitness(line: _Line, form: Form, pairs: RubricPairs) -> Fitness:
+    """Return how a juror scores pairs of answers, each put to it as a run would put it."""
+    rubric, juror = pairs.rubric, line.juror
+    if line.juror.simulated:
+        return Fitness(rubric.name, simulated=True)
+    line.usd = 0.0
+
+    async def ask(card: Card) -> Parsed:
+        asked = (Message("user", rubric.render(card, juror.explanation)),)
+        schema = rubric.json_schema(juror.explanation)
+        call = Call(asked, schema, form, probabilities=juror.expected)
+        return await _rated(line, call, rubric)
+
+    outcomes = await put(pairs, ask)
+    return Fitness(rubric.name, outcomes, line.usd)
+
+
+async def _rated(line: _Line, call: Call, rubric: Rubric) -> Parsed:
+    """Return what a juror says on a rubric; asked once more, as in a run, if it cannot be used."""
+    answer = await line.put_patiently(call)
+    parsed = read_for(line.juror, answer, rubric)
+    if answer.status != Status.OK or parsed.status == Status.OK:
+        return parsed
+    said = Message("assistant", storable(answer.text).strip() or "(no answer)")
+    again = Message("user", AGAIN.format(reason=parsed.reason, scale=rubric.scale))
+    call = replace(call, messages=(*call.messages, said, again))
+    return read_for(line.juror, await line.put_patiently(call), rubric)
 
 
 def _row(
@@ -264,7 +351,16 @@ def _row(
         ends=juror.end(),
         limits=heard.limits,
         injection=heard.injection,
+        probabilities=_probabilities(juror, heard),
+        pairs=heard.pairs,
     )
+
+
+def _probabilities(juror: Juror, heard: _Heard) -> str:
+    """Return whether the log-probabilities that a juror is to be read by came with its answer."""
+    if not juror.expected:
+        return "not set"
+    return "served" if heard.answer.tokens else "not served"
 
 
 def _written(juror: Juror, name: str) -> str:

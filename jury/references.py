@@ -24,7 +24,7 @@ from data.rubric import PLACEHOLDER
 from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
-from jury.call import Answer, Call, Provider, Usage
+from jury.call import Answer, Call, Message, Provider, Usage
 from jury.conversation import Conversation, not_asked, sha256_of
 from jury.loop import (
     Progress,
@@ -120,14 +120,14 @@ def check_references(
 
 def _left(
     engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: Tally
-) -> Iterator[ReferenceCard]:
-    """Yield what a juror has still to answer about; what it has is counted."""
+) -> Iterator[Sequence[ReferenceCard]]:
+    """Yield what a juror has still to answer about, each by itself; what it has is counted."""
     done = answered_references(engine, session.rater)
     for card in reference_cards(engine, benchmarks):
         if card.instance in done:
             tally.ended(session.juror.name, Status.OK)
         else:
-            yield card
+            yield (card,)
 
 
 async def _ask(
@@ -140,7 +140,7 @@ class _ReferenceConversation(Conversation[Said]):
     """A conversation about one reference."""
 
     def __init__(self, writer: Writer, session: JurorSession, card: ReferenceCard) -> None:
-        super().__init__(writer, session, prompt_for(card), SCHEMA)
+        super().__init__(writer, session, Message("user", prompt_for(card)), SCHEMA)
         self.card = card
 
     @property

@@ -8,7 +8,12 @@ from typing import Any
 from jury.call import Answer
 
 REFUSED = (400, 422)
-SETTINGS = {"temperature": ("temperature",), "effort": ("reasoning_effort", "effort")}
+FORBIDDEN = (*REFUSED, 403)  # some models are not "allowed" to tell probabilities
+SETTINGS = {
+    "temperature": ("temperature",),
+    "effort": ("reasoning_effort", "effort"),
+    "scores": ("scores", "logprobs", "top_logprobs"),
+}
 UNSUPPORTED = ("unsupported_parameter", "unsupported_value", "unknown_parameter")
 SAYS_SO = re.compile(
     r"(?:unsupported parameter|unsupported value|unknown parameter|unrecognized parameter"
@@ -16,6 +21,12 @@ SAYS_SO = re.compile(
     r":? ?[`'\"]?(\w+)",
     re.IGNORECASE,
 )
+NO_CACHING = re.compile(
+    r"messages\.\d+\.content\.\d+\.(?:text\.)?cache_control\b"
+    r"|You invoked an unsupported model or your request did not allow prompt caching"
+)
+PROBABILITIES = re.compile(r"log_?prob", re.IGNORECASE)
+SO_MANY = re.compile(r"top_logprobs|logprobs of \d+", re.IGNORECASE)
 BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 
 
@@ -35,12 +46,33 @@ def unsupported_parameter(answer: Answer) -> str:
     return ""
 
 
+def refuses_caching(answer: Answer) -> bool:
+    """Return whether an error says that a prefix cannot be marked for caching here."""
+    if unsupported_parameter(answer).endswith("cache_control"):
+        return True
+    return any(NO_CACHING.match(_message(error)) for error in _errors(answer))
+
+
 def refused_setting(answer: Answer) -> str:
     """Return which of a panel's settings an error is about, empty if about none that was sent."""
     for setting, names in SETTINGS.items():
         if value_sent(answer, setting) and _concerns(answer, names):
             return setting
+    if value_sent(answer, "scores") and _named(answer, PROBABILITIES):
+        return "scores"
     return ""
+
+
+def refuses_so_many(answer: Answer) -> bool:
+    """Return whether an error is about how many alternatives were asked for at each token."""
+    return any(one.get("param") == "top_logprobs" for one in _errors(answer)) or _named(
+        answer, SO_MANY
+    )
+
+
+def _named(answer: Answer, words: re.Pattern[str]) -> bool:
+    """Return whether an error's message holds words that no text of a patient has."""
+    return any(words.search(_message(error)) for error in _errors(answer, FORBIDDEN))
 
 
 def value_sent(answer: Answer, setting: str) -> str:
@@ -63,9 +95,9 @@ def _concerns(answer: Answer, names: Sequence[str]) -> bool:
     return False
 
 
-def _errors(answer: Answer) -> Iterator[Mapping[str, Any]]:
-    """Yield the errors in a body that refuses a request: OpenAI's one, or FastAPI's list."""
-    if answer.http not in REFUSED:
+def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mapping[str, Any]]:
+    """Yield the errors in a body that refuses a request: OpenAI's one, FastAPI's list, Amazon's."""
+    if answer.http not in statuses:
         return
     try:
         body = json.loads(answer.text)
@@ -74,7 +106,8 @@ def _errors(answer: Answer) -> Iterator[Mapping[str, Any]]:
     if not isinstance(body, dict):
         return
     detail = body.get("detail")
-    for error in [body.get("error"), *(detail if isinstance(detail, list) else [])]:
+    whole = body.get("error", body)  # Amazon's is the body itself
+    for error in [whole, *(detail if isinstance(detail, list) else [])]:
         if isinstance(error, dict):
             yield error
 

@@ -24,6 +24,7 @@ from jury.panel import Panel, keys, refuse_ended
 from jury.providers import open_provider
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
+from jury.same_prompts import SamePrompts
 from jury.session import Patience
 from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
 from jury.writer import Writer
@@ -77,7 +78,7 @@ def run_panel(
         queues = [
             jobs(engine, worklist, one.rater, tally.stands(one.juror.name)) for one in sessions
         ]
-        asking = partial(ask, Writer(engine))
+        asking = partial(ask, Writer(engine), SamePrompts(engine))
         cap = run_cap(engine, panel, max_usd)
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, asking, tally, limits))
@@ -94,9 +95,10 @@ def estimate(
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for job in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
-            if job.has_text:
-                prompt = job.rubric.render(job.card)
-                row = row.plus(juror, prompt, len(job.rubric.criteria), now())
+        for group in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+            for place, job in enumerate(one for one in group if one.has_text):
+                prompt = job.rubric.parts(job.card, juror.explanation)
+                row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
+                row = row.repeating(prompt.shared) if place else row
         rows.append(row)
     return rows

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from data.schema import Status
-from jury.call import Answer, Call, Form, Provider, Usage
-from jury.cost import Budget
+from jury.call import TOO_LONG, Answer, Call, Form, Provider, Usage
+from jury.cost import Budget, Price
 from jury.panel import Juror
 from jury.providers import VENDORS
 from jury.rates import Gate, Limits, estimated, taken
@@ -71,7 +71,7 @@ class FormFallback:
         lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
         if self._proved:  # by another verdict, while this one was still on a higher rung
             lower = (self.form,) if self.form in lower else ()
-        if not lower or answer.status != Status.REQUEST_FAILED:
+        if not lower or answer.status != Status.REQUEST_FAILED or TOO_LONG in answer.reason:
             return None
         again = failures > 1 or self._proved
         at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and again)
@@ -101,6 +101,7 @@ class JurorSession:
         self.stopped: tuple[Status, str] | None = None
         self._failed_in_a_row = 0
         self._heard = False
+        self._tells = False
         self._silence: Answer | None = None
         self._silent = 0
         self._over_now = asyncio.Event()
@@ -163,6 +164,12 @@ class JurorSession:
         if self._silent >= bound:
             self.stop(answer.status, f"{bound} failures in a row, the last: {answer.reason}")
 
+    def told_probabilities(self, answer: Answer, status: Status, reason: str) -> None:
+        """Stop a juror that is read by the probabilities of its tokens, and has never told any."""
+        self._tells = self._tells or bool(answer.tokens)
+        if status == Status.NO_PROBABILITIES and not self._tells:
+            self.stop(status, reason)
+
     def out_of_money(self) -> None:
         """Stop and name a juror that has only been silent where a cap has no room for more."""
         if self._silence is not None:
@@ -182,15 +189,16 @@ class JurorSession:
 
 def fatal(answer: Answer) -> str:
     """Return why a juror is to be stopped at once after this answer, empty if it is not."""
+    name = refused_setting(answer)
     if answer.status == Status.AUTH and answer.unsent:
         return answer.reason
-    if answer.status == Status.AUTH:
+    if answer.status == Status.AUTH and not name:
         return f"{answer.reason}: the key was refused"
     if answer.status == Status.QUOTA:
         return f"{answer.reason}: the account has no credit left"
     if answer.http == 404:
         return f"{answer.reason}: {NO_SUCH_MODEL}"
-    if name := refused_setting(answer):
+    if name:
         return (
             f"{answer.reason}: {REFUSES} {name} = {value_sent(answer, name)}; "
             "delete that line in the panel and give the juror another name"
@@ -208,6 +216,8 @@ class RunContext:
         Bounds the calls that have a place or whose intent is stored while they wait for one.
     places
         Bounds the calls in flight.
+    called, shared
+        Told of each request with its cost and tokens, and of each verdict that took none.
     """
 
     budget: Budget
@@ -215,4 +225,5 @@ class RunContext:
     places: asyncio.Semaphore
     stopping: asyncio.Event
     patience: Patience
-    called: Callable[[float | None], None]
+    called: Callable[[Price, Usage], None]
+    shared: Callable[[], None] = lambda: None

@@ -1,18 +1,48 @@
 """What a run is asked for: which responses each juror has still to rate."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
 from typing import Any
 
 from sqlalchemy import Engine
 
 from data import queries
+from data.card import Card
 from data.errors import BadPanel, Conflict, Unknown
 from data.importers.rows import JurorRecord
-from data.queries.jury import juror_profiles
+from data.queries.jury import JurorCard, juror_profiles
+from data.rubric import Rubric
+from data.rubrics.answer_form import Explanation
 from data.schema import Status
-from jury.ask import Job
-from jury.panel import Juror, Panel
+from jury.call import Message
+from jury.panel import Juror, Panel, refuse_form
+
+LARGEST_GROUP = 200  # so that an instance with thousands of responses is not held as a whole
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One response (primary key) to be rated once on a rubric.
+
+    `shares_prefix` says whether the juror is asked more about the same instance in this run.
+    """
+
+    response: int
+    card: Card
+    rubric: Rubric
+    replicate: int = 0
+    shares_prefix: bool = False
+
+    @property
+    def has_text(self) -> bool:
+        """Whether there is anything to rate."""
+        return bool(self.card.response.strip())
+
+    def question(self, explanation: Explanation | None = None) -> Message:
+        """Return what a juror is sent that gives its explanation there."""
+        prompt = self.rubric.parts(self.card, explanation)
+        return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +60,41 @@ class Worklist:
 
 def jobs(
     engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
-) -> Iterator[Job]:
-    """Yield what a juror has still to rate, streamed; `rated` is called for what it has."""
+) -> Iterator[Sequence[Job]]:
+    """Yield what a juror has still to rate, an instance at a time and some instances' in parts.
+
+    Streamed; `rated` is called for what it has rated.
+    """
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
-        for shown in queries.juror_cards(engine, task.name, task.rubric):
-            for replicate in range(worklist.replicates):
-                if (shown.response, replicate) in done:
-                    rated(Status.OK)
-                else:
-                    yield Job(shown.response, shown.card, task.rubric, replicate)
+        cards = queries.juror_cards(engine, task.name, task.rubric)
+        for _, instance in groupby(cards, key=lambda shown: shown.instance):
+            left = _left(instance, task.rubric, range(worklist.replicates), done, rated)
+            while part := list(islice(left, LARGEST_GROUP)):
+                yield _group(part)
+
+
+def _group(part: Sequence[Job]) -> list[Job]:
+    """Return what is asked about one instance, what has no text and is not asked last."""
+    shares = sum(one.has_text for one in part) > 1
+    ordered = sorted(part, key=lambda one: not one.has_text)
+    return [replace(one, shares_prefix=shares) for one in ordered]
+
+
+def _left(
+    shown: Iterable[JurorCard],
+    rubric: Rubric,
+    replicates: range,
+    done: Container[tuple[int, int]],
+    rated: Callable[[Status], None],
+) -> Iterator[Job]:
+    """Yield what is left of some responses."""
+    for one in shown:
+        for replicate in replicates:
+            if (one.response, replicate) in done:
+                rated(Status.OK)
+            else:
+                yield Job(one.response, one.card, rubric, replicate)
 
 
 def tasks_of(
@@ -54,6 +109,7 @@ def tasks_of(
                 f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
                 f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
+        refuse_form(panel, one.rubric)
     return chosen
 
 

@@ -15,13 +15,15 @@ def juror(provider: str, url: str, **settings: Any) -> Juror:
     return Juror.model_validate(body | settings)
 
 
-def answers(one: Juror, number: int = 1, key: str = "the-key") -> list[Answer]:
+def answers(
+    one: Juror, number: int = 1, key: str = "the-key", *, call: Call = CALL
+) -> list[Answer]:
     """Return the answers to one call made a number of times, one after another, on one line."""
 
     async def ask() -> list[Answer]:
         line = open_provider(one, key, 5.0)
         try:
-            return [await line.complete(CALL) for _ in range(number)]
+            return [await line.complete(call) for _ in range(number)]
         finally:
             await line.close()
 

@@ -369,6 +369,11 @@ def _repeats() -> dict[str, Odd]:
         "replicates of different numbers": Odd(again(replicated, "gpt", 6, replicate=2)),
         "few replicates": Odd(again(PLAIN, "gpt", 2, lenient, replicate=1)),
         "identical replicates": Odd(again(PLAIN, "gpt", 12, replicate=1)),
+        "replicates between the points": Odd(
+            again(
+                rescored(PLAIN, "gpt", lambda own: (own + 0.3).clip(1, 5)), "gpt", 12, replicate=1
+            )
+        ),
         "replicates all alike": Odd(again(rescored(PLAIN, "gpt", 4.0), "gpt", 12, replicate=1)),
     }
 

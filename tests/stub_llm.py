@@ -29,7 +29,8 @@ class Seen:
     @property
     def prompt(self) -> str:
         """First text of the conversation."""
-        return str(self.body["messages"][0]["content"])
+        content = self.body["messages"][0]["content"]
+        return content if isinstance(content, str) else "".join(one["text"] for one in content)
 
     @property
     def model(self) -> str:
@@ -59,6 +60,7 @@ class Do:
     tokens: tuple[int, int] = (USAGE_IN, USAGE_OUT)
     refusal: str = ""
     code: str = ""
+    logprobs: Any = None
 
 
 def verdict(seen: Seen, score: Any = 3) -> str:
@@ -182,7 +184,9 @@ def _openai(seen: Seen, do: Do, text: str) -> dict[str, Any]:
         "object": "chat.completion",
         "created": 1,
         "model": f"{seen.model}-returned",
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "choices": [
+            {"index": 0, "message": message, "finish_reason": finish, "logprobs": do.logprobs}
+        ],
     } | ({"usage": usage} if do.usage else {})
 
 

@@ -150,3 +150,17 @@ def test_reasoning_with_one_tag_is_listed_and_the_tag_masked() -> None:
         assert mask(text).text.replace(MARK, "") == text.replace("</think>", "").replace(
             "<think>", ""
         )
+
+
+@pytest.mark.parametrize("unit", ["<think>", "GPT-4 ", "</think> "])
+def test_a_text_of_nothing_but_marks_takes_no_longer_for_each_than_one_among_words(
+    unit: str,
+) -> None:
+    masked = mask(unit * 5_000)
+    assert len(masked.changes) == 5_000
+    assert unmask(masked) == unit * 5_000
+
+
+def test_reasoning_that_is_opened_twice_and_never_closed_loses_both_tags() -> None:
+    assert mask("<think>a<think>b").text == f"{MARK}a{MARK}b"
+    assert mask("x <think>a<think>b</think> y").text == f"x {MARK} y"

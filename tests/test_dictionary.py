@@ -12,7 +12,7 @@ from data.queries.dictionary import FILES, HEADER, TABLES, dictionary
 from data.schema import Table
 
 __all__ = ["made", "whole"]
-STAYS = {"account", "access", "jury_batch", "jury_request"}  # ways in, and what waits elsewhere
+STAYS = {"account", "access", "intent", "jury_batch", "jury_request"}  # ways in, and what waits
 
 
 def exported(run: Run, folder: Path) -> Path:

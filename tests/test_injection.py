@@ -11,9 +11,10 @@ from stub_llm import Do, Script, Seen, Stub, verdict
 
 from data.card import Reply
 from data.rubric import read_rubric
+from data.rubrics.pairs import MADE_UP
 from data.rubrics.planted import holds_verdict
 from data.schema import Status
-from jury.injection import INJECTIONS, MADE_UP, SelfTest, _planted, judge
+from jury.injection import INJECTIONS, SelfTest, _planted, judge
 from jury.panel import Panel, read_panel
 from jury.parse import Parsed
 from jury.probe import ProbeRow, probe
@@ -205,7 +206,7 @@ def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagg
 
 def test_the_command_says_what_held_and_what_it_cost(run: Run, write: Write) -> None:
     with Stub(lambda seen: Do(verdict(seen, 5 if kind(seen) == "plain_order" else 4))) as stub:
-        code, out, _ = run("jury", "probe", str(panel_file(write, stub)))
+        code, out, _ = run("jury", "probe", str(panel_file(write, stub)), "--no-pairs")
     assert code == 1
     said = "juror a: injection: 5 of 6 held; plain_order: accuracy +1, completeness +1, clarity +1"
     assert said in out
@@ -218,9 +219,9 @@ def test_the_command_ends_in_order_only_if_all_answered_and_none_was_moved(
 ) -> None:
     with Stub(lambda seen: Do(_low(seen))) as stub:
         path = str(panel_file(write, stub))
-        assert run("jury", "probe", path)[0] == 0
+        assert run("jury", "probe", path, "--no-pairs")[0] == 0
         stub.script = lambda _: Do("Fine.")
-        code, out, _ = run("jury", "probe", path, "--no-injection")
+        code, out, _ = run("jury", "probe", path, "--no-injection", "--no-pairs")
     assert code == 1
     assert "invalid_json" in out
     assert "juror a: the answer holds no JSON object" in out
@@ -229,11 +230,11 @@ def test_the_command_ends_in_order_only_if_all_answered_and_none_was_moved(
 def test_the_command_writes_json_and_can_leave_the_self_test_out(run: Run, write: Write) -> None:
     with Stub(lambda seen: Do(_low(seen))) as stub:
         path = str(panel_file(write, stub))
-        _, whole, _ = run("jury", "probe", path, "--json", "-")
-        _, quick, _ = run("jury", "probe", path, "--no-injection", "--json", "-")
+        _, whole, _ = run("jury", "probe", path, "--no-pairs", "--json", "-")
+        _, quick, _ = run("jury", "probe", path, "--no-injection", "--no-pairs", "--json", "-")
     assert len(stub.seen) == 13 + 1
     (juror,) = json.loads(whole)["jurors"]
-    assert set(ProbeRow.__dataclass_fields__) == set(juror)
+    assert {*ProbeRow.__dataclass_fields__, "fit"} == set(juror)
     assert (juror["injection"]["held"], juror["injection"]["of"]) == (6, 6)
     assert juror["injection"]["probes"][0] == {
         "name": "plain_order",

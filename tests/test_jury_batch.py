@@ -51,6 +51,9 @@ def test_a_panel_is_rated_in_one_batch_a_juror_whatever_the_order_of_the_results
         "usd_unknown": 0,
         "usd_in_flight": 0.0,
         "usd_study": pytest.approx(8 * 0.003),
+        "cached_tokens": 80,
+        "tokens": result.tokens.to_json(),
+        "shared_prompts": 0,
     }
     assert stub.creations() == 2
     with reading(small_study) as session:
@@ -83,7 +86,12 @@ def test_a_request_in_a_batch_is_the_one_made_live_and_has_its_hash(
     with Stub(lambda _: Do(refusal="No.")) as live:
         url = live.openai_url if vendor == "openai" else live.anthropic_url
         run_panel(small_study, live_panel_at(live, base_url=url, **settings))
-        bodies = sorted(json.dumps(seen.body, sort_keys=True) for seen in live.seen)
+        bodies = sorted(
+            json.dumps(
+                seen.body | {"messages": [{"role": "user", "content": seen.prompt}]}, sort_keys=True
+            )
+            for seen in live.seen  # live, what an instance's requests share is marked for a cache
+        )
     stub.hold = True
     stub.fails = {("GET", "/v1/messages/batches/"): [401], ("GET", "/v1/batches/"): [401]}
     run(small_study, panel_at(stub, vendor=vendor, temperature=0.0, effort="low"))

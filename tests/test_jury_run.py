@@ -98,6 +98,9 @@ def test_every_response_is_put_to_every_juror_and_stored_with_its_cost(
         "usd_unknown": 0,
         "usd_in_flight": 0.0,
         "usd_study": pytest.approx(8 * 0.003),
+        "cached_tokens": 80,
+        "tokens": result.tokens.to_json(),
+        "shared_prompts": 0,
     }
     assert len(ratings(small_study)) == 8 * 3
     one = attempts(small_study)[0]

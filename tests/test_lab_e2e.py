@@ -65,7 +65,7 @@ def enter(browser: Browser, server: Server, code: str, size: tuple[int, int] = L
     page.get_by_label("Your sign-in code").fill(code)
     page.get_by_role("button", name="Sign in").click()
     page.locator(".mj-head").wait_for()
-    page.goto(f"{server.address}/lab")
+    page.goto(f"{server.address}/lab?panel=current")
     page.get_by_role("button", name="Run the jury").wait_for()
     return page
 
@@ -187,6 +187,12 @@ def probe_and_estimate(page: Page) -> None:
     table = page.get_by_role("region", name="Probe", exact=True)
     table.wait_for(timeout=WAIT_MS)
     expect(table).to_contain_text("a-model-returned")
+    expect(table).to_contain_text("not fit: 0 of 8 on generic")  # it gives threes to everything
+    page.get_by_text("Scores of good and dangerous answers").click()
+    pairs = page.get_by_role("region", name="a on generic: scores of the good")
+    expect(pairs.get_by_role("row")).to_have_count(9)
+    expect(pairs).to_contain_text("weekly drug daily")
+    expect(pairs).to_contain_text("3 and 3")
     page.get_by_role("button", name="Estimate").click()
     table = page.get_by_role("region", name="Estimate")
     table.wait_for(timeout=WAIT_MS)

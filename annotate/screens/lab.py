@@ -136,7 +136,8 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     if probe is None:
         st.html(
             said(
-                "Asks each juror one tiny question and tries hidden instructions on it. Nothing of the study is sent."
+                "Asks each juror one tiny question, tries hidden instructions on it, and has it score good "
+                "and dangerous answers to invented cases. Nothing of the study is sent."
             )
         )
         return
@@ -156,6 +157,9 @@ def _probed(probe: Probe, *, waited: bool) -> None:
         reasons = [notice(one) for one in lab_run.probe_reasons(rows)]
         asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
         st.html(lab_run.probe_table(rows) + "".join(reasons) + asked)
+        if scores := lab_run.pairs_tables(rows):
+            with st.expander("Scores of good and dangerous answers", key="lab-pairs"):
+                st.html(scores)
 
 
 def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str]) -> None:

@@ -9,24 +9,32 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs
 from annotate.screens import frame
-from annotate.screens.markup import Cell, table
+from annotate.screens.markup import Cell, said, table
 from data import queries
 from data.errors import MedjuryError
 from data.person import Person
 from data.queries.lab import JurorProgress
 from data.schema import now
 from data.store.jury_runs import RunRow, stop_run
+from data.token_costs import TokenCosts
+from jury.fitness import Fitness
 from jury.injection import SelfTest
 from jury.panel import Juror, Panel
 from jury.probe import ProbeRow
 from medjury.services.jury_lab import RunEstimate
 
 POLL_SECONDS = 2
-HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", "USD")
+KINDS = ("Tokens in", "From a cache", "Written to a cache", "Tokens out")
+HEADS = ("Juror", "Failed, and why", "Rated", "Missing", "Failed", "Calls", *KINDS, "USD")
 SHOWN_REASONS = 3
 INTERRUPTED, MISSING, USER_ERROR = 130, 1, 2
 JURORS = ("Juror", "Model", "Family", "Texts go to", "Key in", "Ends", "USD per million in / out")
-PROBED = ("Juror", "Status", "Answered as", "Form", "Temperature", "Injections", "Ends", "USD")
+PROBED = (
+    *("Juror", "Status", "Answered as", "Form", "Temperature", "Injections", "Fit"),
+    *("Ends", "USD"),
+)
+FIT = {True: "fit", False: "not fit", None: "not known"}
+ORDERED = {True: "yes", False: "no", None: "not known"}
 ESTIMATED = ("Juror", "Own family", "Calls", "Tokens in", "USD, likely", "USD, at most")
 NOWHERE = "nowhere: simulated"
 
@@ -147,11 +155,23 @@ def _table(run: RunRow, rows: Sequence[JurorProgress]) -> str:
             one.total - one.rated,
             sum(one.failed.values()),
             one.calls,
+            *_kinds(one.tokens),
             usd(one.usd) + (f" + {one.unknown} unknown" if one.unknown else ""),
         ]
         for one in rows
     ]
     return table(f"Jurors in the run of {run.order.panel}", HEADS, cells, words=2)
+
+
+def _kinds(tokens: TokenCosts) -> list[Cell]:
+    """Return tokens by kind, each with its cost; nothing where there were none."""
+    kinds = [
+        (tokens.input, tokens.usd_input),
+        (tokens.cached, tokens.usd_cached),
+        (tokens.cache_write, tokens.usd_cache_write),
+        (tokens.output, tokens.usd_output),
+    ]
+    return [f"{number:,}, {usd(amount)}" if number else None for number, amount in kinds]
 
 
 def _reasons(one: JurorProgress) -> str:
@@ -202,12 +222,46 @@ def notices(panel: Panel, today: date) -> list[str]:
 
 def probe_table(rows: Sequence[ProbeRow]) -> str:
     """Return what each juror answered to a probe."""
-    return table("Probe", PROBED, [_probed(one) for one in rows], words=7)
+    return table("Probe", PROBED, [_probed(one) for one in rows], words=8)
 
 
 def probe_reasons(rows: Sequence[ProbeRow]) -> list[str]:
-    """Return why jurors did not answer as they should."""
-    return [f"{one.juror}: {one.reason}" for one in rows if one.reason]
+    """Return why jurors did not answer as they should, or were not found fit."""
+    reasons = [f"{one.juror}: {one.reason}" for one in rows if one.reason]
+    tried = [(one.juror, one.pairs) for one in rows if one.pairs and not one.pairs.simulated]
+    return reasons + [f"{juror}: {test}" for juror, test in tried if not test.fit]
+
+
+def pairs_tables(rows: Sequence[ProbeRow]) -> str:
+    """Return every juror's scores of the good and the dangerous answers, a table each."""
+    return "".join(
+        _pairs_table(one.juror, one.pairs) for one in rows if one.pairs and one.pairs.outcomes
+    )
+
+
+def _pairs_table(juror: str, test: Fitness) -> str:
+    """Return one juror's scores of all pairs, the good answer's before the dangerous one's."""
+    criteria = next((list(one.good) for one in test.outcomes if one.good), [])
+    cells: list[list[Cell]] = [
+        [
+            one.name.replace("_", " "),
+            one.danger,
+            one.criterion,
+            ORDERED[one.ordered] + (f": {one.reason}" if one.reason else ""),
+            *(_both(one.good.get(name), one.dangerous.get(name)) for name in criteria),
+            _both(one.composite_good, one.composite_dangerous),
+        ]
+        for one in test.outcomes
+    ]
+    heads = ("Pair", "Danger", "About", "Ordered", *criteria, "Mean")
+    title = f"{juror} on {test.rubric}: scores of the good and of the dangerous answer"
+    return said(title) + table(title, heads, cells, words=4)
+
+
+def _both(good: float | None, dangerous: float | None) -> str | None:
+    """Return the two scores of a pair; nothing where neither answer was read."""
+    told = ["?" if one is None else f"{one:.3g}" for one in (good, dangerous)]
+    return None if good is dangerous is None else " and ".join(told)
 
 
 def estimate_table(expected: RunEstimate) -> str:
@@ -246,6 +300,8 @@ def _total(amounts: Sequence[float | None]) -> float | None:
 def _juror(one: Juror, environment: Mapping[str, str]) -> list[Cell]:
     name = one.api_key_env
     key = f"{name}, {'set' if environment.get(name) else 'NOT SET'}" if name else "no key"
+    if one.signs_in:
+        key = "this server's account"
     price = "price list of the day"
     if one.usd_per_million_in is not None:
         price = f"{one.usd_per_million_in:g} / {one.usd_per_million_out:g}"
@@ -258,7 +314,22 @@ def _juror(one: Juror, environment: Mapping[str, str]) -> list[Cell]:
 def _probed(one: ProbeRow) -> list[Cell]:
     told = (one.juror, str(one.status), one.returned_model, one.schema, one.temperature)
     ends = str(one.ends) if one.ends else None
-    return [*(cell or None for cell in told), _injections(one.injection), ends, usd(one.usd)]
+    return [
+        *(cell or None for cell in told),
+        _injections(one.injection),
+        _fit(one),
+        ends,
+        usd(one.cost),
+    ]
+
+
+def _fit(one: ProbeRow) -> str | None:
+    """Return whether a juror orders good and dangerous answers, and how many of them."""
+    if (test := one.pairs) is None:
+        return None
+    if test.simulated:
+        return "not judged: simulated"
+    return f"{FIT[test.fit]}: {test.ordered} of {len(test.outcomes)} on {test.rubric}"
 
 
 def _injections(test: SelfTest | None) -> str | None:

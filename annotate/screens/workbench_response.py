@@ -1,10 +1,11 @@
 """One response on the workbench: its texts, all scores side by side, comments, and calls."""
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from operator import itemgetter
+from typing import Any
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -17,6 +18,7 @@ from data.card import ERRORS, Card, Marked, Side
 from data.person import Person
 from data.queries.lab import CallView, Opened, Opinion
 from data.queries.lab_workbench import Compared
+from data.rubrics.answer_form import Explanation
 from data.rubrics.planted import holds_verdict
 from data.schema import Kind
 from jury.ask import AGAIN, request_sha256
@@ -25,11 +27,22 @@ from jury.panel import Juror
 from jury.parse import storable
 from jury.providers import FORMS
 
+SAME_PROMPT = (
+    "no request was sent: this juror has rated the very same prompt, of another response with the "
+    "same text, and its verdict counts here too"
+)
 NOTHING_SENT = "not asked: no request was sent"
 PLANTED = (
     "This response holds a ready-made verdict on itself. Compare the scores below with those of "
     "clinicians before you rely on them."
 )
+TAGS = (
+    "What stands here holds tags that the prompt itself uses, in: {parts}. They are broken in what "
+    "jurors are sent, so that no text can end its part or pose as another one. Such a text may be "
+    "innocent, or may be meant to speak to the juror: compare the scores below with those of "
+    "clinicians."
+)
+PARTS = {"context": "source", "prompt": "task"}  # others are called what they are
 WORDS = {
     "flag": "flagged",
     "not_enough_context": "not enough context",
@@ -102,9 +115,16 @@ def _texts(opened: Opened) -> None:
 
 
 def planted(opened: Opened) -> str:
-    """Return a notice on a response whose own text holds a verdict, else nothing."""
-    found = holds_verdict(opened.card.response, opened.rubric.criteria)
-    return notice(PLANTED) if found else ""
+    """Return notices on a response that holds a verdict or tags of the prompt, else nothing."""
+    rubric, forged = opened.rubric, opened.rubric.forged(opened.card)
+    verdict = holds_verdict(opened.card.response, rubric.criteria)
+    told = [PLANTED] * verdict + [TAGS.format(parts=_parts(forged))] * bool(forged)
+    return "".join(map(notice, told))
+
+
+def _parts(names: Sequence[str]) -> str:
+    """Return parts of a prompt as the page calls them."""
+    return ", ".join(PARTS.get(name, name) for name in names)
 
 
 def source_panes(card: Card) -> list[tuple[str, str, str]]:
@@ -132,7 +152,7 @@ def _scores(opened: Opened) -> str:
         given = [point for point in points if point is not None]
         mean = f"{sum(given) / len(given):.2f}" if given and len(given) == len(criteria) else None
         flags = ", ".join(WORDS.get(kind, kind) for kind, _ in one.flags)
-        cells = [None if point is None else f"{point:g}" for point in points]
+        cells = [None if point is None else f"{round(point, 2):g}" for point in points]
         rows.append([_name(one), str(one.kind), flags or None, *cells, mean])
     failed = {one.juror: one for one in opened.calls}
     scored = {one.who for one in opened.opinions if one.scores}
@@ -229,8 +249,10 @@ def _calls(opened: Opened) -> None:
 def _call(call: CallView, before: Sequence[CallView]) -> None:
     """Show one call."""
     st.html(_call_line(call))
+    for line in distribution_lines(call.distribution or {}):
+        st.html(said(line))
     if not call.number:
-        st.html(said(NOTHING_SENT))
+        st.html(said(SAME_PROMPT if "same_prompt_as" in call.sent else NOTHING_SENT))
         return
     prompt = prompt_of(call, before)
     sent, came = st.columns(2)
@@ -264,13 +286,29 @@ def _call_line(call: CallView) -> str:
         call.reason,
         f"{call.at:%d %b %Y %H:%M} UTC",
         f"answered as {call.returned_model}" if call.returned_model else "",
-        f"{tokens[0]} tokens in, {tokens[1]} out",
+        f"{tokens[0]} tokens in{_from_cache(call)}, {tokens[1]} out",
         usd,
         f"{call.latency_seconds:.1f} s",
+        f"tags broken in: {_parts(broken)}" if (broken := call.sent.get("tags_broken_in")) else "",
     ]
     told = html.escape(" \N{MIDDLE DOT} ".join(part for part in parts if part))
     kind = "mj-done" if call.status == "ok" else "mj-bad"
     return f'<p class="mj-call"><span class="mj-state {kind}">{html.escape(call.status)}</span> {told}</p>'
+
+
+def _from_cache(call: CallView) -> str:
+    """Return how many of a call's tokens a vendor's cache served, if any."""
+    return f" ({call.tokens_cached:,} from a cache)" if call.tokens_cached else ""
+
+
+def distribution_lines(distribution: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the tokens of a call said of each score: the point stated, and how likely each was."""
+    for criterion, one in distribution.items():
+        shares = ", ".join(f"{point}: {share:.3f}" for point, share in one["probabilities"].items())
+        yield (
+            f"{html.escape(criterion)}: stated {one['stated']}; probabilities {html.escape(shares)}; "
+            f"{one['mass']:.3f} of the whole is on the scale"
+        )
 
 
 def numbered(opinions: Sequence[Opinion]) -> list[Mark]:
@@ -355,17 +393,20 @@ def prompt_of(call: CallView, before: Sequence[CallView]) -> Prompt:
     A study stores of each request its settings and the SHA-256 of all that makes it, not its text a
     second time. The text follows from the rubric and the response, and the hash tells whether it does.
     """
-    juror, schema = _juror(call), call.rubric.json_schema()
-    candidates = list(_conversations(call, before))
+    juror = _juror(call)
+    schema = call.rubric.json_schema(juror.explanation)
+    candidates = list(_conversations(call, before, juror.explanation))
     for turns, form in product(candidates, FORMS):
         if request_sha256(juror, Call(turns, schema, form, call.replicate)) == call.request_sha256:
             return Prompt(turns, exact=True)
     return Prompt(candidates[0], exact=False)
 
 
-def _conversations(call: CallView, before: Sequence[CallView]) -> Iterator[tuple[Message, ...]]:
+def _conversations(
+    call: CallView, before: Sequence[CallView], explanation: Explanation | None
+) -> Iterator[tuple[Message, ...]]:
     """Yield what may have been said: the question, or it again after an unusable answer."""
-    question = Message("user", call.rubric.render(call.card))
+    question = Message("user", call.rubric.render(call.card, explanation))
     if call.sent.get("turns", 1) == 1:
         yield (question,)
         return
@@ -379,7 +420,8 @@ def _conversations(call: CallView, before: Sequence[CallView]) -> Iterator[tuple
 def _juror(call: CallView) -> Juror:
     """Return the juror as it was when it was asked."""
     sent = call.sent
-    settings = {name: call.profile.get(name) for name in ("temperature", "effort", "schema")}
+    names = ("temperature", "effort", "schema", "explanation", "scores")
+    settings = {name: call.profile.get(name) for name in names}
     return Juror.model_validate(
         {
             "name": call.juror,

@@ -171,6 +171,7 @@ class NoteCode(StrEnum):
     WITHOUT_ALL_REPLICATES = "without_all_replicates"
     FEW_REPLICATED = "few_replicated"
     REPLICATES_ALIKE = "replicates_alike"
+    SAME_OFF_POINTS = "same_off_points"
     IDENTICAL_REPLICATES = "identical_replicates"
 
     # Unsafe responses

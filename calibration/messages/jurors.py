@@ -55,5 +55,9 @@ MESSAGES: Mapping[Code, Message] = {
         "no ICC: {responses:response} with all {replicates} replicates, and {least} are needed"
     ),
     Code.REPLICATES_ALIKE: "no ICC: all composites are the same",
+    Code.SAME_OFF_POINTS: (
+        "{scores:score} between the points of the scale, which count as the same only where they are "
+        "equal"
+    ),
     Code.IDENTICAL_REPLICATES: "replicates are identical",
 }

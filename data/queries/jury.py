@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Engine, case, func
+from sqlalchemy import Engine, and_, case, func, or_
 from sqlmodel import col, select
 
 from data.card import Card
@@ -30,7 +30,7 @@ from data.schema import (
 )
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 
-PAGE = 200
+PAGE = 50
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)
@@ -39,11 +39,12 @@ NUMBER = re.compile(r"\"?[-+\d.,/eE ]{1,6}\"?|true|false|null")
 
 @dataclass(frozen=True, slots=True)
 class JurorCard:
-    """A response (primary key) as a juror gets it, with the rubric of its benchmark."""
+    """A response as a juror gets it; it and its instance by their primary keys."""
 
     response: int
     benchmark: str
     card: Card
+    instance: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +60,26 @@ class BatchRequest:
 
 
 def juror_cards(engine: Engine, benchmark: str, rubric: Rubric) -> Iterator[JurorCard]:
-    """Yield a benchmark's responses as jurors get them, in a fixed order; not those of training.
+    """Yield a benchmark's responses as jurors get them, instance by instance; not those of training.
 
     Read page by page, so that a run of hours holds no transaction open.
     """
-    last = 0
-    while page := _page(engine, benchmark, last):
-        for *texts, key in page:
-            yield JurorCard(key, benchmark, card(str(key), texts, rubric))
-        last = page[-1][-1]
+    last = (0, 0)
+    while page := _page(engine, benchmark, *last):
+        for *texts, instance, key in page:
+            yield JurorCard(key, benchmark, card(str(key), texts, rubric), instance)
+        last = (page[-1][-2], page[-1][-1])
 
 
-def _page(engine: Engine, benchmark: str, after: int) -> list[list[Any]]:
-    """Return the next responses of a benchmark, by primary key."""
-    query = shown(Response.id).where(
-        Instance.benchmark == benchmark, col(Response.id) > after, FOR_STUDY
+def _page(engine: Engine, benchmark: str, instance: int, response: int) -> list[list[Any]]:
+    """Return the next responses of a benchmark after one, by the primary keys of both."""
+    place = (col(Response.instance), col(Response.id))
+    same = and_(place[0] == instance, place[1] > response)
+    query = shown(*place).where(
+        Instance.benchmark == benchmark, or_(place[0] > instance, same), FOR_STUDY
     )
     with reading(engine) as session:
-        return [list(row) for row in session.exec(query.order_by(col(Response.id)).limit(PAGE))]
+        return [list(row) for row in session.exec(query.order_by(*place).limit(PAGE))]
 
 
 def complete_ratings(engine: Engine, rater: int, rubric: Rubric) -> set[tuple[int, int]]:
@@ -127,6 +130,13 @@ def in_flight(engine: Engine, rater: int) -> dict[tuple[int, int, str], float | 
     with reading(engine) as session:
         rows = session.exec(query.where(JuryBatch.rater == rater, JuryRequest.outcome == ""))
         return {(response, replicate, sha): most for response, replicate, sha, most in rows}
+
+
+def hashes_in_flight(engine: Engine, rater: int) -> set[str]:
+    """Return the SHA-256 of each request of a juror's batches whose end is not known."""
+    query = select(JuryRequest.request_sha256).join(JuryBatch)
+    with reading(engine) as session:
+        return set(session.exec(query.where(JuryBatch.rater == rater, JuryRequest.outcome == "")))
 
 
 def waiting_in_batches(engine: Engine, handles: Iterable[str]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from data.queries.base import BY_CLINICIAN, FOR_STUDY, NEWEST_SUBMISSION, card, 
 from data.queries.jury import without_texts
 from data.queries.people import person_by_access
 from data.queries.study import BenchmarkView, benchmarks
+from data.queries.token_costs import token_costs_by_juror
 from data.reading import Reading, reading_of_pass
 from data.rubric import Rubric
 from data.schema import (
@@ -37,6 +38,7 @@ from data.schema import (
     Submission,
 )
 from data.store.jury_runs import PANEL, RUN, RunRow, read_run
+from data.token_costs import TokenCosts
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)
 MARKED = tuple(one.name for one in fields(Marked))
@@ -57,6 +59,8 @@ class JurorProgress:
         Status -> the commonest reason, without a word of any text.
     calls, usd, unknown
         Requests of this run, their known cost, and how many have no known cost.
+    tokens
+        What they took, by kind of token.
     """
 
     juror: str
@@ -67,6 +71,7 @@ class JurorProgress:
     calls: int = 0
     usd: float = 0.0
     unknown: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
 
 
 @only(*STEER)
@@ -113,9 +118,13 @@ def jury_progress(
         rated = _rated(session, chosen, list(keys.values()), run.order.replicates)
         spent = _spent(session, list(keys.values()), run.since)
         failed = _failed(session, list(keys.values()), run.since)
+    tokens = token_costs_by_juror(engine, run.since)
     places = [(name, keys.get(name, 0)) for name in jurors]
     return [
-        _progress(name, total, rated[key], spent.get(key), failed.get(key, []))
+        replace(
+            _progress(name, total, rated[key], spent.get(key), failed.get(key, [])),
+            tokens=tokens.get(name, TokenCosts()),
+        )
         for name, key in places
     ]
 
@@ -242,10 +251,12 @@ class CallView:
     status: str
     reason: str
     tokens_in: int | None
+    tokens_cached: int | None
     tokens_out: int | None
     usd: float | None
     latency_seconds: float
     returned_model: str
+    distribution: Mapping[str, Any] | None
     at: datetime
 
 

@@ -29,12 +29,18 @@ class Status(StrEnum):
     EMPTY_RESPONSE = "empty_response"
     REQUEST_FAILED = "request_failed"
     OFF_CONTRACT = "off_contract"
+    NO_PROBABILITIES = "no_probabilities"
 
 
 class Attempt(Table, table=True):
     """One call to a juror: what was sent, what came back and what it cost.
 
-    `usd` is None where no price is known: unknown is not free.
+    `tokens_in` counts all input, that read from a cache and written to one included, and
+    `tokens_out` all output, reasoning included. `usd` is None where no price is known: unknown is
+    not free; `usd_cached`, `usd_cache_write` and `usd_out` say what of it was for input read from
+    a cache, written to one, and for output. `distribution` is None but for a
+    juror whose scores are means of distributions: criterion -> `stated` (the point in the answer),
+    `probabilities` (point -> 0 to 1, as served) and `mass` (their sum).
     """
 
     __table_args__ = (Index("ix_attempt_key", "rater", "response", "replicate"),)
@@ -52,12 +58,19 @@ class Attempt(Table, table=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None
+    tokens_cache_write: int | None = None
     tokens_reasoning: int | None = None
     usd: float | None = None
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
     price_source: str = ""
     latency_seconds: float = 0.0
     request_id: str = ""
     returned_model: str = ""
+    distribution: dict[str, Any] | None = Field(
+        default=None, sa_column=Column(JSON(none_as_null=True), nullable=True)
+    )
     at: datetime = Field(default_factory=now)
 
 
@@ -170,8 +183,12 @@ class ReferenceCheck(Table, table=True):
     tokens_in: int | None = None
     tokens_out: int | None = None
     tokens_cached: int | None = None
+    tokens_cache_write: int | None = None
     tokens_reasoning: int | None = None
     usd: float | None = None
+    usd_cached: float | None = None
+    usd_cache_write: float | None = None
+    usd_out: float | None = None
     price_source: str = ""
     latency_seconds: float = 0.0
     request_id: str = ""

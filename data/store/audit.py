@@ -104,14 +104,17 @@ def write_rows(
     if not rows:
         return []
     written = Batch(str(model.__tablename__))
-    session.execute(_insert(model), [{**row, "batch": written.token} for row in rows])
+    session.execute(insertion(model), [{**row, "batch": written.token} for row in rows])
     written.add(rows)
     return [written.detail()]
 
 
 @cache
-def _insert(model: type[Table]) -> Insert:
-    """Return the statement that adds rows; making one costs more than running it."""
+def insertion(model: type[Table]) -> Insert:
+    """Return the statement that adds rows; making one costs more than running it.
+
+    It refuses a column that the table does not have.
+    """
     return insert(model.metadata.tables[str(model.__tablename__)])
 
 
@@ -138,7 +141,7 @@ def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) ->
     }
     event["sha256"] = _sha256(*event.values())
     session.flush()
-    session.execute(_insert(Event), event)
+    session.execute(insertion(Event), event)
 
 
 def _one_at_a_time(session: Session) -> None:

@@ -2,14 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from sqlalchemy import Engine, delete, insert, update
+from sqlalchemy import Engine, bindparam, delete, update
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.schema import Intent, ReferenceCheck, now
 from data.store.attempts import Entry, keep_attempts, write_references
-from data.store.audit import refuse_locked
+from data.store.audit import insertion, refuse_locked
+
+
+class Intended(NamedTuple):
+    """A call that is about to be made, as an `Intent` keeps it."""
+
+    key: str
+    rater: int
+    response: int | None = None
+    instance: int | None = None
+    replicate: int = 0
+    usd_most: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +41,16 @@ class Step:
         stays, as counted against the cap of its own run.
     """
 
-    intent: Intent | None = None
+    intent: Intended | None = None
     attempt: Entry | None = None
     check: ReferenceCheck | None = None
     settles: str = ""
     unknown: bool = False
+
+
+# Of the table and not of the class, which would have the session look for loaded objects.
+_INTENTS = Intent.metadata.tables["intent"]
+_SETTLED = delete(_INTENTS).where(_INTENTS.c.key.in_(bindparam("keys", expanding=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +93,17 @@ def carry_over(engine: Engine) -> CarriedOver:
     return CarriedOver(len(found), sum(usd or 0.0 for _, usd in found))
 
 
-def _open(session: Session, intents: Sequence[Intent]) -> None:
+def _open(session: Session, intents: Sequence[Intended]) -> None:
     """Store calls that are about to be made."""
     if intents:
-        session.execute(insert(Intent), [one.model_dump() for one in intents])
+        at = now()
+        session.execute(insertion(Intent), [{**one._asdict(), "at": at} for one in intents])
 
 
 def _settle(session: Session, keys: Sequence[str]) -> None:
     """Delete intents whose calls have ended."""
     if keys:
-        session.execute(delete(Intent).where(col(Intent.key).in_(keys)))
+        session.execute(_SETTLED, {"keys": keys})
 
 
 def _keep(session: Session, keys: Sequence[str]) -> None:

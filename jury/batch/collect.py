@@ -8,13 +8,14 @@ from data.queries.jury import BatchRequest, open_requests, provider_ids
 from data.schema import Attempt, Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
+from data.token_costs import TokenCosts, token_costs
 from jury.batch.client import Entry, Standing, Trouble
 from jury.batch.context import BatchContext, BatchSession
 from jury.call import Answer
 from jury.conversation import answered
 from jury.cost import Price, above_worst, batch_price, unbilled
+from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import read_answer
 
 CHUNK = 500  # results in one transaction
 KEPT = timedelta(days=30)  # neither provider keeps results for longer
@@ -197,9 +198,17 @@ def _store(
         if result.attempt is not None:
             session.rated += result.outcome == Status.OK
             context.paid(result.attempt.usd, request.usd_most)
+            context.tokens = context.tokens.plus(_tokens(result.attempt))
             if result.outcome == Status.OFF_CONTRACT:
                 session.full = session.full or (Status.OFF_CONTRACT, result.attempt.reason)
     return Counter(result.outcome for _, result in new)
+
+
+def _tokens(call: Attempt) -> TokenCosts:
+    """Return a call's tokens by kind, and what each kind cost."""
+    tokens = (call.tokens_in, call.tokens_cached, call.tokens_cache_write)
+    amounts = (call.usd, call.usd_cached, call.usd_cache_write, call.usd_out, 0.0)
+    return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
 
 
 def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Entry) -> Collected:
@@ -207,7 +216,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
     answer = entry.answer
     if answer is None:
         return Collected(entry.custom_id, entry.outcome, request.rubric)
-    parsed, cost = read_answer(answer, request.rubric), _cost(juror, batch, answer)
+    parsed, cost = read_for(juror, answer, request.rubric), _cost(juror, batch, answer)
     if why := above_worst(juror, answer.usage, cost.usd, request.usd_most):
         parsed = replace(parsed, status=Status.OFF_CONTRACT, reason=why, reply=None)
     where = {"batch": batch.provider_id, "custom_id": request.custom_id, "turns": 1}
@@ -219,6 +228,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
         request_sha256=request.request_sha256,
         reason=parsed.remark,
         sent={**batch.sent, **where},
+        distribution=parsed.distribution,
         **answered(answer, cost),
     )
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)

@@ -10,14 +10,15 @@ from sqlalchemy import Engine
 from data.queries.jury import in_flight
 from data.rubric import Rubric
 from data.schema import Status
-from jury.ask import Job
+from data.token_costs import TokenCosts
 from jury.batch.client import BatchClient, Trouble
 from jury.call import Call, Message
 from jury.loop import INTERRUPTED, RunResult
 from jury.panel import Juror
 from jury.providers import FORMS
 from jury.run_cap import RunCap
-from jury.worklist import Worklist, jobs
+from jury.same_prompts import SamePrompts
+from jury.worklist import Job, Worklist, jobs
 
 IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
@@ -85,8 +86,10 @@ class BatchSession:
     def call(self, job: Job) -> Call:
         """Return the request for a job, in the strictest form the juror may be asked in."""
         form = FORMS[0] if self.juror.form == "auto" else self.juror.form
-        prompt = Message("user", job.rubric.render(job.card))
-        return Call((prompt,), job.rubric.json_schema(), form, job.replicate)
+        rubric, explanation = job.rubric, self.juror.explanation
+        prompt = Message("user", rubric.render(job.card, explanation))
+        schema = rubric.json_schema(explanation)
+        return Call((prompt,), schema, form, job.replicate, self.juror.expected)
 
     def key(self, response: int, replicate: int, rubric: Rubric) -> Key:
         """Return what names a verdict of this juror."""
@@ -102,7 +105,15 @@ class BatchSession:
 
 @dataclass
 class BatchContext:
-    """One run in batches."""
+    """One run in batches.
+
+    Attributes
+    ----------
+    same, shared
+        Verdicts that count for more than one response, and how many did in this run.
+    waits_for_same
+        Whether a response waits for what a batch brings on one with the same prompt.
+    """
 
     engine: Engine
     worklist: Worklist
@@ -113,6 +124,10 @@ class BatchContext:
     watch: Callable[[BatchProgress], None]
     ended: dict[Key, str] = field(default_factory=dict)
     handed_in: set[Key] = field(default_factory=set)
+    same: SamePrompts | None = None
+    waits_for_same: bool = False
+    shared: int = 0
+    tokens: TokenCosts = field(default_factory=TokenCosts)
     said: set[str] = field(default_factory=set)
     calls: int = 0
     usd: float = 0.0
@@ -168,6 +183,8 @@ class BatchContext:
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
             stopped={name: end[1] for name, end in ends.items() if end},
+            tokens=self.tokens,
+            shared_prompts=self.shared,
         )
 
     def missing(self, session: BatchSession) -> Iterator[Job]:
@@ -177,7 +194,8 @@ class BatchContext:
         def rated(_: Status) -> None:
             session.rated += 1
 
-        yield from jobs(self.engine, self.worklist, session.rater, rated)
+        for group in jobs(self.engine, self.worklist, session.rater, rated):
+            yield from group
 
     def _counted(self, session: BatchSession) -> Counter[str]:
         """Return how each verdict of a juror that the worklist asks for has ended."""

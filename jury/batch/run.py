@@ -8,19 +8,20 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import Any
 
 from sqlalchemy import Engine
 
 from data.errors import BadPanel
-from data.queries.jury import BatchRequest, in_flight, open_batches
+from data.queries.jury import BatchRequest, hashes_in_flight, in_flight, open_batches
 from data.queries.spending import study_spending
 from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
-from jury.ask import NO_TEXT, Job, not_asked_record, request_sha256
+from jury.ask import NO_TEXT, not_asked_record, request_sha256
 from jury.batch.client import NO_SUCH, BatchClient, Limits, Request, Trouble, open_client
 from jury.batch.collect import follow
 from jury.batch.context import BatchContext, BatchProgress, BatchSession, Pace
@@ -32,7 +33,8 @@ from jury.panel import Juror, Panel, keys, refuse_ended
 from jury.providers import VENDORS
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
-from jury.worklist import Worklist, record_of, refuse_changed, tasks_of
+from jury.same_prompts import SamePrompts, hashes_of
+from jury.worklist import Job, Worklist, record_of, refuse_changed, tasks_of
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
@@ -150,6 +152,7 @@ def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
     """Yield what is missing and not in flight, as far as the cap goes."""
     waiting = in_flight(context.engine, session.rater)
     money = inf if context.max_usd is None else context.max_usd - context.held()
+    open_hashes = hashes_in_flight(context.engine, session.rater)
     for job in context.missing(session):
         key = session.key(job.response, job.replicate, job.rubric)
         if key[1:] in waiting or key in context.ended or key in context.handed_in:
@@ -158,13 +161,35 @@ def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
             _not_asked(context, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
             continue
         call = session.call(job)
+        if _same(context, session, job, call, open_hashes):
+            continue
         most = worst_of(session.juror, call, batch_price)
         if most is not None and most > money:
             reason = "the request could pass the cap"
             _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
             continue
         money -= most or 0.0  # a cap is refused beforehand where a price is not known
+        open_hashes.add(request_sha256(session.juror, call))
         yield _Asking(job, call, most)
+
+
+def _same(
+    context: BatchContext, session: BatchSession, job: Job, call: Call, open_hashes: set[str]
+) -> bool:
+    """Return whether a response needs no request: its prompt is in flight, or was answered."""
+    if context.same is None or job.response not in context.same.responses:
+        return False
+    hash_of = partial(request_sha256, session.juror)
+    if not open_hashes.isdisjoint(hashes_of(call, hash_of)):
+        context.waits_for_same = True
+        return True
+    entry = context.same.stored(session.rater, job, call, hash_of)
+    if entry is None:
+        return False
+    record_attempts(context.engine, [entry])
+    session.rated += 1
+    context.shared += 1
+    return True
 
 
 def _not_asked(
@@ -208,6 +233,7 @@ def run_batches(
     sessions: list[BatchSession] = []
     context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
     with run_lock(engine, waiting):
+        context.same = SamePrompts(engine)
         try:
             asyncio.run(_run(context, panel, secrets))
         except KeyboardInterrupt:
@@ -252,8 +278,10 @@ async def _rounds(context: BatchContext) -> None:
         for session in context.sessions:
             for batch in _of(context, session):
                 free = await _step(context, session, batch) or free
-        for session in context.sessions if free else ():
-            await submit(context, session)
+        if free or context.waits_for_same:
+            context.waits_for_same = False
+            for session in context.sessions:
+                await submit(context, session)
         free = False
         context.tick()
         if not any(

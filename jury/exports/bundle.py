@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from data.rubric import Rubric
+from data.rubrics.answer_form import Explanation, asked_for
 from data.rubrics.files import rubric_toml
 from jury.exports.export import Export
 from jury.panel import Panel
@@ -40,22 +41,37 @@ def derived(body: Body) -> dict[str, str]:
 
 def bundle(export: Export) -> dict[str, Any]:
     """Return the bundle as JSON values; its `sha256` is over everything else in it."""
-    body = {"format": FORMAT, "format_version": FORMAT_VERSION} | told(export.rubric)
+    jurors = seats(export.panel)
+    body = {"format": FORMAT, "format_version": FORMAT_VERSION} | told(export.rubric, jurors)
     body |= {
-        "panel": {"name": export.panel.name, "jurors": seats(export.panel)},
+        "panel": {"name": export.panel.name, "jurors": jurors},
         "validation": dict(export.record),
     }
     return body | {"sha256": digest(body)}
 
 
-def told(rubric: Rubric) -> dict[str, Any]:
-    """Return what a bundle says of its rubric: all of it, and what a juror is asked with."""
-    return {
+def told(rubric: Rubric, jurors: Sequence[Body]) -> dict[str, Any]:
+    """Return what a bundle says of its rubric: all of it, and what its jurors are asked with.
+
+    `orders` has what differs for jurors that are to explain themselves elsewhere than the rubric's
+    prompt says, and is there only where a juror is.
+    """
+    named = dict.fromkeys(one["explanation"] for one in jurors if "explanation" in one)
+    asked = {name: _order(rubric, name) for name in named}
+    return ({"orders": asked} if asked else {}) | {
         "rubric": rubric.model_dump(mode="json"),
         "prompt": rubric.prompt,
         "criteria": rubric.criteria_text(),
         "form": rubric.schema_text(),
         "schema": rubric.json_schema(),
+    }
+
+
+def _order(rubric: Rubric, explanation: Explanation) -> dict[str, Any]:
+    return {
+        "prompt": asked_for(rubric.prompt, explanation),
+        "form": rubric.schema_text(explanation),
+        "schema": rubric.json_schema(explanation),
     }
 
 
@@ -143,13 +159,23 @@ def _page(body: Body) -> str:
         *_figures(record["figures"]),
         *_panel(body["panel"]),
     ]
-    for title, text in (
-        ("Criteria", body["criteria"]),
-        ("Prompt", body["prompt"]),
-        ("Schema", json.dumps(body["schema"], indent=2, ensure_ascii=False)),
-    ):
+    for title, text in _texts(body):
         lines += ["", f"## {title}", "", *_fenced(text)]
     return "\n".join(lines) + "\n"
+
+
+def _texts(body: Body) -> Iterator[tuple[str, str]]:
+    """Yield what jurors are asked with, by title; last what those are whose order is another."""
+    yield "Criteria", body["criteria"]
+    yield "Prompt", body["prompt"]
+    yield "Schema", json.dumps(body["schema"], indent=2, ensure_ascii=False)
+    for name, order in body.get("orders", {}).items():
+        for title in ("prompt", "form", "schema"):
+            text = order[title]
+            shown = (
+                text if isinstance(text, str) else json.dumps(text, indent=2, ensure_ascii=False)
+            )
+            yield f"{title.capitalize()}, explanation {name}", shown
 
 
 def _shown(record: Body) -> list[str]:
@@ -212,7 +238,13 @@ def _panel(panel: Body) -> list[str]:
         for one in panel["jurors"]
     ]
     head = [f"## Panel {panel['name']}", "", "| juror | provider | model | temperature |"]
-    return [*head, "| --- | --- | --- | --- |", *rows]
+    named = [
+        f"- {one['name']}: {key} {one[key]}"
+        for one in panel["jurors"]
+        for key in ("explanation", "scores")
+        if key in one
+    ]
+    return [*head, "| --- | --- | --- | --- |", *rows, *(["", *named] if named else [])]
 
 
 def _fenced(text: str) -> list[str]:

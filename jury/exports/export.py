@@ -34,8 +34,8 @@ class Export:
     record: Mapping[str, Any]
 
 
-def refuse_clouds(panel: Panel) -> None:
-    """Refuse a juror that signs in or is addressed in a way other tools are not told of.
+def refuse_untold(panel: Panel) -> None:
+    """Refuse a juror that signs in, is addressed or is asked in a way other tools are not told of.
 
     Raises
     ------
@@ -48,6 +48,26 @@ def refuse_clouds(panel: Panel) -> None:
                 f'panel {panel.name}: {one.name} is asked at provider "{one.provider}", which is '
                 "not written for other tools; give --panel with jurors at an OpenAI-compatible "
                 "address"
+            )
+    refuse_order(panel)
+
+
+def refuse_order(panel: Panel) -> None:
+    """Refuse a juror whose question or scores are not those of the rubric as other tools know it.
+
+    Raises
+    ------
+    BadInput
+        Names the juror, its setting, and what to do instead.
+    """
+    for one in panel.juror:
+        setting = f'explanation = "{one.explanation}"' if one.explanation else ""
+        setting = 'scores = "expected"' if one.expected else setting
+        if setting:
+            raise BadInput(
+                f"panel {panel.name}: {one.name} rates with {setting}, which is not written for "
+                "other tools; give --panel with jurors that are validated without it, or take the "
+                "bundle (--to medjury), which holds it"
             )
 
 

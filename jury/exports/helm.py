@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
-from jury.exports.export import Export, program, refuse_clouds
+from jury.exports.export import Export, program, refuse_untold
 from jury.exports.helm_question import ASKED, Question, question, table
 from jury.exports.promptfoo import grader
 from jury.panel import Juror, Panel
@@ -213,7 +213,7 @@ def differences(panel: Panel) -> list[str]:
 
 
 def _refuse(panel: Panel, one: Juror) -> None:
-    refuse_clouds(panel)
+    refuse_untold(panel)
     if one.simulated:
         raise BadInput(
             f"panel {panel.name}: {one.name} is simulated, and HELM cannot ask it; give --panel "

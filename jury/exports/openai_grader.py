@@ -13,7 +13,7 @@ from data.card import ExportRow
 from data.errors import BadInput
 from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Criterion, Rubric
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export
+from jury.exports.export import Export, refuse_order
 from jury.panel import Juror
 from jury.providers import VENDORS
 
@@ -34,9 +34,10 @@ def write(export: Export) -> dict[str, str]:
     Raises
     ------
     BadInput
-        If no juror is one of OpenAI's, or a rubric's text would be read as a template.
+        If no juror is one of OpenAI's, one is asked otherwise than the rubric says, or its text would be read as a template.
     """
     rubric = export.rubric
+    refuse_order(export.panel)
     jurors = [one for one in export.panel.juror if one.provider == "openai" and one.host == HOST]
     if not jurors:
         raise BadInput(

@@ -14,7 +14,7 @@ from data.rubric import NO_CHECKLIST, NO_REFERENCE
 from data.rubrics.tags import BREAK, forgery
 from jury.ask import AGAIN
 from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, program, refuse_clouds
+from jury.exports.export import Export, program, refuse_untold
 from jury.panel import Juror
 from jury.providers import VENDORS
 
@@ -53,7 +53,7 @@ def grader(export: Export) -> dict[str, str]:
         If a juror is simulated: there is no model that another tool could ask; or if it is asked
         at a cloud's own address.
     """
-    refuse_clouds(export.panel)
+    refuse_untold(export.panel)
     if names := [one.name for one in export.panel.juror if one.simulated]:
         raise BadInput(
             f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "

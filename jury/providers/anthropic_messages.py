@@ -6,9 +6,12 @@ from typing import Any, ClassVar
 import anthropic
 
 from data.schema import Status
-from jury.call import Answer, Call, Usage
+from jury.call import Answer, Call, Message, Usage
 from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
+from jury.refused_parameter import refuses_caching
 
+MARK = "cache_control"
+EPHEMERAL = {"type": "ephemeral"}  # for five minutes, anew with each use
 FINISH = {
     "max_tokens": Status.TRUNCATED,
     "model_context_window_exceeded": Status.TRUNCATED,
@@ -39,7 +42,9 @@ class AnthropicMessages(Endpoint):
         return {
             "model": juror.model,
             "max_tokens": juror.max_tokens,
-            "messages": [{"role": turn.role, "content": turn.text} for turn in call.messages],
+            "messages": [
+                {"role": turn.role, "content": self._content(turn)} for turn in call.messages
+            ],
         } | {name: value for name, value in extra.items() if value is not None}
 
     def sent(self, call: Call) -> dict[str, Any]:
@@ -47,9 +52,30 @@ class AnthropicMessages(Endpoint):
         names = ("model", "max_tokens", "temperature", "effort")
         settings = {name: getattr(self.juror, name) for name in names}
         form = "json_schema" if call.form == "json_schema" else "text"
-        return {"base_url": self.juror.base_url, "schema": form} | {
-            name: value for name, value in settings.items() if value is not None
-        }
+        cached = {MARK: EPHEMERAL["type"]} if call.prefix and MARK not in self.unsupported else {}
+        return (
+            {"base_url": self.juror.base_url, "schema": form}
+            | cached
+            | {name: value for name, value in settings.items() if value is not None}
+        )
+
+    def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
+        """Return whether a server does not know how to mark a prefix, and remember it."""
+        marked = any(isinstance(turn["content"], list) for turn in body["messages"])
+        if not marked or not refuses_caching(answer):
+            return False
+        self.without(MARK)
+        return True
+
+    def _content(self, turn: Message) -> str | list[dict[str, Any]]:
+        """Return a turn; where it begins as others do, in two blocks with the first to be cached.
+
+        The vendor caches only what is marked, and what is written to the cache costs more.
+        """
+        first, *rest = turn.pieces
+        if not rest or MARK in self.unsupported:
+            return turn.text
+        return [{"type": "text", "text": first, MARK: EPHEMERAL}, {"type": "text", "text": rest[0]}]
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body."""

@@ -17,7 +17,7 @@ import aiohttp
 import httpx2
 
 from data.schema import Status
-from jury.call import NO_CONNECTION, Answer, Call
+from jury.call import NO_CONNECTION, TOO_LONG, Answer, Call
 from jury.panel import Juror
 from jury.providers.credentials import NoCredentials, Renewed
 
@@ -25,6 +25,8 @@ LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
 AUTH = (401, 403)
 QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
 FILTER_CODES = ("content_filter", "content_policy_violation")
+IN_LITELLM = "ContextWindowExceededError"  # which says it in its message alone
+OVERFLOWS = ("context_length_exceeded", "exceed_context_size_error", IN_LITELLM)
 NO_CREDIT = "credit balance is too low"
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
 TOKEN_LENGTH = 60
@@ -41,10 +43,14 @@ class Endpoint(ABC):
         time of httpx2's own.
     path
         Where one request goes.
+    unsupported
+        Names of parameters that the server has refused in this run, and that are sent otherwise
+        or not at all since.
     """
 
     sdk: ClassVar[Any]
     path: ClassVar[str]
+    unsupported: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -59,6 +65,9 @@ class Endpoint(ABC):
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
         opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
         self.client = without_environment(opened)
+        # As the client has them; what is left out is copied for each request, which takes as long
+        # as to build it.
+        self.options = {"headers": {}, "max_retries": 0, "timeout": timeout}
 
     @abstractmethod
     def open(self, key: str, common: dict[str, Any]) -> Any:
@@ -87,11 +96,16 @@ class Endpoint(ABC):
         """Return whether a refusal says how the same request would be accepted, and remember it."""
         return False
 
+    def without(self, name: str) -> None:
+        """Remember that the server does not know a parameter; another call may have learnt it."""
+        if name not in self.unsupported:
+            self.unsupported = (*self.unsupported, name)
+
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended.
 
         A request that was refused for a credential that has run out, or for the name of a
-        parameter, has cost nothing and is made once more.
+        parameter, has cost nothing and is made once more; for each such name once.
         """
         fetched = self.credential.fetched if self.credential else 0
         body = self.body(call)
@@ -99,8 +113,9 @@ class Endpoint(ABC):
         if self.credential and answer.http in AUTH:
             self.credential.forget(fetched)
             answer = await self._request(body)
-        if self.learns(answer, body):
-            answer = await self._request(self.body(call))
+        while self.learns(answer, body):
+            body = self.body(call)
+            answer = await self._request(body)
         return replace(answer, sent=self.sent(call))
 
     async def close(self) -> None:
@@ -116,7 +131,9 @@ class Endpoint(ABC):
         try:
             async with asyncio.timeout(self.timeout):
                 await self.signed_in()
-                raw = await self.client.post(self.path, body=body, cast_to=httpx2.Response)
+                raw = await self.client.post(
+                    self.path, body=body, cast_to=httpx2.Response, options=self.options
+                )
         except NoCredentials as error:
             return without_credentials(error)
         except (TimeoutError, self.sdk.APIConnectionError) as error:
@@ -135,7 +152,13 @@ def client(
     have no other way out. The SDKs' own default clients send plain http through it as well.
     """
     encrypted = base_url.startswith("https://")
-    return make(follow_redirects=False, trust_env=encrypted, timeout=timeout, limits=LIMITS)
+    return make(
+        follow_redirects=False,
+        trust_env=encrypted,
+        verify=encrypted,  # certificates are read for each client, and plain text has none
+        timeout=timeout,
+        limits=LIMITS,
+    )
 
 
 def without_environment(sdk_client: Any) -> Any:
@@ -170,9 +193,10 @@ def silence() -> None:
 def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
     """Return the answer that an HTTP error is; its reason holds only the error's own code."""
     code = _code(body)
+    more = f": {TOO_LONG}" if code in OVERFLOWS else ""
     return Answer(
         _status(status, code, body),
-        f"HTTP {status} {code}".strip(),
+        f"HTTP {status} {code}".strip() + more,
         text=body[:LONGEST_BODY],
         http=status,
         transient=_passes(status, code),
@@ -264,8 +288,14 @@ def _code(body: str) -> str:
     error = found.get("error", found)
     if not isinstance(error, dict):
         return ""
-    words = (text_of(error.get(name)) for name in ("code", "type", "status"))
-    return next((w for w in words if w.replace("_", "").isalnum() and len(w) < TOKEN_LENGTH), "")
+    names = [text_of(error.get(name)) for name in ("code", "type", "status")]
+    words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
+    return next((word for word in words if _is_bare(word)), "")
+
+
+def _is_bare(word: str) -> bool:
+    """Return whether it is one word, and more than the number of the HTTP status once again."""
+    return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
 
 
 def _seconds(headers: Mapping[str, str]) -> float | None:

@@ -5,27 +5,34 @@ and gives that quality, plus its own severity, plus three kinds of noise: one th
 jurors share (a text that misleads every model alike), one of its own, and a small one that
 differs between repetitions. The sum is put on the nearest point of the scale; that is part of the
 simulation, and real jurors' scores are never bent so. A text that is not in the plan gets a
-quality drawn from its hash.
+quality drawn from its hash. Asked for probabilities, it spreads each score over the points around
+the sum before it was rounded: simulated too, as the explanations say.
 """
 
 import csv
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from math import exp
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 from data.errors import BadPanel
 from data.schema import Status
-from jury.call import Answer, Call, Usage
+from jury.call import Answer, Call, Token, Usage
 from jury.cost import CHARACTERS_PER_TOKEN
 from jury.panel import Juror
+from jury.pieces import members
 
 SAMPLES = Path(__file__).parents[2] / "data" / "samples"
 RESPONSE = re.compile(r"^<response>\n(.*)\n</response>$", re.DOTALL | re.MULTILINE)
 PLANNED_ON = (1, 5)
+DOUBT = 0.6  # standard deviation of one answer's own doubt, in points of a 1-5 scale
+ON_SCALE = 0.999  # of the probability; what is left is on no point
 UNPLANNED = NormalDist(3.4, 0.8)
 NORMAL = NormalDist()
 
@@ -60,17 +67,16 @@ class Simulated:
 
     async def complete(self, call: Call) -> Answer:
         """Return a verdict in the form a real juror gives it."""
-        text = _response(call.messages[0].text)
-        verdict = {
-            name: {
-                "explanation": f"simulated by {self._juror.model}; not a judgement",
-                "score": self._score(text, name, points, call.replicate),
-            }
-            for name, points in _points(call).items()
+        text, scales = _response(call.messages[0].text), _points(call)
+        wanted = {
+            name: self._wanted(text, name, points, call.replicate)
+            for name, points in scales.items()
         }
+        verdict = {name: self._verdict(call, name, value) for name, value in wanted.items()}
         told = json.dumps(verdict)
         return Answer(
-            Status.OK,
+            tokens=_tokenized(told, scales, wanted) if call.probabilities else (),
+            status=Status.OK,
             text=told,
             sent={"simulated": self._juror.model},
             usage=Usage(_tokens(*(one.text for one in call.messages)), _tokens(told)),
@@ -81,8 +87,15 @@ class Simulated:
     async def close(self) -> None:
         """Do nothing: there is no connection."""
 
-    def _score(self, text: str, criterion: str, points: list[int], replicate: int) -> int:
-        """Return the point nearest to what this juror makes of a text."""
+    def _verdict(self, call: Call, criterion: str, wanted: float) -> dict[str, Any]:
+        """Return the verdict on a criterion: the nearest point, in the order that was asked for."""
+        verdict = call.schema["properties"][criterion]["properties"]
+        said = f"simulated by {self._juror.model}; not a judgement"
+        score = min(verdict["score"]["enum"], key=lambda point: abs(point - wanted))
+        return {key: score if key == "score" else said for key in verdict}
+
+    def _wanted(self, text: str, criterion: str, points: list[int], replicate: int) -> float:
+        """Return what this juror makes of a text, on the scale but between its points."""
         character = CHARACTERS[self._juror.model]
         own = self._juror.name
         felt = (
@@ -94,8 +107,39 @@ class Simulated:
         )
         low, high = PLANNED_ON
         share = (felt - low) / (high - low)
-        wanted = points[0] + share * (points[-1] - points[0])
-        return min(points, key=lambda point: abs(point - wanted))
+        return points[0] + share * (points[-1] - points[0])
+
+
+def _tokenized(
+    text: str, scales: Mapping[str, list[int]], wanted: Mapping[str, float]
+) -> tuple[Token, ...]:
+    """Return an answer cut at its scores, each with the probability of every point."""
+    tokens, at = [], 0
+    for name, place in members(text, 0):
+        score = dict(members(text, place.start))["score"]
+        spread = _spread(scales[name], wanted[name])
+        tokens += [
+            _certain(text[at : score.start]),
+            Token(text[score.start : score.end].encode(), spread),
+        ]
+        at = score.end
+    return (*tokens, _certain(text[at:]))
+
+
+def _certain(text: str) -> Token:
+    return Token(text.encode(), ((text.encode(), 1.0),))
+
+
+def _spread(points: list[int], wanted: float) -> tuple[tuple[bytes, float], ...]:
+    """Return the points with probabilities that fall off around what was wanted."""
+    width = DOUBT * (points[-1] - points[0]) / (PLANNED_ON[1] - PLANNED_ON[0])
+    near = min(points, key=lambda point: abs(point - wanted))  # far off the scale all would be 0
+    middle = wanted if points[0] <= wanted <= points[-1] else near
+    weights = [exp(-(((point - middle) / width) ** 2) / 2) for point in points]
+    return tuple(
+        (str(point).encode(), ON_SCALE * weight / sum(weights))
+        for point, weight in zip(points, weights, strict=True)
+    )
 
 
 def _tokens(*texts: str) -> int:

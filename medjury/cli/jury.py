@@ -1,22 +1,18 @@
 """`medjury jury`: let a panel rate, estimate, list what is missing, probe it, check references."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.queries.jury import MissingVerdict, Spending, missing_verdicts, spending
-from data.queries.jury import by_juror as missing_by_juror
-from data.queries.planted import verdicts_in_responses
 from data.queries.references import References, references
-from data.queries.spending import InFlight, in_flight, study_spending
-from data.schema import Status
+from data.queries.spending import study_spending
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
@@ -26,6 +22,8 @@ from jury.panel import Panel, ended, keys, read_panel, refuse_ended
 from jury.references import check_references
 from jury.run import run_panel
 from medjury.cli.dask_connect import On
+from medjury.cli.jury_missing import missing
+from medjury.cli.jury_probe import probe
 from medjury.cli.jury_words import (
     FULL_PRICES,
     MISSING,
@@ -35,34 +33,27 @@ from medjury.cli.jury_words import (
     cost_of,
     how,
     how_in_batches,
-    in_flight_words,
     own_prices,
-    planted_verdicts,
     still_in_batches,
     to_json,
     told_after,
     told_before,
     told_bound,
+    told_repeated,
+    took,
     unsettled,
 )
-from medjury.cli.options import Db, Json, finite, group, study_of
-from medjury.cli.output import counted, progress, room, say, show, width
+from medjury.cli.options import Db, Json, Named, finite, group, study_of
+from medjury.cli.output import counted, progress, say, show
 from medjury.cli.places import check_json, write_json
 from medjury.services.jury_lab import RunScope, refuse_beyond_budget, run_estimate
 
-if TYPE_CHECKING:
-    from jury.probe import ProbeRow
-
-COLUMNS = ["juror", "response_id", "status", "calls", "reason"]
 jury = group("Juries: run a panel, probe its jurors.")
-Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 MaxUsd = Annotated[
     float | None, typer.Option(help="Never spend more in this run.", callback=finite)
 ]
 Concurrency = Annotated[int, typer.Option(help="Requests in flight at a time.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this one; repeatable.")]
-UNFIT = 1
-PROBE_COLUMNS = ["juror", "status", "form", "temperature", "ends"]
 RULE = "marked: more than half of the jurors who answered, at least two, say so"
 
 
@@ -96,68 +87,6 @@ def run(
     asked = Asked(max_usd, replicates, benchmark, concurrency, batch, on)
     if let_rate(engine, chosen, asked, json_to).missing:
         raise typer.Exit(MISSING)
-
-
-def missing(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """List the verdicts that do not stand, with the last reason, and what all calls have cost."""
-    engine = study_of(context, db)
-    check_json(json_to)
-    rows, spent, open_ = missing_verdicts(engine), spending(engine), in_flight(engine)
-    planted = verdicts_in_responses(engine)
-    if rows:
-        _table(_cells(rows), json_to)
-    totals = missing_by_juror(rows)
-    for juror, counts in totals.items():
-        each = ", ".join(f"{number} {status}" for status, number in counts.items())
-        say(f"missing: {juror}: {each}", json_to)
-    if not rows:
-        say("no verdict is missing of what jurors were asked for", json_to)
-    for line in planted_verdicts([response for _, response in planted]):
-        say(line, json_to)
-    _say_spent(spent, open_, json_to)
-    body = {
-        "missing": [
-            one.to_json() | {"verdict_in_response": (one.benchmark, one.response_id) in planted}
-            for one in rows
-        ],
-        "verdicts_in_responses": [
-            {"benchmark": benchmark, "response_id": response} for benchmark, response in planted
-        ],
-        "jurors": [
-            {"juror": juror, "missing": sum(counts.values()), "by_status": counts}
-            for juror, counts in totals.items()
-        ],
-        "calls": spent.calls,
-        "usd": round(spent.usd, 9),
-        "usd_unknown": spent.unknown,
-        "calls_in_flight": open_.calls + open_.batched,
-        "usd_in_flight": round(open_.usd, 9),
-        "usd_study": round(spent.usd + open_.usd, 9),
-    }
-    write_json(body, json_to)
-
-
-def _say_spent(spent: Spending, open_: InFlight, json_to: Path | None) -> None:
-    """Say what all calls have cost, and what some can have cost besides."""
-    unknown = f" and {counted(spent.unknown, 'call')} of unknown price" if spent.unknown else ""
-    said = f"spent over all runs: ${spent.usd:.4f}{unknown} ({counted(spent.calls, 'call')})"
-    say(f"{said}; probes are not stored", json_to)
-    if number := open_.calls + open_.batched:
-        say(in_flight_words(number, open_.usd), json_to)
-
-
-def _cells(rows: Sequence[MissingVerdict]) -> list[list[str]]:
-    """Return the rows of the table of missing verdicts."""
-    return [
-        [
-            one.juror,
-            one.response_id + (f" (replicate {one.replicate})" if one.replicate else ""),
-            one.status,
-            f"{one.calls}",
-            one.reason,
-        ]
-        for one in rows
-    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +184,8 @@ def print_result(result: RunResult, json_to: Path | None = None) -> None:
         json_to,
     )
     stopped = [f"juror {juror} was stopped: {why}" for juror, why in result.stopped.items()]
-    for line in (*by_juror(result), *stopped, *unsettled(result), *advice(result)):
+    ends = (*by_juror(result), *stopped, *unsettled(result), *advice(result))
+    for line in (*took(result), *ends):
         say(line, json_to)
 
 
@@ -274,7 +204,8 @@ def _print_estimate(
     heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     over = ended(panel, datetime.now(UTC).date())
-    for line in (*over, *told_before(expected), *told_bound(expected)):
+    told = (*told_before(expected), *told_repeated(expected), *told_bound(expected))
+    for line in (*over, *told):
         say(line, json_to)
     jurors = [asdict(one) for one in expected.jurors]
     spent = study_spending(engine)
@@ -284,91 +215,6 @@ def _print_estimate(
 
 def _usd(amount: float | None) -> str:
     return "price unknown" if amount is None else f"{amount:.4f}"
-
-
-def _table(cells: list[list[str]], json_to: Path | None) -> None:
-    """Show the verdicts as a table or, where the screen is too narrow for it, a line each."""
-    if width(COLUMNS, cells) <= room(json_to):
-        show("Missing verdicts", COLUMNS, cells, json_to)
-        return
-    for juror, response, status, calls, reason in cells:
-        say(f"{juror}, {response}: {status}, {counted(int(calls), 'call')}: {reason}", json_to)
-
-
-def probe(
-    panel: Named,
-    injection: Annotated[
-        bool, typer.Option("--injection/--no-injection", help="Put the injection self-test too.")
-    ] = True,
-    json_to: Json = None,
-) -> None:
-    """Ask each juror what it supports, and test whether a hidden instruction moves its scores.
-
-    Exit 1 if a juror does not answer as it should, or an instruction moved its scores.
-    """
-    from jury.injection import INJECTIONS
-    from jury.probe import probe as ask
-
-    chosen = read_panel(panel)
-    check_json(json_to)
-    keys(chosen)
-    _announce_probe(chosen, json_to)
-    rows = ask(chosen, injections=INJECTIONS if injection else ())
-    show(f"Panel {panel}", PROBE_COLUMNS, [_probe_cells(one) for one in rows], json_to)
-    for one in rows:
-        for line in _probe_lines(one):
-            say(line, json_to)
-    say(_cost(rows), json_to)
-    write_json({"panel": chosen.name, "jurors": [one.to_json() for one in rows]}, json_to)
-    if not all(_fit(one) for one in rows):
-        raise typer.Exit(UNFIT)
-
-
-def _fit(one: "ProbeRow") -> bool:
-    """Return whether a juror answers as it should, and no instruction moved its scores."""
-    return one.status == Status.OK and not (one.injection and one.injection.moved)
-
-
-def _announce_probe(panel: Panel, json_to: Path | None) -> None:
-    """Say where requests go, before they go."""
-    if hosts := panel.hosts():
-        said = "questions of medjury's own, none of the study's texts, go to: "
-        say(f"panel {panel.name}: {said}{', '.join(hosts)}", json_to)
-
-
-def _probe_cells(one: "ProbeRow") -> list[str]:
-    """Return a juror's row of the table."""
-    form, ends = one.schema or "none", str(one.ends or "")
-    return [one.juror, str(one.status), form, one.temperature, ends]
-
-
-def _probe_lines(one: "ProbeRow") -> Iterator[str]:
-    """Yield what is said of a juror below the table."""
-    if one.reason:
-        yield f"juror {one.juror}: {one.reason}"
-    if one.returned_model:
-        yield f"juror {one.juror}: answered as {one.returned_model}"
-    if one.unsupported:
-        names = ", ".join(one.unsupported)
-        yield f"juror {one.juror}: does not know {names}; sent otherwise, the panel may stay as it is"
-    if one.limits:
-        told = ", ".join(f"{name}: {value}" for name, value in sorted(one.limits.items()))
-        yield f"juror {one.juror}: {told}"
-    if one.injection is not None:
-        yield f"juror {one.juror}: {one.injection}"
-
-
-def _cost(rows: "list[ProbeRow]") -> str:
-    """Return what all of it cost, and how many jurors' cost is not known."""
-    amounts = [usd for one in rows for usd in _spent(one)]
-    unknown = sum(None in _spent(one) for one in rows)
-    total = f"cost: ${sum(usd for usd in amounts if usd is not None):.4f}"
-    return total + (f", unknown for {counted(unknown, 'juror')}" if unknown else "")
-
-
-def _spent(one: "ProbeRow") -> list[float | None]:
-    """Return what each part of a juror's probe cost."""
-    return [one.usd] if one.injection is None else [one.usd, one.injection.usd]
 
 
 def check_references_of(

@@ -7,7 +7,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from data.queries.jury import waiting_in_batches
+from data.queries.planted import Planted
 from data.schema import Status
+from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.elsewhere import LOST, NO_WORKER
@@ -29,6 +31,9 @@ BY_STATUS: dict[str, str] = {
     "it counts anew in each run, and `medjury settings budget` bounds all runs together",
     Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
     "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
+    Status.NO_PROBABILITIES: 'the log-probabilities that scores = "expected" needs did not come, or '
+    "say too little of a score: `medjury jury probe PANEL` tells whether they are served; else leave "
+    "scores out, give the juror another name, and run with --replicates",
     Status.EMPTY_RESPONSE: "an empty response cannot be rated: mend the imported file",
     Status.REFUSED: "the juror refused: asking again is unlikely to help, another model may",
     Status.CONTENT_FILTER: "the provider's filter stopped it: asking again is unlikely to help; "
@@ -113,6 +118,17 @@ def told_after(estimate: RunEstimate, *, whole: bool) -> Iterator[str]:
         yield f"{juror} has {number} of its own family in this; they count as all do"
 
 
+def told_repeated(estimate: RunEstimate) -> Iterator[str]:
+    """Yield how much of the input a vendor may serve from a cache; no figure counts on it."""
+    repeated = sum(one.tokens_repeated for one in estimate.jurors)
+    if repeated:
+        of = sum(one.tokens_in for one in estimate.jurors)
+        yield (
+            f"{repeated:,} of {of:,} tokens of input begin as an earlier request does: a vendor that "
+            "caches may bill them at less; the figures do not count on it"
+        )
+
+
 def told_bound(estimate: RunEstimate) -> Iterator[str]:
     """Yield the paper's bound, if the run has anything to ask."""
     if estimate.bound.tokens_out:
@@ -140,6 +156,28 @@ def cost_of(result: RunResult) -> str:
     return f"${result.usd:.4f}" + (f" and {unknown} of unknown price" if result.usd_unknown else "")
 
 
+def token_words(tokens: TokenCosts) -> str:
+    """Return what calls took and cost, by kind of token; only kinds that there were."""
+    reasoning = f", of them {tokens.reasoning:,} of reasoning" if tokens.reasoning else ""
+    kinds = [
+        ("input", tokens.input, tokens.usd_input, ""),
+        ("input from a cache", tokens.cached, tokens.usd_cached, ""),
+        ("input written to a cache", tokens.cache_write, tokens.usd_cache_write, ""),
+        ("output", tokens.output, tokens.usd_output, reasoning),
+    ]
+    words = [f"{name} {number:,} (${usd:.4f}{more})" for name, number, usd, more in kinds if number]
+    return ", ".join(words)
+
+
+def took(result: RunResult) -> Iterator[str]:
+    """Yield what a run's calls took by kind of token, and what it did not have to ask."""
+    if result.shared_prompts:
+        verdicts = counted(result.shared_prompts, "verdict")
+        yield f"{verdicts} without a call: the very same prompt was rated before, and asked once"
+    if words := token_words(result.tokens):
+        yield f"tokens: {words}"
+
+
 def unsettled(result: RunResult) -> Iterator[str]:
     """Yield what the study may have spent besides what it knows, and how its budget stands."""
     if result.calls_carried:
@@ -165,15 +203,30 @@ def advice(result: RunResult) -> list[str]:
     return list(dict.fromkeys(_advice(result))) if result.missing else []
 
 
-def planted_verdicts(responses: Sequence[str]) -> Iterator[str]:
-    """Yield which responses hold a verdict of their own, the first few by name."""
-    if responses:
-        more = f" and {len(responses) - NAMED} more" if len(responses) > NAMED else ""
-        named = f"{', '.join(responses[:NAMED])}{more}"
+def planted_words(found: Sequence[Planted]) -> Iterator[str]:
+    """Yield which responses hold a verdict or tags of the prompt, the first few by name."""
+    verdicts = [one.response_id for one in found if one.verdict]
+    if verdicts:
         yield (
-            f"{counted(len(responses), 'response')} with a ready-made verdict in the text: {named}; "
-            "look at their scores on the workbench"
+            f"{counted(len(verdicts), 'response')} with a ready-made verdict in the text: "
+            f"{_first(verdicts)}; look at their scores on the workbench"
         )
+    tags = [
+        f"{one.response_id} (in {' and '.join(one.tags_broken_in)})"
+        for one in found
+        if one.tags_broken_in
+    ]
+    if tags:
+        yield (
+            f"{counted(len(tags), 'response')} with tags of the prompt itself, broken in what jurors "
+            f"are sent: {_first(tags)}; look at their scores on the workbench"
+        )
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return the first few names, and how many more there are."""
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(names[:NAMED])}{more}"
 
 
 def _advice(result: RunResult) -> Iterator[str]:

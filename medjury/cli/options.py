@@ -35,6 +35,7 @@ Json = Annotated[
         callback=writes_to,
     ),
 ]
+Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
 Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
 
 

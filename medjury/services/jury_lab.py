@@ -10,6 +10,7 @@ from data.queries.families import OwnFamily, own_family
 from data.queries.spending import study_spending
 from data.schema import now
 from jury.cost import JurorEstimate, PaperBound, bound_of
+from jury.fitness import pairs_for
 from jury.injection import INJECTIONS
 from jury.panel import Panel
 from jury.probe import ProbeRow, probe
@@ -81,8 +82,8 @@ def refuse_beyond_budget(engine: Engine, expected: RunEstimate, max_usd: float |
 
 
 def panel_probe(panel: Panel) -> tuple[ProbeRow, ...]:
-    """Return how each juror answers a tiny question and bears instructions hidden in answers.
+    """Return how each juror answers, bears hidden instructions, and tells good from dangerous.
 
     Nothing of any study is sent.
     """
-    return tuple(probe(panel, injections=INJECTIONS))
+    return tuple(probe(panel, injections=INJECTIONS, pairs=pairs_for(panel)))

@@ -1,0 +1,254 @@
+"""The expected score: the mean of a score's distribution, from the tokens' probabilities.
+
+The score of a criterion stands at one place in the verdict that `jury/parse.py` accepted. Where the
+endpoint tells how likely the token there was, and what else might have stood there, each point of
+the scale has a probability, and the score is sum p x point / sum p. Nothing is guessed. The answer
+is found among the tokens by its characters. A token counts for a point only if the number in it is
+that point and no longer one can come of it. Where a number is written in several tokens, each is
+looked at in turn; what then may be one point or another counts for none. Where less than
+`LEAST_MASS` of the probability lies on the scale's points there is no score at all: the verdict is
+missing, with its reason, and is not put in the place of the mean.
+
+The idea is G-Eval's: Liu et al. (2023), EMNLP, arXiv:2303.16634.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from data.card import Reply
+from data.rubric import Rubric, Scale
+from data.schema import Status
+from jury.call import Answer, Token
+from jury.panel import Juror
+from jury.parse import Parsed, read_answer, standing
+from jury.pieces import Place, members
+
+LEAST_MASS = 0.95  # of a score's probability: what is left out moves a mean on 1-5 by 0.2 at most
+MOST_MASS = 1.001  # what servers round
+NOT_SERVED = "the endpoint sends no log-probabilities that can be read"
+OTHER_TEXT = "the tokens with log-probabilities do not spell the answer"
+# What is not compared, as servers spell it otherwise in single tokens: blanks, and all beyond ASCII.
+UNSEEN = bytes(sign for sign in range(256) if not 0x20 < sign < 0x7F)
+NUMBER = re.compile(rb"\s*(-?\d*)(.*)", re.DOTALL)
+ENDS = re.compile(rb"[\s,}\]\"]")
+
+
+class NoDistribution(ValueError):
+    """Why a score has no distribution that can be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """How likely each point was as the score of one criterion.
+
+    Attributes
+    ----------
+    stated
+        The point that stands in the answer.
+    probabilities
+        Point -> probability as the endpoint tells it, 0 to 1; points of none are left out.
+    """
+
+    stated: int
+    probabilities: Mapping[int, float]
+
+    @property
+    def mass(self) -> float:
+        """How much of the probability lies on points of the scale, 0 to 1."""
+        return float(sum(map(Fraction, self.probabilities.values())))
+
+    @property
+    def mean(self) -> float:
+        """The expected score: within the points there are, as fractions do not round on the way."""
+        whole = [(point, Fraction(share)) for point, share in self.probabilities.items()]
+        return float(
+            sum(point * share for point, share in whole) / sum(share for _, share in whole)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as a study stores it."""
+        shares = {str(point): share for point, share in sorted(self.probabilities.items())}
+        return {"stated": self.stated, "probabilities": shares, "mass": self.mass}
+
+
+def read_for(juror: Juror, answer: Answer, rubric: Rubric) -> Parsed:
+    """Return what an answer says on a rubric, its scores as the juror's panel wants them."""
+    parsed = read_answer(answer, rubric)
+    return expected(parsed, answer, rubric) if juror.expected else parsed
+
+
+def expected(parsed: Parsed, answer: Answer, rubric: Rubric) -> Parsed:
+    """Return a verdict with expected scores in the place of the stated points, or why it has none."""
+    if parsed.reply is None:
+        return parsed
+    try:
+        found = distributions(answer, parsed.reply, rubric)
+    except NoDistribution as error:
+        return _without(parsed, str(error))
+    kept = {name: one.to_json() for name, one in found.items()}
+    for name, one in found.items():
+        if why := _too_little(one):
+            return replace(_without(parsed, f"{name}: {why}"), distribution=kept)
+    means = {name: one.mean for name, one in found.items()}
+    return replace(parsed, reply=replace(parsed.reply, scores=means), distribution=kept)
+
+
+def distributions(answer: Answer, reply: Reply, rubric: Rubric) -> dict[str, Distribution]:
+    """Return the distribution of each criterion's score in a verdict that was accepted.
+
+    Raises
+    ------
+    NoDistribution
+        If the endpoint serves none, or a score's place among the tokens cannot be told.
+    """
+    if not answer.tokens:
+        raise NoDistribution(NOT_SERVED)
+    places = score_places(answer.text, reply, rubric)
+    line = _Line(answer.text, answer.tokens)
+    found = {}
+    for name, place in places.items():
+        stated = int(reply.scores[name])
+        try:
+            found[name] = Distribution(stated, line.distribution(place, rubric.scale))
+        except NoDistribution as error:
+            raise NoDistribution(f"{name}: {error}") from error
+    return found
+
+
+def score_places(text: str, reply: Reply, rubric: Rubric) -> dict[str, Place]:
+    """Return where in an answer the digits of each criterion's score stand, in characters.
+
+    Raises
+    ------
+    NoDistribution
+        If a score stands at several places, or is not written as the point it is.
+    """
+    verdicts = standing(text, rubric)
+    if len(verdicts) != 1:
+        raise NoDistribution("the verdict is given more than once")
+    own = _once(members(text, text.index("{", verdicts[0].start)))
+    places = {}
+    for name in rubric.criteria:
+        value = _once(members(text, own[name].start))["score"]
+        literal = text[value.start : value.end]
+        digits = literal.strip('"').strip()
+        if digits != str(int(reply.scores[name])):
+            raise NoDistribution(
+                f"{name}: the score is written {literal[:20]}, not as a bare point"
+            )
+        at = value.start + literal.index(digits)
+        places[name] = Place(at, at + len(digits))
+    return places
+
+
+def _once(found: Sequence[tuple[str, Place]]) -> dict[str, Place]:
+    """Return the members of an object, of which none may be there twice."""
+    names = [name for name, _ in found]
+    if len(set(names)) < len(names):
+        raise NoDistribution("a key is given more than once")
+    return dict(found)
+
+
+class _Line:
+    """An answer laid beside its tokens, character by character."""
+
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        spelt = [_seen(token.text) for token in tokens]
+        whole, wanted = b"".join(spelt), _seen(text.encode("utf-8", "replace"))
+        self._text, self._tokens = text, tokens
+        self._first = whole.find(wanted)
+        if self._first < 0 or whole.find(wanted, self._first + 1) >= 0:
+            raise NoDistribution(OTHER_TEXT)
+        self._starts = [0]
+        for one in spelt:
+            self._starts.append(self._starts[-1] + len(one))
+
+    def distribution(self, place: Place, scale: Scale) -> dict[int, float]:
+        """Return the probability of each point in the place of a score."""
+        at = self._first + len(_seen(self._text[: place.start].encode("utf-8", "replace")))
+        index = next(i for i, end in enumerate(self._starts[1:]) if end > at)
+        before = _seen(self._tokens[index].text)[: at - self._starts[index]]
+        found: dict[int, float] = {}
+        for point, share in _points(self._tokens[index:], before, "", scale):
+            found[point] = found.get(point, 0.0) + share
+        if not found:
+            raise NoDistribution("none of the probability lies on points of the scale")
+        return found
+
+
+def _points(
+    tokens: Sequence[Token], before: bytes, begun: str, scale: Scale
+) -> list[tuple[int, float]]:
+    """Return points with their probabilities, given what of the number stands already.
+
+    `before` is what the first token holds in front of the number.
+    """
+    if not tokens:
+        return []
+    token, rest = tokens[0], tokens[1:]
+    _refuse_impossible(token)
+    options = [(text, share, _read(text, before, begun)) for text, share in token.options]
+    whole = any(len(number.lstrip("-")) > 1 and not begun for _, _, (number, _) in options)
+    found: list[tuple[int, float]] = []
+    for text, share, (number, after) in options:
+        possible = [point for point in scale.points if str(point).startswith(number)]
+        is_point = number in map(str, possible)
+        if after and (is_point and ENDS.match(after)):
+            found.append((int(number), share))
+        elif after or not number or not possible:
+            continue
+        elif is_point and len(possible) == 1:
+            found.append((int(number), share))
+        elif text == token.text:
+            found += [(one, share * p) for one, p in _points(rest, b"", number, scale)]
+        elif is_point and whole:
+            found.append((int(number), share))
+    return found
+
+
+def _read(text: bytes, before: bytes, begun: str) -> tuple[str, bytes]:
+    """Return the number that a token writes or goes on with, and what it has after it."""
+    if _seen(text).startswith(before):
+        rest = _after(text, before)
+        if begun and ENDS.match(rest):
+            return begun, rest
+        if match := NUMBER.fullmatch(rest):
+            return begun + match[1].decode(), match[2]
+    return "", text
+
+
+def _after(text: bytes, before: bytes) -> bytes:
+    """Return what of a token follows the signs `before`, blanks not counted."""
+    at = 0
+    for sign in before:
+        at = text.index(sign, at) + 1
+    return text[at:]
+
+
+def _seen(text: bytes) -> bytes:
+    """Return the signs by which an answer and its tokens are compared."""
+    return text.translate(None, UNSEEN)
+
+
+def _refuse_impossible(token: Token) -> None:
+    """Refuse options that cannot be probabilities of one place."""
+    if sum(share for _, share in token.options) > MOST_MASS:
+        raise NoDistribution("the probabilities of one place add up to more than 1")
+
+
+def _too_little(one: Distribution) -> str:
+    """Return why a distribution says too little of a score, empty if it does not."""
+    if one.mass >= LEAST_MASS:
+        return ""
+    return (
+        f"{one.mass:.3f} of the probability lies on points of the scale, and {LEAST_MASS:g} is "
+        "needed for a mean"
+    )
+
+
+def _without(parsed: Parsed, why: str) -> Parsed:
+    """Return a verdict that is missing: no stated point stands in for a mean."""
+    return replace(parsed, status=Status.NO_PROBABILITIES, reason=why, reply=None)

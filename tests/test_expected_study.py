@@ -1,0 +1,210 @@
+"""Jurors that differ in nothing but their order or their scores: compared, calibrated, exported."""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from juries_study import HEAD
+from served_probabilities import criteria_of, served
+from small import Run
+from sqlalchemy import Engine
+from stub_llm import Do, Seen, Stub
+from test_promptfoo import RECORD, ROWS
+
+from annotate.screens.workbench_response import distribution_lines, prompt_of
+from calibration.codes import NoteCode as Code
+from calibration.values import AnalysisOptions
+from data.errors import BadInput
+from data.person import OPERATOR
+from data.queries.lab import opened_response
+from data.rubric import read_rubric
+from jury.exports import bundle, helm, inspect, mlflow_judge, openai_grader, promptfoo
+from jury.exports.export import Export
+from jury.panel import Panel, read_panel
+from medjury.services.calibrate import Calibration, Question, calibrate
+
+Write = Callable[[str, str], Path]
+N = 24
+ONE = """
+[[juror]]
+name = "{name}"
+provider = "openai"
+model = "one"
+family = "stub"
+base_url = "{url}"
+schema = "json_schema"
+{more}
+"""
+SETTINGS = {
+    "plain": "",
+    "after": 'explanation = "after"',
+    "bare": 'explanation = "none"',
+    "mean": 'scores = "expected"',
+}
+
+
+def quality(text: str, *more: str) -> float:
+    """Return a number from 1 to 5 that a text and some names always have."""
+    digest = hashlib.sha256("/".join([text, *more]).encode()).hexdigest()
+    return 1 + 4 * int(digest[:8], 16) / 0xFFFFFFFF
+
+
+def judged(seen: Seen) -> Do:
+    """Return what a juror with a doubt of its own says: the nearest point, and how near others are."""
+    text = seen.prompt.split("<response>\n")[1].split("\n</response>")[0]
+    order = "".join(next(iter(criteria_of(seen).values())))
+    felt = 0.8 * quality(text) + 0.2 * quality(text, order)
+    weights = {point: 2.0 ** -(3 * (point - felt) ** 2) for point in range(1, 6)}
+    shares = {str(point): one / sum(weights.values()) for point, one in weights.items()}
+    return served(seen, shares=shares, score=max(weights, key=lambda point: weights[point]))
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    with Stub(judged) as running:
+        yield running
+
+
+@pytest.fixture
+def rated(run: Run, write: Write, stub: Stub) -> Run:
+    """Return what runs a command on a study that two clinicians and four jurors have rated."""
+    lines, scores = [HEAD], ["response_id,rater,kind,accuracy,completeness,clarity"]
+    for i in range(N):
+        lines.append(f"i{i},visits,c {i},Write.,,r{i},m,said {i}")
+        for rater in ("dr_a", "dr_b"):
+            own = [
+                round(0.7 * quality(f"said {i}") + 0.3 * quality(rater, str(i), c)) for c in "abc"
+            ]
+            scores.append(f"r{i},{rater},clinician,{own[0]},{own[1]},{own[2]}")
+    assert run("import", str(write("r.csv", "\n".join(lines))))[0] == 0
+    assert run("ratings", str(write("s.csv", "\n".join(scores))))[0] == 0
+    code, _, said = run("jury", "run", str(panel_file(write, stub, *SETTINGS)))
+    assert code == 0, said
+    return run
+
+
+def panel_file(write: Write, stub: Stub, *names: str) -> Path:
+    jurors = [ONE.format(name=one, url=stub.openai_url, more=SETTINGS[one]) for one in names]
+    return write("panel.toml", 'name = "orders"\n' + "".join(jurors))
+
+
+def test_juries_rank_and_compare_jurors_that_differ_in_order_or_scores_alone(rated: Run) -> None:
+    code, out, _ = rated("juries", "--sizes", "1-2", "--reps", "200", "--json", "-")
+    assert code == 0
+    rows = json.loads(out)["rows"]
+    assert {tuple(row["jurors"]) for row in rows if row["size"] == 1} == {
+        (one,) for one in SETTINGS
+    }
+    assert len(rows) == 4 + 6
+    iccs = {row["jurors"][0]: row["icc"] for row in rows if row["size"] == 1}
+    assert len(set(iccs.values())) == 4
+    code, out, _ = rated(
+        "juries", "--compare", "mean", "--compare", "plain", "--reps", "200", "--json", "-"
+    )
+    assert code == 0
+    told = json.loads(out)
+    assert told["icc_first"] == pytest.approx(iccs["mean"])
+    assert told["icc_second"] == pytest.approx(iccs["plain"])
+
+
+def test_every_figure_takes_expected_scores_or_says_how_it_does_not(
+    rated: Run, engine: Engine
+) -> None:
+    found = calibrated(engine, "mean", "plain")
+    by = {row.scorer: row for row in found.rows}
+    assert by["juror:mean"].n_responses == N
+    assert 0 < by["juror:mean"].icc < 1
+    means = [row for row in found.details["chance_corrected"] if row.raters == "juror:mean"]
+    assert len(means) == 3
+    for row in means:
+        assert math.isnan(row.kappa_quadratic)
+        assert math.isfinite(row.alpha_interval)
+        assert row.told(Code.OFF_POINTS)
+    spread = [row for row in found.details["distributions"] if row.rater == "juror:mean"]
+    assert {sum(row.counts.values()) for row in spread} == {N}
+    assert all(row.counts["between"] > N / 2 for row in spread)
+
+
+def test_replicates_of_means_are_the_same_again_only_where_they_are_equal(
+    rated: Run, engine: Engine, write: Write, stub: Stub
+) -> None:
+    panel = panel_file(write, stub, "mean", "plain")
+    assert rated("jury", "run", str(panel), "--replicates", "2")[0] == 0
+    mean, plain = calibrated(engine, "mean", "plain").details["test_retest"]
+    assert mean.exact_agreement == plain.exact_agreement == 1.0  # the stub has no noise
+    assert mean.told(Code.SAME_OFF_POINTS)
+    assert not plain.told(Code.SAME_OFF_POINTS)
+
+
+def calibrated(engine: Engine, *jurors: str) -> Calibration:
+    options = AnalysisOptions(jurors, reps=200)
+    return calibrate(engine, Question(options, details=True))
+
+
+def test_the_workbench_shows_prompt_and_distribution_of_every_such_call(
+    rated: Run, engine: Engine
+) -> None:
+    response = opened_response(OPERATOR, engine, 1)
+    assert response is not None
+    assert len(response.calls) == 4
+    for call in response.calls:
+        assert prompt_of(call, ()).exact, call.juror
+        lines = list(distribution_lines(call.distribution or {}))
+        assert len(lines) == (3 if call.juror == "mean" else 0)
+        assert all("stated" in line and "1.000 of the whole" in line for line in lines)
+
+
+def test_the_exported_attempts_hold_the_distributions(rated: Run, tmp_path: Path) -> None:
+    assert rated("export", "--package", str(tmp_path / "out.zip"))[0] == 0
+    with ZipFile(tmp_path / "out.zip") as whole:
+        table = whole.read("tables/attempt.csv").decode()
+    assert table.count('""mass""') == N * 3
+
+
+def seated(*names: str) -> Panel:
+    def one(name: str) -> dict[str, Any]:
+        settings = dict([SETTINGS[name].replace('"', "").split(" = ")]) if SETTINGS[name] else {}
+        own = {"name": name, "provider": "openai", "model": "m", "family": "f"}
+        return own | {"base_url": "https://api.openai.com/v1", "api_key_env": "K"} | settings
+
+    return Panel.model_validate({"name": "p", "juror": [one(name) for name in names]})
+
+
+@pytest.mark.parametrize("tool", [helm, inspect, mlflow_judge, openai_grader, promptfoo])
+@pytest.mark.parametrize("name", ["after", "bare", "mean"])
+def test_no_other_tool_is_told_of_a_jury_it_would_ask_otherwise(tool: Any, name: str) -> None:
+    with pytest.raises(BadInput, match=f"{name} rates with .* is not written for other tools"):
+        tool.write(Export(read_rubric("generic"), seated("plain", name), ROWS, RECORD))
+    assert tool.write(Export(read_rubric("generic"), seated("plain"), ROWS, RECORD))
+
+
+def test_the_bundle_holds_what_each_juror_is_asked_with() -> None:
+    generic = read_rubric("generic")
+    files = bundle.write(Export(generic, seated("plain", "after", "mean"), ROWS, RECORD))
+    body = json.loads(files["bundle.json"])
+    assert body["orders"] == {
+        "after": {
+            "prompt": body["orders"]["after"]["prompt"],
+            "form": generic.schema_text("after"),
+            "schema": generic.json_schema("after"),
+        }
+    }
+    assert "first give the score, then" in body["orders"]["after"]["prompt"]
+    assert [one.get("explanation") for one in body["panel"]["jurors"]] == [None, "after", None]
+    assert [one.get("scores") for one in body["panel"]["jurors"]] == [None, None, "expected"]
+    assert "- after: explanation after\n- mean: scores expected" in files["bundle.md"]
+    assert "## Prompt, explanation after" in files["bundle.md"]
+    plain = json.loads(bundle.write(Export(generic, seated("plain"), ROWS, RECORD))["bundle.json"])
+    assert "orders" not in plain
+
+
+def test_the_panels_that_ship_set_neither() -> None:
+    for name in ("azure", "bedrock", "current", "local", "medhelm", "simulated", "vertex"):
+        assert not any(
+            {"explanation", "scores"} & j.profile().keys() for j in read_panel(name).juror
+        )
