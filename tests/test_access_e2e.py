@@ -9,6 +9,7 @@ from rating_server import (
     TABLET,
     Server,
     build,
+    free_port,
     in_browser,
     new_context,
     row,
@@ -233,3 +234,25 @@ def test_shutting_out_ends_an_open_page(page: Page, server: Server, study: Engin
     assert scores_of(study, "dr-one") == []
     page.goto(f"{server.address}/rate")
     page.wait_for_url("**/login")
+
+
+def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(
+    browser: Browser, study: Engine, codes: dict[str, str]
+) -> None:
+    assert codes
+    code = add_people(OPERATOR, study, ["Rolf Berg"], Role.RESEARCHER)[0].code
+    server = Server(str(study.url), free_port()).start()
+    context = new_context(browser, TABLET)
+    try:
+        session = session_of(study, signed_in(study, code))
+        context.add_cookies([in_browser(session, server.address)])
+        page = context.new_page()
+        page.goto(server.address)
+        page.get_by_role("heading", name="Study", level=1).wait_for()
+        renew_access(OPERATOR, study, "Rolf Berg")
+        server.stop()  # its page comes back, and is refused a connection
+        server.start()
+        expect(page.get_by_label("Your sign-in code")).to_be_visible()
+    finally:
+        context.close()
+        server.stop()

@@ -19,7 +19,8 @@ from annotate.rating.answers import Answer, take_in
 from annotate.rating.requests import about
 from annotate.server import settings
 from annotate.study import study
-from annotate.throttle import OVERALL, PER_ADDRESS, Throttle
+from annotate.throttle import FAILURES, Throttle
+from annotate.websockets import LARGEST_OF_STEERING
 from data import queries
 from data.queries import Person
 from data.schema import Role
@@ -212,25 +213,22 @@ def test_a_session_is_ours_unforged_and_ends_with_the_access(engine: Engine, me:
     assert sessions.MAX_AGE_SECONDS <= 12 * 3600
 
 
-def test_guessing_is_slowed_by_address_and_overall() -> None:
+def test_guessing_is_slowed_for_whoever_guesses_and_for_nobody_else() -> None:
     now = 0.0
     throttle = Throttle(lambda: now)
-    for _ in range(PER_ADDRESS.burst):
-        assert throttle.allows("a")
-        throttle.failed("a")
-    assert not throttle.allows("a")
+    assert all(throttle.takes("a") for _ in range(FAILURES.burst))
+    assert not throttle.takes("a")
     assert throttle.allows("b")
-    now = PER_ADDRESS.seconds_each
-    assert throttle.allows("a")
-    for number in range(OVERALL.burst):
-        throttle.failed(f"c{number}")
-    assert not throttle.allows("d")
+    now = FAILURES.seconds_each
+    assert throttle.takes("a")
+    assert not throttle.takes("a")
 
 
 def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
     root = (ROOT / ".streamlit" / "config.toml").read_text("utf-8")
     assert (ROOT / "annotate" / "streamlit.toml").read_text("utf-8") == root
     assert settings()["server.address"] == tomllib.loads(root)["server"]["address"]
+    assert settings()["server.maxWidgetStateSize"] * 1_000_000 == LARGEST_OF_STEERING
     assert settings()["runner.postScriptGC"] is False
     assert settings()["browser.gatherUsageStats"] is False
 
