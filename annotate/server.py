@@ -1,5 +1,6 @@
 """Serving the application: `medjury serve`."""
 
+import asyncio
 import ctypes
 import gc
 import importlib.resources
@@ -29,6 +30,7 @@ from data.queries import has_coordinator
 
 HERE = Path(__file__).parent
 SECRETS = Path(".streamlit/secrets.toml")
+SECONDS_BETWEEN_TRIMS = 30
 M_ARENA_MAX = -8  # of glibc's malloc.h
 NO_COORDINATOR = (
     "medjury: nobody can steer this study here yet: "
@@ -102,8 +104,18 @@ async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
 
     gc.collect()
     gc.freeze()
+    giving_back = asyncio.create_task(_give_back_memory())
     yield {}
+    giving_back.cancel()
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
+
+
+async def _give_back_memory() -> None:
+    """Have malloc give the system what is free, every half minute; glibc keeps it for itself."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_TRIMS)
+            await asyncio.to_thread(trim, 0)
 
 
 def _share_one_heap() -> None:

@@ -23,14 +23,19 @@ from attacked_study import (
     wire,
     with_session,
 )
-from rating_server import Server
+from rating_server import Server, person_of, serving, session_of
+from sqlalchemy import Engine
 from test_signin import ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from annotate.protocols import LONGEST_HEAD, MOST_FRAGMENTS
 from annotate.rating.requests import LONGEST_BODY
+from annotate.server import SECONDS_BETWEEN_TRIMS
 from annotate.websockets import AT_ONCE, LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING
+from data.person import OPERATOR
+from data.schema import Role
+from data.store import add_people
 
 MB = 2**20
 TOO_BIG = 1009
@@ -214,3 +219,25 @@ async def rating_beside(
             held = max(held, megabytes(server))
             await asyncio.sleep(0.1)
     return held, took
+
+
+@pytest.mark.slow
+def test_memory_that_large_messages_took_is_given_back(engine: Engine) -> None:
+    steers = add_people(OPERATOR, engine, ["dr-large"], Role.RESEARCHER)[0].code
+    cookie = session_of(engine, person_of(engine, steers))
+    ask = page_asked()
+    filler = "x" * (LARGEST_OF_STEERING - 1_000)
+    ask.rerun_script.widget_states.widgets.add(id="$$ID-0-None", json_value=f'"{filler}"')
+    with serving(str(engine.url)) as server:
+        with wire(server, cookie) as opened:
+            run_of(opened, page_asked())
+        before = megabytes(server)
+        with ExitStack() as opened_too:
+            for _ in range(AT_ONCE):
+                run_of(opened_too.enter_context(wire(server, cookie)), ask)
+            taken = megabytes(server) - before
+        assert taken > AT_ONCE * LARGEST_OF_STEERING / MB
+        until = time.monotonic() + SECONDS_BETWEEN_TRIMS + 20
+        while megabytes(server) - before > taken / 3:
+            assert time.monotonic() < until, megabytes(server) - before
+            time.sleep(1)
