@@ -31,29 +31,30 @@ TOO_LONG = (
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """HTTP, with a bound on what comes before a body."""
+    """HTTP, with a bound on what is no body: a request's line, its headers, what follows a body."""
 
-    head_bytes = 0  # of a head that has not come to its end
-    in_head = True
+    no_body = 0  # bytes of this message that are none, but for those that came with its first
+    begun = False
 
     def data_received(self, data: bytes) -> None:
-        """Take in what has come; close the line once a head is too long."""
+        """Take in what has come; close the line once too much of it is no body."""
+        self.begun = False
         super().data_received(data)
-        if self.in_head:
-            self.head_bytes += len(data)
-        if self.head_bytes > LONGEST_HEAD and not self.transport.is_closing():
+        if not self.begun:
+            self.no_body += len(data)
+        if self.no_body > LONGEST_HEAD and not self.transport.is_closing():
             self.transport.write(TOO_LONG)
             self.transport.close()
 
     def on_message_begin(self) -> None:
-        """Begin another head."""
-        self.in_head, self.head_bytes = True, 0
+        """Begin to count anew."""
+        self.begun, self.no_body = True, 0
         super().on_message_begin()
 
-    def on_headers_complete(self) -> None:
-        """End it: from here on, the body has bounds of its own."""
-        self.in_head, self.head_bytes = False, 0
-        super().on_headers_complete()
+    def on_body(self, body: bytes) -> None:
+        """Take in a part of a body, which has bounds of its own."""
+        self.no_body -= len(body)
+        super().on_body(body)
 
 
 class BoundedWebSocket(WebSocketsSansIOProtocol):
@@ -102,4 +103,5 @@ def run(app: ASGIApp, host: str, port: int) -> None:
         ssl_keyfile=config.get_option("server.sslKeyFile"),
         use_colors=False,
         access_log=False,
+        log_level="warning",  # or each WebSocket, refused ones too, puts its address into the log
     )

@@ -4,6 +4,7 @@ import asyncio
 import html
 import importlib.resources
 from contextlib import suppress
+from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from sqlalchemy import Engine
@@ -94,7 +95,12 @@ class Desk:
         if self.hospital is None:
             return RedirectResponse("/login", status_code=303)
         try:
+            guesser = await run_in_threadpool(self._guesser, request)
+            if not self.throttle.allows(guesser):  # each asks the hospital, in our name
+                return self._form(SLOWER, 429)
             answer = await self._vouched_for(self.hospital, request)
+            if answer.status_code == HTTPStatus.UNAUTHORIZED:
+                self.throttle.takes(guesser)
             take_cookie(self.engine, HOSPITAL, request, answer)
         except MedjuryError:
             return self._form(BUSY, 503)

@@ -21,6 +21,7 @@ from starlette.testclient import TestClient
 from annotate import oidc, sessions
 from annotate.cookies import DEVICE, HOSPITAL, SESSION, cookie_name
 from annotate.signin import routes
+from annotate.throttle import FAILURES
 from data.errors import BadInput
 from data.person import OPERATOR, Person
 from data.store import Slot, add_people, assign, end_access, renew_access
@@ -201,6 +202,13 @@ def test_an_account_without_a_verified_known_address_is_told_so(
         answer = browser.get(way_back(browser), follow_redirects=False)
         assert (answer.status_code, said in answer.text) == (401, True)
         assert session_in(study, browser) is None
+
+
+@AUTHLIB
+def test_who_comes_back_with_nothing_again_and_again_is_slowed(study: Engine) -> None:
+    with arriving(study) as browser:
+        came = [browser.get("/oauth2callback?code=a&state=b").status_code for _ in range(12)]
+        assert came == [401] * FAILURES.burst + [429] * (12 - FAILURES.burst)
 
 
 @AUTHLIB

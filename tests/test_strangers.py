@@ -136,9 +136,14 @@ def test_an_account_has_twenty_websockets_at_once_and_others_theirs(
         assert run_of(opened.enter_context(wire(server, cookies["dr-c"])), page_asked())
 
 
-@pytest.mark.parametrize(
-    "head", [b"GET /login?", b"GET /login HTTP/1.1\r\nX: "], ids=["line", "header"]
-)
+HEADS = {
+    "line": b"GET /login?",
+    "header": b"GET /login HTTP/1.1\r\nX: ",
+    "trailer": b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
 def test_a_request_whose_head_does_not_end_is_refused(server: Watched, head: bytes) -> None:
     before = megabytes(server)
     with socket.create_connection(("127.0.0.1", server.port), 20) as line:
@@ -153,6 +158,14 @@ def test_a_request_whose_head_does_not_end_is_refused(server: Watched, head: byt
         assert told[:12] in (b"", b"HTTP/1.1 431", b"HTTP/1.1 400")
     assert megabytes(server) < before + 10
     assert ask(server, "GET", "/login", X_Long="x" * (LONGEST_HEAD // 2)).status == 200
+
+
+def test_a_long_body_of_somebody_with_a_session_is_no_long_head(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    body = "x" * (LONGEST_BODY - 1)
+    headers = {"Cookie": cookies["dr-a"], "Sec_Fetch_Site": "same-origin"}
+    assert ask(server, "POST", "/room", body, **headers).status == 400  # read, and no message
 
 
 def test_a_strangers_body_is_answered_before_it_is_read(server: Watched) -> None:
