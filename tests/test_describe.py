@@ -269,7 +269,7 @@ def test_the_export_tells_what_was_described_when_and_who_agreed(
 
 
 def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

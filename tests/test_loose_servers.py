@@ -23,9 +23,9 @@ from data.schema import Attempt, Rating, Status
 from data.store import import_responses
 from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
-from jury.providers import open_provider
+from jury.patience import FormFallback, Patience
+from jury.providers import forms_of, open_provider
 from jury.run import RunResult, run_panel
-from jury.session import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
 Write = Callable[[str, str], Path]
@@ -83,7 +83,7 @@ def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study: Study)
 
 def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved() -> None:
     fallback, failed = (
-        FormFallback(panel("http://h").juror[0]),
+        FormFallback(forms_of(panel("http://h").juror[0])),
         Answer(Status.REQUEST_FAILED, http=500),
     )
     assert fallback.below("json_schema", failed, 1) is None

@@ -1,5 +1,6 @@
 """A study in one file comes back as it was, with its record, and without its authors if wanted."""
 
+import codecs
 import hashlib
 import json
 import zipfile
@@ -102,7 +103,7 @@ def test_no_secret_and_no_way_in_is_in_a_package(run: Run, whole: Engine, tmp_pa
     assert not [one for one in (*hashes, "sesame") if one in everything]
 
 
-def test_the_folder_and_the_package_hold_the_same_files(
+def test_the_folder_and_the_package_hold_the_same_files_but_for_excels_mark(
     run: Run, whole: Engine, tmp_path: Path
 ) -> None:
     path = packed(run, tmp_path)
@@ -111,6 +112,8 @@ def test_the_folder_and_the_package_hold_the_same_files(
         manifest = json.loads(archive.read("manifest.json"))
         for name, said in manifest["files"].items():
             body = (tmp_path / "out" / name).read_bytes()
+            assert body.startswith(codecs.BOM_UTF8) == name.endswith(".csv")
+            body = body.removeprefix(codecs.BOM_UTF8)
             assert archive.read(name) == body
             assert said["sha256"] == hashlib.sha256(body).hexdigest()
     assert manifest["authors"] == "without"

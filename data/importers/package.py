@@ -197,6 +197,23 @@ def is_package(path: Path) -> bool:
     return path.suffix.lower() == ".zip" and path.is_file()
 
 
+def _another(said: Mapping[str, Any]) -> str:
+    """Return what is other in a package of another version, and what to do."""
+    made, tables = str(said.get("medjury", ""))[:20], str(said.get("tables", "?"))[:8]
+    form = str(said.get("version", "?"))[:8]
+    what, theirs, ours = "tables of revision", tables, HEAD
+    if form != str(VERSION):
+        what, theirs, ours = "a package's format", form, str(VERSION)
+    newer = theirs.isdecimal() and int(theirs) > int(ours)
+    to_do = (
+        "update medjury here"
+        if newer
+        else "import it with the medjury that wrote it, and open that study with this one, which "
+        "brings its tables up to date"
+    )
+    return f"was written by medjury {made or 'unnamed'} with {what} {theirs}, here {ours}; {to_do}"
+
+
 class Package:
     """A package whose manifest, sizes and digests hold; `rows` reads a table of it.
 
@@ -314,13 +331,8 @@ class Package:
     def _check_kind(self) -> None:
         """Refuse a package of another version, naming the one that can read it."""
         said = self.manifest
-        made = str(said.get("medjury", ""))[:20]
         if said.get("version") != VERSION or said.get("tables") != HEAD:
-            raise self.wrong(
-                f"was written by medjury {made or 'of another version'} (tables "
-                f"{str(said.get('tables', '?'))[:8]!r}, here {HEAD!r}); import it with that version "
-                "and open the study with this one, which brings its tables up to date"
-            )
+            raise self.wrong(_another(said))
         if said.get("authors") not in PARTS or not isinstance(said.get("head"), str):
             raise self.wrong(f"its {MANIFEST} does not say what it holds")
 

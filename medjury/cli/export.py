@@ -23,11 +23,11 @@ from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
 from data.store.record import unblind
 from data.whole_files import whole_file
-from medjury.cli import methods, redcap
+from medjury.cli import leaderboards, methods, redcap
 from medjury.cli.options import Db, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.places import writes_to
-from medjury.cli.record import AUTHORS, Reason, Who, cells, write_csv
+from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv
 
 Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
 PackageOption = Annotated[
@@ -54,6 +54,25 @@ def export(
             callback=writes_to,
         ),
     ] = None,
+    to_leaderboard: Annotated[
+        Path | None,
+        typer.Option(
+            "--leaderboard",
+            metavar="FOLDER",
+            help="The models' figures as a leaderboard release of HELM; names them.",
+        ),
+    ] = None,
+    to_every_eval_ever: Annotated[
+        Path | None,
+        typer.Option(
+            "--every-eval-ever",
+            metavar="FOLDER",
+            help="The models' figures as records of Every Eval Ever; names them.",
+        ),
+    ] = None,
+    organization: Annotated[
+        str, typer.Option(metavar="NAME", help="Who provides those records.")
+    ] = "unknown",
     without_authors: Annotated[
         bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
     ] = False,
@@ -69,9 +88,14 @@ def export(
 ) -> None:
     """Write the study as CSV with a data dictionary; no author unless asked."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
+    boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
+    leaderboards.check(boards, authors)
     nothing_else = to_redcap is None and to_methods is None
-    if folder is None and package is None and (nothing_else or authors != "without"):
-        raise BadInput("export what? give a FOLDER, --package, --redcap or --methods")
+    if not any([folder, package, *boards.values()]) and (nothing_else or authors != "without"):
+        raise BadInput(
+            "export what? give a FOLDER, --package, --redcap, --methods, --leaderboard or "
+            "--every-eval-ever"
+        )
     engine = study_of(context, db)
     _check(package)
     if to_redcap is not None:
@@ -83,6 +107,7 @@ def export(
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
+    leaderboards.write(engine, boards, who, organization)
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
             say(f"{name}: {counted(rows, 'row')}")
@@ -170,7 +195,7 @@ def write_folder(folder: Path, files: Sequence[File]) -> Iterator[tuple[str, int
         for one in files:
             path = folder / one.name
             path.parent.mkdir(exist_ok=True)
-            yield one.name, write_csv(path, one.columns, one.rows)
+            yield one.name, write_csv(path, one.columns, one.rows, FOR_SPREADSHEETS)
     _write_text(folder / "data_dictionary.md", _page(files))
 
 

@@ -34,6 +34,7 @@ from medjury.services.rubric_validation import Resampling, validation
 
 FINDINGS = 1
 AUTHORS = ("response_id", "model")
+FOR_SPREADSHEETS = "utf-8-sig"
 KEEP = (
     "keep this hash elsewhere: `medjury verify --head HASH` proves later that nothing was cut off"
 )
@@ -143,11 +144,19 @@ def settings(
     write_json(kept, json_to)
 
 
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Write rows to a new CSV file in UTF-8, whole or not at all; return how many there were."""
+def write_csv(
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    encoding: str = "utf-8",
+) -> int:
+    """Write rows to a new CSV file, whole or not at all; return how many there were.
+
+    With the mark of `FOR_SPREADSHEETS` Excel knows that it is UTF-8, not Windows-1252.
+    """
     written = 0
     try:
-        with whole_file(path) as part, part.open("x", encoding="utf-8", newline="") as file:
+        with whole_file(path) as part, part.open("x", encoding=encoding, newline="") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             for row in rows:
