@@ -61,8 +61,11 @@ EVERY = TABLES | AUTHORS
 # What a package has instead of, or beside, the columns of a table: name, type, can it be missing.
 OWN: dict[str, dict[str, tuple[type, bool]]] = {
     "response": {"text": (str, False), "masked": (bool, False)},
-    "authorship": {"original": (str, True)},
+    "authorship": {"original": (str, True), "original_salt": (str, True)},
 }
+# Events of a study that came as a package; what its authors are called where they stayed behind.
+RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
+WITHHELD = "(author withheld)"
 LEFT_OUT = {"response": {"shown"}}
 MANIFEST = "manifest.json"
 MOST_PARTS = 100
@@ -243,8 +246,7 @@ class Package:
         with path.open("rb") as raw:
             self.sha256 = _sha256(raw)
         for table in self.tables:
-            for _ in self.rows(table):
-                pass
+            self._check_rows(table)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -257,6 +259,13 @@ class Package:
         with self._opened() as archive, archive.open(name) as raw:
             lines = io.TextIOWrapper(raw, encoding="utf-8", newline="")
             yield from self._rows(csv.reader(lines, strict=True), table, name)
+
+    def _check_rows(self, table: str) -> None:
+        """Read every row of a table; refuse another number of them than the manifest says."""
+        number = sum(1 for _ in self.rows(table))
+        said = self.manifest["files"][part(table)].get("rows")
+        if said != number:
+            raise self.wrong(f"{part(table)} has {number} rows, and its {MANIFEST} says otherwise")
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the package."""

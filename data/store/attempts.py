@@ -15,6 +15,7 @@ from data.rubric import Rubric
 from data.schema import Attempt, Kind, Rater, Rating, ReferenceCheck, Status, now
 from data.store.audit import insertion, log, refuse_locked, write_rows
 from data.store.rubrics import keep_rubric
+from data.store.seals import last_key, seal_since, sealed
 
 Made = (
     Attempt | Mapping[str, Any]
@@ -74,8 +75,12 @@ def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None
     for row in rows:
         if row["status"] != Status.OK:
             row |= {"absent": None, "facts": []}
-    if rows:
-        session.execute(insertion(ReferenceCheck), rows)
+    if not rows:
+        return
+    last = last_key(session, ReferenceCheck)
+    session.execute(insertion(ReferenceCheck), rows)
+    seals = [seal_since(session, "reference_check", ReferenceCheck, last, rows)]
+    log(session, "jury", "references checked", {"calls": len(rows)}, seals)
 
 
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
@@ -83,11 +88,13 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     if not entries:
         return
     rows = [_row(one) | {"rubric_sha256": rubric.sha256} for one, rubric, _ in entries]
+    last = last_key(session, Attempt)
     session.execute(insertion(Attempt), rows)
+    seals = [seal_since(session, "attempt", Attempt, last, rows)]
     told = zip(rows, entries, strict=True)
     scores = [row for one, (_, rubric, reply) in told for row in _ratings(one, rubric, reply)]
-    for detail in write_rows(session, Rating, scores):
-        log(session, "jury", "jurors rated", detail)
+    [detail] = write_rows(session, Rating, scores) or [{}]
+    log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
 def _row(call: Made | ReferenceCheck) -> dict[str, Any]:
@@ -151,7 +158,7 @@ def keep_juror(session: Session, juror: JurorRecord) -> int:
     )
     session.add(new)
     session.flush()
-    log(session, "researcher", "juror added", {"juror": juror.handle})
+    log(session, "researcher", "juror added", {"juror": juror.handle}, sealed(new))
     return new.id or 0
 
 

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Engine, bindparam, delete, update
+from sqlalchemy import Engine, bindparam, delete
 from sqlmodel import Session, col, select
 
 from data.database import transaction
 from data.schema import Intent, ReferenceCheck, now
 from data.store.attempts import Entry, keep_attempts, write_references
-from data.store.audit import insertion, refuse_locked
+from data.store.audit import insertion, log, refuse_locked
+from data.store.seals import Seal, seal_together, sealed
 
 
 class Intended(NamedTuple):
@@ -74,11 +75,13 @@ def record_steps(engine: Engine, steps: Sequence[Step]) -> None:
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        _open(session, [one.intent for one in steps if one.intent is not None])
+        seals = _open(session, [one.intent for one in steps if one.intent is not None])
         keep_attempts(session, [one.attempt for one in steps if one.attempt is not None])
         write_references(session, [one.check for one in steps if one.check is not None])
-        _settle(session, [one.settles for one in steps if one.settles and not one.unknown])
-        _keep(session, [one.settles for one in steps if one.settles and one.unknown])
+        seals += _settle(session, [one.settles for one in steps if one.settles and not one.unknown])
+        seals += _keep(session, [one.settles for one in steps if one.settles and one.unknown])
+        if seals:
+            log(session, "jury", "calls in flight", {}, seals)
 
 
 def carry_over(engine: Engine) -> CarriedOver:
@@ -86,28 +89,39 @@ def carry_over(engine: Engine) -> CarriedOver:
 
     Call it only where no other run can be on: what is in flight then is a killed run's.
     """
-    query = select(Intent.key, Intent.usd_most).where(col(Intent.counted).is_(None))
     with transaction(engine) as session:
-        found = session.exec(query).all()
-        session.execute(update(Intent).where(col(Intent.counted).is_(None)).values(counted=now()))
-    return CarriedOver(len(found), sum(usd or 0.0 for _, usd in found))
+        found = session.exec(select(Intent).where(col(Intent.counted).is_(None))).all()
+        carried = CarriedOver(len(found), sum(one.usd_most or 0.0 for one in found))
+        if found:
+            log(session, "jury", "calls carried over", {"calls": len(found)}, _counted(found))
+    return carried
 
 
-def _open(session: Session, intents: Sequence[Intended]) -> None:
-    """Store calls that are about to be made."""
-    if intents:
-        at = now()
-        session.execute(insertion(Intent), [{**one._asdict(), "at": at} for one in intents])
+def _open(session: Session, intents: Sequence[Intended]) -> list[Seal]:
+    """Store calls that are about to be made; return their seals."""
+    if not intents:
+        return []
+    rows = [{**one._asdict(), "at": now(), "counted": None} for one in intents]
+    session.execute(insertion(Intent), rows)
+    return [seal_together("intent", [row]) for row in rows]
 
 
-def _settle(session: Session, keys: Sequence[str]) -> None:
-    """Delete intents whose calls have ended."""
-    if keys:
-        session.execute(_SETTLED, {"keys": keys})
+def _settle(session: Session, keys: Sequence[str]) -> list[Seal]:
+    """Delete intents whose calls have ended; return what the record says of it."""
+    if not keys:
+        return []
+    session.execute(_SETTLED, {"keys": keys})
+    return [{"table": "intent", "gone": [*keys]}]
 
 
-def _keep(session: Session, keys: Sequence[str]) -> None:
-    """Note that intents are counted against the cap of a run."""
-    if keys:
-        kept = update(Intent).where(col(Intent.key).in_(keys))
-        session.execute(kept.values(counted=now()))
+def _keep(session: Session, keys: Sequence[str]) -> list[Seal]:
+    """Note that intents are counted against the cap of a run; return their seals."""
+    if not keys:
+        return []
+    return _counted(session.exec(select(Intent).where(col(Intent.key).in_(keys))).all())
+
+
+def _counted(intents: Sequence[Intent]) -> list[Seal]:
+    for one in intents:
+        one.counted = now()
+    return sealed(*intents)

@@ -23,7 +23,6 @@ from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
 from data.queries.models import authors
-from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as
 from data.rubrics.complaints import unasked
@@ -92,6 +91,12 @@ def import_(
     map_to: MapOption = None,
     guess: GuessOption = False,
     scale: ScaleOption = None,
+    accept_findings: Annotated[
+        bool,
+        typer.Option(
+            "--accept-findings", help="Of a package: store it although verify has findings."
+        ),
+    ] = False,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -106,8 +111,11 @@ def import_(
     own = partial(_own_study, context, db)
     if scale is not None and run != "inspect":
         raise typer.BadParameter("belongs to logs of Inspect, and to ratings", param_hint="--scale")
+    if accept_findings and run != "package":
+        raise BadInput("--accept-findings belongs to a package")
     if run == "package":
-        restore(paths, partial(study_of, context, db, create=True))
+        study = partial(study_of, context, db, create=True)
+        restore(paths, study, accept_findings=accept_findings)
     elif run == "helm":
         there = partial(study_of, context, db)
         import_runs.bring_helm(paths, benchmark, rubric, json_to, own, there)
@@ -365,29 +373,26 @@ def _say_ratings(
         )
 
 
-def restore(paths: Sequence[Path], study: Callable[[], Engine]) -> None:
+def restore(paths: Sequence[Path], study: Callable[[], Engine], *, accept_findings: bool) -> None:
     """Read a package whole, and only when it holds open the study and store it."""
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")
     package = Package(paths[0])
     engine = study()
-    added = import_package(engine, package, IMPORTER)
+    added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
     if added.unchanged:
         say(f"{package.path.name}: was imported before; nothing changed")
         return
     for table, number in added.rows.items():
         say(f"{table}: {counted(number, 'row')}")
     if package.authors == "without":
-        say(
-            "no author is in it; `medjury import` of a package made with --authors-only adds them, "
-            "and until then `medjury verify` cannot vouch for the responses"
-        )
-        return
-    found = verify(engine).findings
+        say("no author is in it; `medjury import` of a package made with --authors-only adds them")
+    for finding in added.findings:
+        typer.echo(f"FINDING {finding}", err=True)
     say(
         "the record is whole"
-        if not found
-        else f"WARNING: `medjury verify` has {counted(len(found), 'finding')}"
+        if not added.findings
+        else f"WARNING: stored with {counted(len(added.findings), 'finding')}, which the record keeps"
     )
 
 
