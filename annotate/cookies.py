@@ -74,7 +74,7 @@ def take_cookie(engine: Engine, kind: str, connection: HTTPConnection, answer: R
 
 def is_https(connection: HTTPConnection) -> bool:
     """Return whether the browser speaks https, to us or to the proxy before us."""
-    return connection.scope["scheme"] in ENCRYPTED or is_forwarded_https(connection.headers)
+    return connection.scope.get("scheme") in ENCRYPTED or is_forwarded_https(connection.headers)
 
 
 def is_forwarded_https(headers: Headers) -> bool:

@@ -109,8 +109,8 @@ def test_nothing_of_a_websocket_is_read_before_it_is_accepted() -> None:
                 await asyncio.wait_for(writer.drain(), 1)
                 taken += 1
         writer.transport.abort()
-        serving_it.cancel()
-        await asyncio.gather(serving_it, return_exceptions=True)
+        server.should_exit = server.force_exit = True
+        await serving_it
         return taken
 
     assert asyncio.run(sent()) < 20  # what the system's own buffers hold
