@@ -14,6 +14,16 @@
     history.replaceState(null, "", address);
   }
 
+  // Without a session the server opens no connection, and Streamlit would try again for ever: a page
+  // whose session has ended meanwhile goes to sign in. The rating room sees to its own.
+  const CONNECTION = "data-test-connection-state";
+  setInterval(async () => {
+    const page = document.querySelector(`[${CONNECTION}]`);
+    if (!page || page.getAttribute(CONNECTION) === "CONNECTED" || document.querySelector(".mj-room")) return;
+    const answer = await fetch("/login", { redirect: "manual", cache: "no-store" }).catch(() => null);
+    if (answer?.ok) location.assign("/login"); // with a session it leads back to the page
+  }, 3000);
+
   document.addEventListener("click", async (event) => {
     const choice = event.target.closest?.("button[data-appearance]")?.dataset.appearance;
     if (!choice) return;

@@ -17,7 +17,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from annotate import sessions
-from annotate.headers import asks_for_page, from_elsewhere, session_token
+from annotate.cookies import session_token
+from annotate.headers import asks_for_page, from_elsewhere
 from data.errors import MedjuryError
 from data.schema import Role
 
@@ -57,7 +58,7 @@ class Appearance:
     def _choice(self, request: Request) -> str:
         """Return what is chosen; light for a clinician, for nobody, and if nobody can be asked."""
         try:
-            person = sessions.owner(self.engine, session_token(request.headers))
+            person = sessions.owner(self.engine, session_token(self.engine, request))
         except MedjuryError:
             return "light"
         if person is None or person.role == Role.CLINICIAN:

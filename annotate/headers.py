@@ -4,16 +4,17 @@ A cookie travels with what other pages on this machine ask too: another port is 
 browser. So a WebSocket, and whatever changes anything, must come from our own address.
 """
 
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import urlsplit
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from annotate import oidc, sessions
+from annotate import sessions
+from annotate.cookies import is_forwarded_https, session_token
 from data.errors import MedjuryError
 from data.schema import Role
 
@@ -42,12 +43,11 @@ HEADERS = {
 STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
 # What Streamlit would take from or give to anybody, by the start of its path.
 FOR_WHOM = {
-    "/media/": frozenset(Role),
     "/_stcore/upload_file/": STEERING,
     "/_stcore/metrics": STEERING,
     "/_stcore/agent/": frozenset(),
+    "/auth/": frozenset(),  # its own sign-in, whose cookie could not be ended
 }
-POLICY_VIOLATION = 1008
 
 
 class SecurityHeaders:
@@ -69,16 +69,17 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers if scope["type"] == "http" else send)
 
 
-# What is not a page: the doors, a hospital's way back, the rating room's line, which asks for the
-# session itself, light or dark, and Streamlit's own files.
-DOORS = frozenset(
+# What is answered without a session: the doors, a hospital's way there and back, the rating room's
+# line, which asks for the session itself, light or dark, and what tells nothing.
+OPEN = frozenset(
     {
-        *("/login", "/logout", "/join", "/join.js", "/oauth2callback", "/auth/login"),
+        *("/login", "/logout", "/join", "/join.js", "/hospital", "/oauth2callback"),
         *("/room", "/room/show", "/room/read", "/room/back", "/room/consent", "/room/seen"),
-        *("/appearance", "/appearance.js"),
+        *("/appearance", "/appearance.js", "/favicon.png", "/manifest.json"),
+        *("/_stcore/health", "/_stcore/host-config"),
     }
 )
-FILES = ("/_stcore/", "/static/", "/component/", "/media/", "/favicon", "/manifest")
+FILES = ("/_stcore/", "/static/", "/component/", "/media/")  # Streamlit's own, no pages
 
 # Where people arrive is at "/" for Streamlit, which knows no page under its own name.
 ARRIVALS = frozenset({"/rate", "/study"})
@@ -87,59 +88,51 @@ ARRIVALS = frozenset({"/rate", "/study"})
 class Gate:
     """Middleware that sends whoever asks for a page without a session to sign in.
 
-    The WebSocket is a door of its own: the page script asks for the session again. Where
-    hospital accounts are configured (`hospital`), the page itself leads through their sign-in.
+    Streamlit answers what it does not have with its page, so its files ask for a session too: for
+    one that was signed here, which costs no question to the study.
     """
 
-    def __init__(self, app: ASGIApp, engine: Engine, hospital: bool = False) -> None:
-        self.app, self.engine, self.hospital = app, engine, hospital
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+        self.app, self.engine = app, engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer it with the way to sign in."""
+        answer: Response | None = None
         if asks_for_page(scope) and not await run_in_threadpool(self._knows, scope):
-            await RedirectResponse("/login", status_code=303)(scope, receive, send)
-            return
-        if scope["type"] == "http" and scope["path"] in ARRIVALS:
+            answer = RedirectResponse("/login", status_code=303)
+        elif asks_for_file(scope) and not self._signed(scope):
+            answer = Response(status_code=403)
+        elif scope["type"] == "http" and scope["path"] in ARRIVALS:
             query = scope["query_string"].decode("latin-1")
-            await RedirectResponse(f"/?{query}", status_code=303)(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
+            answer = RedirectResponse(f"/?{query}", status_code=303)
+        await (answer or self.app)(scope, receive, send)
 
     def _knows(self, scope: Scope) -> bool:
         """Return whether the page may be sent; if the study is unreachable, the page says so."""
-        headers = Headers(scope=scope)
-        if self.hospital and _is_on_the_way(scope, headers):
-            return True
         try:
-            token = session_token(headers)
+            token = session_token(self.engine, HTTPConnection(scope))
             return sessions.owner(self.engine, token) is not None
         except MedjuryError:
             return True
+
+    def _signed(self, scope: Scope) -> bool:
+        try:
+            token = session_token(self.engine, HTTPConnection(scope))
+            return sessions.way_in(self.engine, token) is not None
+        except MedjuryError:
+            return False
 
 
 def asks_for_page(scope: Scope) -> bool:
     """Return whether a request is for one of our screens: for whatever is nothing else."""
     path = scope.get("path", "")
-    return scope["type"] == "http" and path not in DOORS and not path.startswith(FILES)
+    return scope["type"] == "http" and path not in OPEN and not path.startswith(FILES)
 
 
-def _is_on_the_way(scope: Scope, headers: Headers) -> bool:
-    """Return whether a browser is on its way to a hospital's sign-in, or comes back from it."""
-    return scope["query_string"] == b"hospital" or f"{oidc.COOKIES}=" in headers.get("cookie", "")
-
-
-def session_token(headers: Headers) -> str | None:
-    """Return the session cookie of a request, if it carries one."""
-    return cookie_of(headers, sessions.COOKIE)
-
-
-def cookie_of(headers: Headers, name: str) -> str | None:
-    """Return a cookie of a request, if it carries it."""
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return None
-    return None if morsel is None else morsel.value
+def asks_for_file(scope: Scope) -> bool:
+    """Return whether a request is for a file of Streamlit's that not everybody is given."""
+    path = scope.get("path", "")
+    return scope["type"] == "http" and path not in OPEN and path.startswith(FILES)
 
 
 def from_elsewhere(headers: Headers) -> bool:
@@ -148,48 +141,37 @@ def from_elsewhere(headers: Headers) -> bool:
     if site is not None:
         return site not in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is not None and not _is_ours(origin, headers)
+    return origin is not None and not is_own_origin(origin, headers)
 
 
-def is_forwarded_https(headers: Headers) -> bool:
-    """Return whether the browser speaks https to the proxy before us."""
-    return headers.get("x-forwarded-proto", "").split(",")[0].strip() == "https"
-
-
-class Origins:
-    """Middleware that refuses WebSockets of other pages, and files to or from whom they are not for."""
+class Roles:
+    """Middleware that refuses what Streamlit would take from or give to anybody."""
 
     def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self.app, self.engine = app, engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it before Streamlit reads any of it."""
-        headers = Headers(scope=scope) if scope["type"] in ("http", "websocket") else Headers()
-        if scope["type"] == "websocket":
-            origin = headers.get("origin")
-            if origin is not None and not _is_ours(origin, headers):
-                await send({"type": "websocket.close", "code": POLICY_VIOLATION})
-                return
-        elif scope["type"] == "http" and not await self._may(scope["path"], headers):
+        if scope["type"] == "http" and not await self._may(scope):
             await Response(status_code=403)(scope, receive, send)
             return
         await self.app(scope, receive, send)
 
-    async def _may(self, path: str, headers: Headers) -> bool:
+    async def _may(self, scope: Scope) -> bool:
         for start, roles in FOR_WHOM.items():
-            if path.startswith(start):
-                return await run_in_threadpool(self._is_one_of, roles, session_token(headers))
+            if scope["path"].startswith(start):
+                return await run_in_threadpool(self._is_one_of, roles, HTTPConnection(scope))
         return True
 
-    def _is_one_of(self, roles: frozenset[Role], token: str | None) -> bool:
+    def _is_one_of(self, roles: frozenset[Role], connection: HTTPConnection) -> bool:
         try:
-            person = sessions.owner(self.engine, token)
+            person = sessions.owner(self.engine, session_token(self.engine, connection))
         except MedjuryError:
             return False
         return person is not None and person.role in roles
 
 
-def _is_ours(origin: str, headers: Headers) -> bool:
+def is_own_origin(origin: str, headers: Headers) -> bool:
     """Return whether an origin is the address at which the browser asks us."""
     try:
         scheme, host = urlsplit(origin)[:2]

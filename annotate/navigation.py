@@ -7,7 +7,8 @@ from importlib import import_module
 import streamlit as st
 from sqlalchemy import Engine
 
-from annotate import oidc, sessions
+from annotate import sessions
+from annotate.cookies import session_of_page
 from annotate.rating import text_html
 from annotate.study import study
 from data.errors import MedjuryError, NoStudy
@@ -59,7 +60,7 @@ def run() -> None:
     """Show whoever is signed in their screen; anyone else, the way to sign in."""
     try:
         engine = study()
-        person = sessions.owner(engine, st.context.cookies.get(sessions.COOKIE))
+        person = sessions.owner(engine, session_of_page(engine, st.context.cookies))
         mine = pages(engine, person)
         st.navigation(mine, position="top" if len(mine) > 1 else "hidden").run()
     except NoStudy:
@@ -82,7 +83,7 @@ def _again(drawn: list[bool]) -> None:
 def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     """Return the pages of a person; all that is in this list travels to the browser."""
     if person is None:
-        return [st.Page(partial(_outside, engine), title="Sign in", url_path="in", default=True)]
+        return [st.Page(_outside, title="Sign in", url_path="in", default=True)]
     mine = [one for one in SCREENS if person.role in one.roles]
     if not mine:
         return [st.Page(partial(_nothing, person), title="medjury", url_path="in", default=True)]
@@ -97,12 +98,11 @@ def pages(engine: Engine, person: Person | None) -> list[st.Page]:
     ]
 
 
-def _outside(engine: Engine) -> None:
-    """Show the way in to somebody without a session."""
+def _outside() -> None:
+    """Show the way back in to somebody whose session has ended."""
     st.html(text_html.style())
-    if not oidc.from_hospital(engine):
-        st.html(text_html.note("Signed out", ENDED))
-        st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
+    st.html(text_html.note("Signed out", ENDED))
+    st.html('<p style="text-align:center"><a href="/login" target="_self">Sign in</a></p>')
 
 
 def _nothing(person: Person) -> None:

@@ -1,32 +1,34 @@
-"""Hospital accounts: OpenID Connect through st.login, traded at once for a session of our own.
+"""Hospital accounts: OpenID Connect, by plain requests, traded at once for a session of our own.
 
-Streamlit keeps an identity for 30 days in a cookie that cannot be revoked. So the identity
-is used a single time: the page hands the browser a ticket, /login takes it, opens a session
-like that of a code, and deletes Streamlit's cookie.
+`/hospital` leads to the hospital's sign-in, `/oauth2callback` comes back from it. What is known of
+somebody on the way (state, nonce, verifier) lies in a signed cookie for ten minutes, nowhere here.
 """
 
+import hashlib
 import importlib.util
-import secrets
 import time
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-import streamlit as st
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import Engine
+from starlette.requests import Request
+from starlette.responses import Response
 
-from annotate.rating import text_html
+from annotate.cookies import HOSPITAL, cookie_of, give_cookie
 from data import queries
 from data.errors import BadFile, BadInput
 from data.queries import Person
-from data.store.access import Entered, enter_by_email, signing_key
+from data.store.access import Entered, enter_by_email
 
-COOKIES = "_streamlit_user"
-TICKET_SECONDS = 60
+WAY_BACK = "/oauth2callback"
 FRESH_SECONDS = 600
 NEEDED = ("client_id", "client_secret", "server_metadata_url")
+ASKED = {"scope": "openid email profile", "code_challenge_method": "S256"}
+SIGNED_AS = "medjury hospital sign-in"
 UNVERIFIED = (
     "Your hospital account has no verified e-mail address, so it cannot be used here. "
     "Sign in with a code instead."
@@ -35,29 +37,89 @@ UNKNOWN = (
     "Nobody in this study has the e-mail address of your hospital account. "
     "Ask your coordinator to add it, or sign in with a code."
 )
-# A form is posted, not fetched: the browser then takes the cookie and follows to the page.
-HANDOVER = """
-export default function ({ parentElement, data }) {
-  const form = document.createElement("form");
-  form.method = "post";
-  form.action = "/login";
-  const field = document.createElement("input");
-  field.type = "hidden";
-  field.name = "ticket";
-  field.value = data[0];
-  form.append(field);
-  parentElement.append(form);
-  form.submit();
-}
-"""
-_mount = st.components.v2.component("medjury_handover", js=HANDOVER)
-OTHERWISE = (
-    '<p style="text-align:center"><a href="/logout" target="_self">Sign in otherwise</a></p>'
-)
+UNREACHED = "The hospital's sign-in cannot be reached just now. Try again, or sign in with a code."
+STALE = "Signing in took too long, or was interrupted. Try again."
+
+
+class NotVouched(Exception):
+    """The hospital did not say who somebody is; the text tells them why."""
+
+
+class Hospital:
+    """One hospital's sign-in, for one study."""
+
+    def __init__(self, engine: Engine, auth: Mapping[str, Any]) -> None:
+        from authlib.integrations.starlette_client import OAuth  # an extra: only if asked for
+
+        name = provider(auth)
+        chosen = auth if name is None else auth[name]
+        self.engine, self.redirect_uri = engine, str(auth["redirect_uri"])
+        self.signer = URLSafeTimedSerializer(str(auth["cookie_secret"]), salt=SIGNED_AS)
+        asked = {"prompt": "select_account"} | ASKED | dict(chosen.get("client_kwargs", {}))
+        self.client: Any = OAuth().register(
+            "hospital", **{key: chosen[key] for key in NEEDED}, client_kwargs=asked
+        )
+
+    async def redirect(self, request: Request) -> Response:
+        """Return the way to the hospital's sign-in, with a cookie that knows somebody again.
+
+        Raises
+        ------
+        NotVouched
+            If the hospital cannot be reached.
+        """
+        on_the_way: dict[str, Any] = {}
+        kept_in = _with_session(request, on_the_way)
+        try:
+            answer: Response = await self.client.authorize_redirect(kept_in, self.redirect_uri)
+        except _failures() as error:
+            raise NotVouched(UNREACHED) from error
+        signed = str(self.signer.dumps(on_the_way))
+        give_cookie(self.engine, HOSPITAL, signed, FRESH_SECONDS, request, answer)
+        return answer
+
+    async def claims(self, request: Request) -> dict[str, Any]:
+        """Return what the hospital says of who comes back from it.
+
+        Raises
+        ------
+        NotVouched
+            If nobody left from this browser within ten minutes, with this state; if the hospital
+            refused, or cannot be reached; if its word is not signed by it, for us, for this time.
+        """
+        kept_in = _with_session(request, self._on_the_way(request))
+        try:
+            token = await self.client.authorize_access_token(
+                kept_in, claims_options=await self._expected()
+            )
+        except _refusals() as error:
+            raise NotVouched(STALE) from error
+        except _failures() as error:
+            raise NotVouched(UNREACHED) from error
+        claims = dict(token.get("userinfo") or {})
+        if not is_fresh(claims):
+            raise NotVouched(STALE)
+        return claims
+
+    async def _expected(self) -> dict[str, Any]:
+        """Return what a token must say of who made it, and for whom."""
+        metadata = await self.client.load_server_metadata()
+        return {
+            "iss": {"essential": True, "value": metadata["issuer"]},
+            "aud": {"essential": True, "value": self.client.client_id},
+        }
+
+    def _on_the_way(self, request: Request) -> dict[str, Any]:
+        cookie = cookie_of(self.engine, HOSPITAL, request)
+        try:
+            found = self.signer.loads(cookie or "", max_age=FRESH_SECONDS)
+        except BadSignature as error:
+            raise NotVouched(STALE) from error
+        return dict(found)
 
 
 def read_secrets(path: Path) -> dict[str, Any]:
-    """Return what Streamlit is to know of hospital accounts: {} if [auth] is not configured.
+    """Return what is configured of hospital accounts: {} if [auth] is not.
 
     Raises
     ------
@@ -79,6 +141,8 @@ def read_secrets(path: Path) -> dict[str, Any]:
     missing += [key for key in NEEDED if not (auth if name is None else auth[name]).get(key)]
     if missing:
         raise BadFile(f"{path}: [auth] lacks {', '.join(missing)}; docs/access.md has an example")
+    if urlsplit(auth["redirect_uri"]).path != WAY_BACK:
+        raise BadFile(f"{path}: [auth] redirect_uri must end with {WAY_BACK}, right after the host")
     if importlib.util.find_spec("authlib") is None:
         raise BadInput(f"{path} asks for hospital accounts: `pip install 'medjury[auth]'` first")
     return {"auth": auth}
@@ -86,17 +150,8 @@ def read_secrets(path: Path) -> dict[str, Any]:
 
 def provider(auth: Mapping[str, Any]) -> str | None:
     """Return the name of the first provider that has a table of its own, None if there is none."""
-    return next((name for name, one in auth.items() if isinstance(one, Mapping)), None)
-
-
-def claimed() -> dict[str, Any] | None:
-    """Return what a hospital says of the browser's user, None if it has said nothing yet."""
-    return dict(st.user.to_dict()) if st.user.get("is_logged_in") else None
-
-
-def ask_hospital() -> None:
-    """Send the browser to the hospital's sign-in."""
-    st.login(provider(st.secrets["auth"]))
+    tables = (name for name, one in auth.items() if isinstance(one, Mapping))
+    return next((name for name in tables if name != "client_kwargs"), None)
 
 
 def is_fresh(claims: Mapping[str, Any], now: float | None = None) -> bool:
@@ -117,44 +172,37 @@ def person_of(engine: Engine, claims: Mapping[str, Any]) -> Person | str:
     return queries.person_by_email(engine, email) or UNKNOWN
 
 
-def ticket(engine: Engine, person: Person) -> str:
-    """Return what opens a session for a person once, within a minute."""
-    return _serializer(engine).dumps([person.id, person.name, secrets.token_urlsafe(9)])
-
-
-def redeem(engine: Engine, given: str) -> Entered | None:
-    """Let in whom a ticket names, once, whichever replica it comes to; None if it is no good.
+def enter(engine: Engine, claims: Mapping[str, Any]) -> Entered | str:
+    """Let in whom a hospital's claims name, or return the sentence that refuses them.
 
     Raises
     ------
     NotAllowed
-        If it was used before, or its account has ended meanwhile.
+        If the same word of the hospital was taken before, at whichever replica, or the account
+        has ended meanwhile.
     """
-    try:
-        account, name, number = _serializer(engine).loads(given, max_age=TICKET_SECONDS)
-    except (BadSignature, ValueError):
-        return None
-    person = queries.person_by_account(engine, account, name)
-    return None if person is None else enter_by_email(engine, person, number)
-
-
-def _serializer(engine: Engine) -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(signing_key(engine), salt="medjury ticket")
-
-
-def from_hospital(engine: Engine) -> bool:
-    """Lead somebody without a session through the hospital's sign-in; False if not asked for."""
-    claims = claimed()
-    asked = "hospital" in st.query_params
-    if claims is None or not is_fresh(claims):
-        if asked:
-            ask_hospital()
-        return asked
     person = person_of(engine, claims)
     if isinstance(person, str):
-        st.html(text_html.note("Not signed in", person))
-        st.html(OTHERWISE)
-        return True
-    st.html(text_html.note("Signing you in", f"Welcome, {person.name}."))
-    _mount(key="handover", data=[ticket(engine, person)])
-    return True
+        return person
+    number = hashlib.sha256(str(claims["nonce"]).encode()).hexdigest()[:24]
+    return enter_by_email(engine, person, number)
+
+
+def _with_session(request: Request, session: dict[str, Any]) -> Request:
+    """Return a request with what authlib keeps of somebody on the way; Streamlit's stays as it is."""
+    return Request({**request.scope, "session": session})
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return what says that a hospital's word is no good: of another state, forged, too old."""
+    from authlib.common.errors import AuthlibBaseError
+    from joserfc.errors import JoseError
+
+    return AuthlibBaseError, JoseError
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return what says that a hospital cannot be reached, or does not speak OpenID Connect."""
+    import httpx2  # which authlib prefers to httpx
+
+    return httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, RuntimeError

@@ -7,13 +7,13 @@ opens a dialog that takes the focus: a clinician who types on types into that.
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from annotate import sessions
-from annotate.headers import session_token
+from annotate.cookies import session_token
 from data.errors import MedjuryError
 
 HOST_CONFIG = "/_stcore/host-config"
@@ -31,7 +31,7 @@ class Outgoing:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass everything on, its answers looked through."""
         if scope["type"] == "http" and scope["path"] == HOST_CONFIG:
-            rates = await run_in_threadpool(self._rates, Headers(scope=scope))
+            rates = await run_in_threadpool(self._rates, HTTPConnection(scope))
             await host_config(rates)(scope, receive, send)
             return
 
@@ -44,10 +44,10 @@ class Outgoing:
 
         await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
 
-    def _rates(self, headers: Headers) -> bool:
+    def _rates(self, connection: HTTPConnection) -> bool:
         """Return whether the session is a clinician's, and nobody else's if that cannot be asked."""
         try:
-            person = sessions.owner(self.engine, session_token(headers))
+            person = sessions.owner(self.engine, session_token(self.engine, connection))
         except MedjuryError:
             return True
         return person is None or person.rater is not None

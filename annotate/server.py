@@ -1,5 +1,6 @@
 """Serving the application: `medjury serve`."""
 
+import asyncio
 import ctypes
 import gc
 import importlib.resources
@@ -14,18 +15,22 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Engine
 from starlette.middleware import Middleware
+from streamlit.web.bootstrap import load_config_options
 
-from annotate import appearance, oidc, signin
-from annotate.headers import Gate, Origins, SecurityHeaders
+from annotate import appearance, oidc, protocols, signin
+from annotate.downloads import Downloads
+from annotate.headers import Gate, Roles, SecurityHeaders
 from annotate.outgoing import Outgoing
 from annotate.rating import requests
 from annotate.study import serve_study
+from annotate.websockets import WebSockets
 from data.database import close_studies
 from data.errors import BadInput
 from data.queries import has_coordinator
 
 HERE = Path(__file__).parent
 SECRETS = Path(".streamlit/secrets.toml")
+SECONDS_BETWEEN_TRIMS = 30
 M_ARENA_MAX = -8  # of glibc's malloc.h
 NO_COORDINATOR = (
     "medjury: nobody can steer this study here yet: "
@@ -50,22 +55,22 @@ def serve(db_url: str, port: int = 8501, host: str = "127.0.0.1", secrets: Path 
     print(f"medjury: rating page at http://{host}:{port}  (stop with Ctrl+C)", flush=True)  # noqa: T201 for whoever started it
     if not has_coordinator(engine):
         print(NO_COORDINATOR, flush=True)  # noqa: T201 for whoever started it
-    application(engine, known).run(
-        config=settings() | {"server.address": host, "server.port": port}
-    )
+    load_config_options(settings() | {"server.address": host, "server.port": port})
+    protocols.run(application(engine, known), host, port)
 
 
 def application(engine: Engine, secrets: Mapping[str, Any] | None = None) -> st.App:
     """Return the ASGI application of a study; hospital accounts if `secrets` has them."""
-    hospital = bool(secrets)
+    hospital = oidc.Hospital(engine, secrets["auth"]) if secrets else None
     return st.App(
         str(HERE / "app.py"),
-        secrets=secrets or None,
         routes=[*signin.routes(engine, hospital), *requests.routes(engine), *appearance.routes()],
         middleware=[
             Middleware(SecurityHeaders),
-            Middleware(Gate, engine=engine, hospital=hospital),
-            Middleware(Origins, engine=engine),
+            Middleware(Gate, engine=engine),
+            Middleware(WebSockets, engine=engine),
+            Middleware(Roles, engine=engine),
+            Middleware(Downloads, engine=engine),
             Middleware(Outgoing, engine=engine),
             Middleware(appearance.Appearance, engine=engine),
         ],
@@ -99,8 +104,18 @@ async def _warm(_: st.App) -> AsyncIterator[dict[str, Any]]:
 
     gc.collect()
     gc.freeze()
+    giving_back = asyncio.create_task(_give_back_memory())
     yield {}
+    giving_back.cancel()
     close_studies()  # a SIGTERM ends the process right after this, without its exit handlers
+
+
+async def _give_back_memory() -> None:
+    """Have malloc give the system what is free, every half minute; glibc keeps it for itself."""
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_TRIMS)
+            await asyncio.to_thread(trim, 0)
 
 
 def _share_one_heap() -> None:

@@ -18,8 +18,6 @@ from data.queries.people import Seen
 from data.schema import now
 from data.store.access import leave, signing_key
 
-COOKIE = "medjury_session"
-DEVICE_COOKIE = "medjury_device"
 MAX_AGE_SECONDS = 12 * 3600
 MAX_AGE = timedelta(seconds=MAX_AGE_SECONDS)
 DEVICE_SECONDS = 180 * 24 * 3600
@@ -98,6 +96,15 @@ def end(engine: Engine, token: str | None, sightings: Sightings = _sightings) ->
         if person is not None:
             leave(engine, person, found[1])
     return person
+
+
+def way_in(engine: Engine, token: str | None) -> str | None:
+    """Return by which way in a session began, without asking the study; None if it is forged.
+
+    For where the study cannot be reached: it may have ended since, of which only the study knows.
+    """
+    found = _read(engine, token)
+    return found[0] if found is not None and _sightings.alive(found[1]) else None
 
 
 def new_device(engine: Engine) -> str:

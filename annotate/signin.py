@@ -3,8 +3,8 @@
 import asyncio
 import html
 import importlib.resources
-from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from http import HTTPStatus
 from urllib.parse import parse_qs
 
 from sqlalchemy import Engine
@@ -14,23 +14,31 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from annotate import oidc, sessions
-from annotate.headers import cookie_of, from_elsewhere, is_forwarded_https, session_token
+from annotate.cookies import (
+    DEVICE,
+    HOSPITAL,
+    SESSION,
+    cookie_of,
+    give_cookie,
+    session_token,
+    take_cookie,
+)
+from annotate.headers import from_elsewhere
 from annotate.throttle import Throttle, network
 from data import queries, store
 from data.errors import MedjuryError, NotAllowed
+from data.person import Person
 from data.queries import Checked, Outcome
 from data.store import Entered
 
-T = TypeVar("T")
 LONGEST_BODY = 2048
 LONGEST_FIELD = 512
 CODES_AT_ONCE = 4  # each takes 64 MB while it is checked
-DEVICE = "device "
+KNOWN_DEVICE = "device "
 LIKE_A_CHECK = 0.1  # seconds that one takes, about
 WRONG = "This code is not valid. Check it against your invitation; every character counts."
 SLOWER = "Too many attempts. Wait a minute, then try again."
 BUSY = "The study cannot be reached just now. Try again in a moment."
-STALE = "Signing in took too long. Try again."
 REFUSED = {
     Outcome.WRONG: WRONG,
     Outcome.USED: "This invitation has been used already. Sign in with the personal code you got "
@@ -40,24 +48,23 @@ REFUSED = {
 HERE = importlib.resources.files("annotate")
 STYLE = (HERE / "signin.css").read_text("utf-8")
 JOIN_SCRIPT = (HERE / "join.js").read_text("utf-8")
-HOSPITAL = '<p class="or">or</p><a class="button plain" href="/?hospital">Sign in with your hospital account</a>'
+BY_HOSPITAL = '<p class="or">or</p><a class="button plain" href="/hospital">Sign in with your hospital account</a>'
 
 
 class Desk:
     """Where people sign in and out of one study."""
 
-    def __init__(self, engine: Engine, hospital: bool = False) -> None:
+    def __init__(self, engine: Engine, hospital: oidc.Hospital | None = None) -> None:
         self.engine, self.hospital = engine, hospital
         self.throttle = Throttle()
         self.checking = asyncio.Semaphore(CODES_AT_ONCE)
 
     async def login(self, request: Request) -> Response:
-        """Show the form, or take in a code or a hospital account's ticket."""
+        """Show the form, or take in a code."""
         try:
             if request.method == "POST":
                 return await self._take_in(request)
-            token = session_token(request.headers)
-            known = await run_in_threadpool(sessions.owner, self.engine, token)
+            known = await run_in_threadpool(self._owner, request)
         except MedjuryError:
             return self._form(BUSY, 503)
         return RedirectResponse("/", status_code=303) if known else self._form()
@@ -66,19 +73,59 @@ class Desk:
         """End the session, here and wherever its cookie was copied to; not for another site."""
         if from_elsewhere(request.headers):
             return RedirectResponse("/", status_code=303)
-        await run_in_threadpool(self._leave, session_token(request.headers))
         answer = RedirectResponse("/login", status_code=303)
-        answer.delete_cookie(sessions.COOKIE, httponly=True, samesite="lax")
-        _forget_hospital_account(request, answer)
+        await run_in_threadpool(self._leave, request)
+        with suppress(MedjuryError):
+            take_cookie(self.engine, SESSION, request, answer)
         return answer
+
+    async def to_hospital(self, request: Request) -> Response:
+        """Lead to the hospital's sign-in; not for another site."""
+        if self.hospital is None or from_elsewhere(request.headers):
+            return RedirectResponse("/login", status_code=303)
+        try:
+            return await self.hospital.redirect(request)
+        except oidc.NotVouched as error:
+            return self._form(str(error), 502)
+        except MedjuryError:
+            return self._form(BUSY, 503)
+
+    async def from_hospital(self, request: Request) -> Response:
+        """Open a session for whom the hospital vouches; its word is taken once."""
+        if self.hospital is None:
+            return RedirectResponse("/login", status_code=303)
+        try:
+            guesser = await run_in_threadpool(self._guesser, request)
+            if not self.throttle.allows(guesser):  # each asks the hospital, in our name
+                return self._form(SLOWER, 429)
+            answer = await self._vouched_for(self.hospital, request)
+            if answer.status_code == HTTPStatus.UNAUTHORIZED:
+                self.throttle.takes(guesser)
+            take_cookie(self.engine, HOSPITAL, request, answer)
+        except MedjuryError:
+            return self._form(BUSY, 503)
+        return answer
+
+    async def _vouched_for(self, hospital: oidc.Hospital, request: Request) -> Response:
+        """Answer somebody who comes back from the hospital: a session, or the form with the reason."""
+        try:
+            claims = await hospital.claims(request)
+            entered = await run_in_threadpool(oidc.enter, self.engine, claims)
+        except oidc.NotVouched as error:
+            return self._form(str(error), 401)
+        except NotAllowed:
+            return self._form(oidc.STALE, 401)
+        return (
+            self._form(entered, 401)
+            if isinstance(entered, str)
+            else await self._open(request, entered)
+        )
 
     async def _take_in(self, request: Request) -> Response:
         """Answer what was posted: a session, or the form again with the reason."""
         if from_elsewhere(request.headers):
             return self._form(WRONG, 403)
         fields = await _fields(request)
-        if "ticket" in fields:
-            return await self._try_ticket(request, fields["ticket"])
         return await self._try_code(request, fields.get("code", ""))
 
     async def _try_code(self, request: Request, code: str) -> Response:
@@ -94,14 +141,14 @@ class Desk:
             return self._form(SLOWER, 429)
         if not await run_in_threadpool(queries.is_opening, self.engine, opening):
             return await self._refuse_unknown(guesser)
-        known = guesser.startswith(DEVICE)
+        known = guesser.startswith(KNOWN_DEVICE)
         async with self.checking:
             checked = await self._checked(code, guesser, *(() if known else (f"code {opening}",)))
         if checked is None:
             return self._form(SLOWER, 429)
         if checked.person is None:
             return self._form(REFUSED[checked.outcome], 401)
-        entered = await run_in_threadpool(self._enter, store.enter, checked.person)
+        entered = await run_in_threadpool(self._enter, checked.person)
         if entered is None:
             return self._form(REFUSED[Outcome.USED], 401)
         return await self._open(request, entered)
@@ -126,15 +173,10 @@ class Desk:
 
     def _guesser(self, request: Request) -> str:
         """Return who tries a code: a device that was signed in from before, or else a network."""
-        known = sessions.device(self.engine, cookie_of(request.headers, sessions.DEVICE_COOKIE))
+        known = sessions.device(self.engine, cookie_of(self.engine, DEVICE, request))
         if known is not None:
-            return DEVICE + known
+            return KNOWN_DEVICE + known
         return network(request.client.host if request.client else "")
-
-    async def _try_ticket(self, request: Request, ticket: str) -> Response:
-        """Let in whom a ticket names, and forget the hospital's own cookie."""
-        entered = await run_in_threadpool(self._enter, oidc.redeem, ticket)
-        return await self._open(request, entered) if entered else self._form(STALE, 401)
 
     async def _open(self, request: Request, entered: Entered) -> Response:
         """Return the way to the page, or the personal code first, with a new session's cookie.
@@ -142,57 +184,43 @@ class Desk:
         The one that this browser had ends, and with it every copy of its cookie; a study that
         is busy just then must not cost a new code that is shown once.
         """
-        await run_in_threadpool(self._leave, session_token(request.headers))
         answer: Response = RedirectResponse("/", status_code=303)
         if entered.code:
             answer = welcome_page(entered.person.name, entered.code)
-        answer.set_cookie(
-            sessions.COOKIE,
-            await run_in_threadpool(sessions.issue, self.engine, entered.person),
-            max_age=sessions.MAX_AGE_SECONDS,
-            httponly=True,
-            samesite="lax",
-            secure=_is_https(request),
-        )
-        await run_in_threadpool(self._remember_device, request, answer)
-        _forget_hospital_account(request, answer)
+        await run_in_threadpool(self._leave, request)
+        await run_in_threadpool(self._give_cookies, request, answer, entered.person)
         return answer
 
-    def _remember_device(self, request: Request, answer: Response) -> None:
-        """Give the browser a cookie by which it keeps an allowance of its own; nobody's name is in it."""
-        cookie = cookie_of(request.headers, sessions.DEVICE_COOKIE)
-        if sessions.device(self.engine, cookie) is None:
-            cookie = sessions.new_device(self.engine)
-        answer.set_cookie(
-            sessions.DEVICE_COOKIE,
-            cookie or "",
-            max_age=sessions.DEVICE_SECONDS,
-            path="/login",
-            httponly=True,
-            samesite="lax",
-            secure=_is_https(request),
-        )
+    def _give_cookies(self, request: Request, answer: Response, person: Person) -> None:
+        """Give the browser its session, and what it keeps an allowance of its own by: nobody's name."""
+        session = sessions.issue(self.engine, person)
+        give_cookie(self.engine, SESSION, session, sessions.MAX_AGE_SECONDS, request, answer)
+        device = cookie_of(self.engine, DEVICE, request)
+        if sessions.device(self.engine, device) is None:
+            device = sessions.new_device(self.engine)
+        give_cookie(self.engine, DEVICE, device or "", sessions.DEVICE_SECONDS, request, answer)
 
-    def _enter(self, act: Callable[[Engine, T], Entered | None], way: T) -> Entered | None:
+    def _enter(self, person: Person) -> Entered | None:
         """Record a sign-in; None if somebody else used the way in a moment before."""
         try:
-            return act(self.engine, way)
+            return store.enter(self.engine, person)
         except NotAllowed:
             return None
 
-    def _leave(self, token: str | None) -> None:
+    def _owner(self, request: Request) -> Person | None:
+        return sessions.owner(self.engine, session_token(self.engine, request))
+
+    def _leave(self, request: Request) -> None:
         """End a session and record it; signing out works even if the study is not reachable."""
-        try:
-            sessions.end(self.engine, token)
-        except MedjuryError:
-            return
+        with suppress(MedjuryError):
+            sessions.end(self.engine, session_token(self.engine, request))
 
     def _form(self, message: str = "", status: int = 200) -> Response:
-        return login_page(message, status, self.hospital)
+        return login_page(message, status, self.hospital is not None)
 
 
-def routes(engine: Engine, hospital: bool = False) -> list[Route]:
-    """Return /login, /logout and /join for a study; `hospital` offers hospital accounts."""
+def routes(engine: Engine, hospital: oidc.Hospital | None = None) -> list[Route]:
+    """Return the routes of a study's sign-in; `hospital` offers hospital accounts."""
     desk = Desk(engine, hospital)
 
     async def join(_: Request) -> Response:
@@ -204,6 +232,8 @@ def routes(engine: Engine, hospital: bool = False) -> list[Route]:
     return [
         Route("/login", desk.login, methods=["GET", "POST"]),
         Route("/logout", desk.logout),
+        Route("/hospital", desk.to_hospital),
+        Route(oidc.WAY_BACK, desk.from_hospital),
         Route("/join", join),
         Route("/join.js", script),
     ]
@@ -220,23 +250,11 @@ async def _fields(request: Request) -> dict[str, str]:
     return {name: values[0][:LONGEST_FIELD] for name, values in fields.items()}
 
 
-def _is_https(request: Request) -> bool:
-    """Return whether the browser speaks https, to us or to the proxy before us."""
-    return request.url.scheme == "https" or is_forwarded_https(request.headers)
-
-
-def _forget_hospital_account(request: Request, answer: Response) -> None:
-    """Delete Streamlit's cookies of a hospital account, which would last 30 days."""
-    for name in request.cookies:
-        if name.startswith(oidc.COOKIES):
-            answer.delete_cookie(name, httponly=True, samesite="lax")
-
-
 def login_page(message: str = "", status: int = 200, hospital: bool = False) -> HTMLResponse:
     """Return the sign-in page, with what went wrong; `hospital` offers the hospital account."""
     alert = f'<p role="alert" id="wrong">{html.escape(message)}</p>' if message else ""
     described = ' aria-invalid="true" aria-describedby="wrong"' if message else ""
-    parts = {"alert": alert, "described": described, "hospital": HOSPITAL if hospital else ""}
+    parts = {"alert": alert, "described": described, "hospital": BY_HOSPITAL if hospital else ""}
     return _page("login.html", parts, status)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from rating_server import Server, build, row, rubric
+from rating_server import Server, build, row, rubric, session_of
 from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
@@ -20,7 +20,6 @@ from test_signin import Answer, ask
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
-from annotate import sessions
 from data import queries
 from data.database import open_study
 from data.importers.rows import Origin as RowOrigin
@@ -108,16 +107,16 @@ def server(
 def cookies(engine: Engine, codes: dict[str, str]) -> dict[str, str]:
     """Return a session of each person; "" of nobody."""
     people = {name: queries.check_code(engine, code).person for name, code in codes.items()}
-    return {"": ""} | {name: sessions.issue(engine, who) for name, who in people.items() if who}
+    return {"": ""} | {name: session_of(engine, who) for name, who in people.items() if who}
 
 
-def wire(server: Server, token: str, origin: str = "") -> ClientConnection:
+def wire(server: Server, cookie: str, origin: str = "") -> ClientConnection:
     """Open a WebSocket as a page does, with a session's cookie."""
     return connect(
         f"ws://127.0.0.1:{server.port}/_stcore/stream",
         origin=Origin(origin or server.address),
         subprotocols=[Subprotocol("streamlit")],
-        additional_headers={"Cookie": f"{sessions.COOKIE}={token}"},
+        additional_headers={"Cookie": cookie},
         max_size=2**24,
     )
 
@@ -144,5 +143,5 @@ def screens(told: list[ForwardMsg]) -> dict[str, str]:
     return {page.url_pathname: page.page_script_hash for page in pages[-1]}
 
 
-def with_session(server: Server, method: str, path: str, token: str, **headers: str) -> Answer:
-    return ask(server, method, path, Cookie=f"{sessions.COOKIE}={token}", **headers)
+def with_session(server: Server, method: str, path: str, cookie: str, **headers: str) -> Answer:
+    return ask(server, method, path, Cookie=cookie, **headers)

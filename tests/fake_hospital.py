@@ -14,12 +14,16 @@ CLIENT, SECRET = "medjury", "a secret between medjury and the test"
 
 
 @contextmanager
-def hospital(claims: dict[str, Any]) -> Iterator[str]:
-    """Serve a hospital that says these claims of everybody; yield its address."""
+def hospital(claims: dict[str, Any], forged: bool = False) -> Iterator[str]:
+    """Serve a hospital that says these claims of everybody; yield its address.
+
+    A code is good for as often as it is asked. `forged` signs with a key that is not published.
+    """
     from joserfc import jwt
     from joserfc.jwk import RSAKey
 
     key = RSAKey.generate_key(2048, {"kid": "k1", "use": "sig", "alg": "RS256"})
+    signer = RSAKey.generate_key(2048, {"kid": "k1"}) if forged else key
     asked: dict[str, str] = {}
 
     class Handler(BaseHTTPRequestHandler):
@@ -49,10 +53,15 @@ def hospital(claims: dict[str, Any]) -> Iterator[str]:
             sent = base64.b64decode(self.headers["Authorization"].split()[1]).decode()
             assert sent.startswith(f"{CLIENT}:"), sent
             now = int(time.time())
-            body = {"iss": address, "aud": CLIENT, "sub": "u1", "iat": now, "exp": now + 300}
-            token = jwt.encode(
-                {"alg": "RS256", "kid": "k1"}, body | {"nonce": asked["nonce"]} | claims, key
-            )
+            body: dict[str, Any] = {
+                "iss": address,
+                "aud": CLIENT,
+                "sub": "u1",
+                "iat": now,
+                "exp": now + 300,
+            }
+            body |= {"nonce": asked["nonce"]} | claims
+            token = jwt.encode({"alg": "RS256", "kid": "k1"}, body, signer)
             self.tell({"access_token": "x", "token_type": "Bearer", "id_token": token})
 
         def tell(self, body: dict[str, Any]) -> None:

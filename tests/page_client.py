@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 from websockets.typing import Origin, Subprotocol
 
-COOKIE = "medjury_session"
+COOKIE = "medjury_session_"  # and the study's short name
 REMARK = "Checked against the source."  # a low score asks for a reason
 LARGEST_FRAME = 2**24
 IDLE = httpx2.Limits(keepalive_expiry=2)  # let go of a line before the server does, after 5 s
@@ -112,15 +112,15 @@ class Page:
 
     @classmethod
     async def open(cls, address: str, cookie: str) -> Self:
-        """Connect as the page does; `run` then shows the first response."""
+        """Connect as the page does, with a cookie's name and value; `run` shows the first response."""
         parts = urlsplit(address)
-        headers = {"Cookie": f"{COOKIE}={cookie}", "Sec-Fetch-Site": "same-origin"}
+        headers = {"Cookie": cookie, "Sec-Fetch-Site": "same-origin"}
         desk = httpx2.AsyncClient(base_url=address, headers=headers, timeout=60, limits=IDLE)
         socket = await connect(
             f"{parts.scheme.replace('http', 'ws')}://{parts.netloc}/_stcore/stream",
             origin=Origin(address),
             subprotocols=[Subprotocol("streamlit"), Subprotocol("none")],
-            additional_headers={"Cookie": f"{COOKIE}={cookie}"},
+            additional_headers={"Cookie": cookie},
             max_size=LARGEST_FRAME,
             ping_interval=None,
         )
@@ -206,14 +206,15 @@ def _now(form: Mapping[str, Any], answer: Mapping[str, Any], nbytes: int) -> Sho
 
 
 async def sign_in(address: str, code: str) -> str:
-    """Sign in with a code as the form does, load the page, and return the session's cookie."""
+    """Sign in with a code as the form does, load the page, and return the session's cookie, as it is sent."""
     form = urlencode({"code": code})
     headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": address}
     async with httpx2.AsyncClient(base_url=address, timeout=60) as client:
         answer = await client.post("/login", content=form, headers=headers)
-        cookie = answer.cookies.get(COOKIE)
-        if cookie is None:
+        names = [name for name in answer.cookies if COOKIE in name]
+        if not names:
             raise RuntimeError(f"signing in was answered {answer.status_code} without a session")
-        loaded = await client.get("/", headers={"Cookie": f"{COOKIE}={cookie}"})
+        cookie = f"{names[0]}={answer.cookies[names[0]]}"
+        loaded = await client.get("/", headers={"Cookie": cookie})
         loaded.raise_for_status()
     return cookie

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
@@ -18,6 +19,8 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
+from annotate.cookies import SESSION, cookie_name
+from annotate.sessions import issue
 from data.importers.ratings import ExpertFile
 from data.importers.rows import Origin, ResponseRow
 from data.importers.table import TableFile
@@ -114,6 +117,22 @@ def person_of(engine: Engine, code: str) -> Person:
     person = check_code(engine, code).person
     assert person is not None
     return person
+
+
+def cookie_with(engine: Engine, token: str, https: bool = False) -> str:
+    """Return what a browser sends of a session: the cookie's name and value."""
+    return f"{cookie_name(engine, SESSION, https)}={token}"
+
+
+def session_of(engine: Engine, person: Person, https: bool = False) -> str:
+    """Return a new session of a person, as a browser sends it."""
+    return cookie_with(engine, issue(engine, person), https)
+
+
+def in_browser(cookie: str, address: str) -> Any:
+    """Return a session as Playwright puts it into a browser."""
+    name, _, value = cookie.partition("=")
+    return {"name": name, "value": value, "url": address, "secure": address.startswith("https")}
 
 
 def message(code: str, seq: int = 1, **other: object) -> dict[str, object]:

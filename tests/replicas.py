@@ -20,12 +20,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from playwright.sync_api import Browser, Page
-from rating_server import PATIENCE_MS, START_SECONDS, Server, free_port
+from rating_server import PATIENCE_MS, START_SECONDS, Server, free_port, in_browser, session_of
 from sqlalchemy import Engine
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from annotate import sessions
 from data.person import Person
 
 DOCS = Path(__file__).parent.parent / "docs/server.md"
@@ -74,21 +73,17 @@ class Front:
     def session_at(self, engine: Engine, person: Person, replica: str) -> str:
         """Return a new session of a person that nginx sends to a replica."""
         for _ in range(TRIES):
-            token = sessions.issue(engine, person)
-            if self.asked("GET", "/join", headers=cookie(token)).headers["x-replica"] == replica:
+            token = session_of(engine, person, https=True)
+            answer = self.asked("GET", "/join", headers={"Cookie": token})
+            if answer.headers["x-replica"] == replica:
                 return token
         raise AssertionError(f"no session of {TRIES} came to {replica}")
-
-
-def cookie(token: str) -> dict[str, str]:
-    """Return the header that carries a session."""
-    return {"Cookie": f"{sessions.COOKIE}={token}"}
 
 
 def known_at(front: Front, token: str) -> list[bool]:
     """Return whether each replica, asked itself, takes a session for one."""
     asked = [
-        httpx2.get(one.address, headers=cookie(token), timeout=60)
+        httpx2.get(one.address, headers={"Cookie": token, "X-Forwarded-Proto": "https"}, timeout=60)
         for one in front.replicas.values()
     ]
     return [one.status_code == 200 for one in asked]
@@ -100,7 +95,7 @@ def connected(front: Front, token: str, origin: str) -> bool:
         front.address.replace("https", "wss") + "/_stcore/stream",
         origin=Origin(origin),
         subprotocols=[Subprotocol("streamlit")],
-        additional_headers=cookie(token),
+        additional_headers={"Cookie": token},
     ) as socket:
         return socket.response is not None
 
@@ -109,7 +104,7 @@ def opened(browser: Browser, front: Front, token: str) -> Page:
     """Return a page of somebody signed in, in a browser of their own."""
     context = browser.new_context(ignore_https_errors=True)
     context.set_default_timeout(PATIENCE_MS)
-    context.add_cookies([{"name": sessions.COOKIE, "value": token, "url": front.address}])
+    context.add_cookies([in_browser(token, front.address)])
     page = context.new_page()
     page.goto(front.address)
     return page

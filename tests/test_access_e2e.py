@@ -9,10 +9,13 @@ from rating_server import (
     TABLET,
     Server,
     build,
+    free_port,
+    in_browser,
     new_context,
     row,
     rubric,
     scores_of,
+    session_of,
     wait_for_count,
     wait_open,
 )
@@ -20,10 +23,10 @@ from sqlalchemy import Engine
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.util import calc_hash
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
-from annotate import sessions
 from annotate.navigation import SCREENS, Screen
 from data.person import OPERATOR
 from data.queries import Person, check_code
@@ -98,8 +101,8 @@ def test_an_invitation_leads_from_the_coordinator_to_a_rating(
 def test_a_clinician_finds_nothing_of_the_coordinators_screen(
     page: Page, server: Server, study: Engine, coordinator: str
 ) -> None:
-    token = sessions.issue(study, signed_in(study, renew_access(OPERATOR, study, "dr-one").code))
-    page.context.add_cookies([{"name": sessions.COOKIE, "value": token, "url": server.address}])
+    token = session_of(study, signed_in(study, renew_access(OPERATOR, study, "dr-one").code))
+    page.context.add_cookies([in_browser(token, server.address)])
     frames: list[bytes | str] = []
     page.on(
         "websocket", lambda opened: opened.on("framereceived", lambda data: frames.append(data))
@@ -126,16 +129,18 @@ def test_a_crafted_connection_gets_no_further(
     server: Server, study: Engine, coordinator: str
 ) -> None:
     clinician = signed_in(study, renew_access(OPERATOR, study, "dr-one").code)
-    good = sessions.issue(study, clinician)
-    for token in (good, good[:-3] + "abc", "", "x.y.z"):
-        told = forced(server, token, "people")
-        assert [one for one in HIDDEN if one.encode() in told] == []
-        assert b"No fever." not in told  # the room alone sends it, to whom it is for
-        asked = httpx2.get(f"{server.address}/room", cookies={sessions.COOKIE: token})
-        assert (asked.status_code, "No fever." in asked.text) == (
-            (200, True) if token == good else (401, False)
-        )
-    boss = sessions.issue(study, signed_in(study, coordinator))
+    good = session_of(study, clinician)
+    told = forced(server, good, "people")
+    assert [one for one in HIDDEN if one.encode() in told] == []
+    assert b"No fever." not in told  # the room alone sends it, to whom it is for
+    asked = httpx2.get(f"{server.address}/room", headers={"Cookie": good})
+    assert (asked.status_code, "No fever." in asked.text) == (200, True)
+    for forged in (good[:-3] + "abc", "", "x=y.z"):
+        with pytest.raises(InvalidStatus, match="403"):
+            forced(server, forged, "people")
+        asked = httpx2.get(f"{server.address}/room", headers={"Cookie": forged})
+        assert (asked.status_code, "No fever." in asked.text) == (401, False)
+    boss = session_of(study, signed_in(study, coordinator))
     told = forced(server, boss, "rate")
     assert b"dr-other" in told
     assert b"No fever." not in told
@@ -150,7 +155,7 @@ def forced(server: Server, token: str, path: str) -> bytes:
         f"ws://127.0.0.1:{server.port}/_stcore/stream",
         origin=Origin(server.address),
         subprotocols=[Subprotocol("streamlit")],
-        additional_headers={"Cookie": f"{sessions.COOKIE}={token}"},
+        additional_headers={"Cookie": token},
         max_size=2**24,
     ) as wire:
         wire.send(ask.SerializeToString())
@@ -165,7 +170,6 @@ def forced(server: Server, token: str, path: str) -> bytes:
 STUDY = ("Lindqvist", "Okafor", "dr-one", "dr-other", "bench_hidden", "house_rubric", "No fever.")
 AUTHORS = ("gpt-9-secret", "llama-hidden")
 SEEN_BY = {
-    None: (),
     Role.CLINICIAN: ("dr-one", "No fever."),
     Role.RESEARCHER: ("Okafor", "dr-one", "dr-other", "bench_hidden", "house_rubric"),
     Role.COORDINATOR: ("Lindqvist", "dr-one", "dr-other", "bench_hidden", "house_rubric"),
@@ -173,8 +177,8 @@ SEEN_BY = {
 
 
 @pytest.fixture(scope="module")
-def tokens(study: Engine, coordinator: str) -> dict[Role | None, str]:
-    """Return a session of somebody of each role; nobody has one."""
+def tokens(study: Engine, coordinator: str) -> dict[Role, str]:
+    """Return a session of somebody of each role."""
     reader = add_people(OPERATOR, study, ["Rita Okafor"], Role.RESEARCHER)[0].code
     clinician = renew_access(OPERATOR, study, "dr-one").code
     codes = {
@@ -182,14 +186,12 @@ def tokens(study: Engine, coordinator: str) -> dict[Role | None, str]:
         Role.RESEARCHER: reader,
         Role.COORDINATOR: renew_access(OPERATOR, study, COORDINATOR).code,
     }
-    return {None: ""} | {
-        role: sessions.issue(study, signed_in(study, code)) for role, code in codes.items()
-    }
+    return {role: session_of(study, signed_in(study, code)) for role, code in codes.items()}
 
 
 @pytest.mark.parametrize("role", [*SEEN_BY])
 def test_every_screen_asked_for_by_name_is_given_to_its_roles_and_refused_to_all_others(
-    role: Role | None, server: Server, tokens: dict[Role | None, str]
+    role: Role, server: Server, tokens: dict[Role, str]
 ) -> None:
     """One that is refused draws what the role may see anyway: its own first screen, or none."""
     hidden = [*AUTHORS, *(word for word in STUDY if word not in SEEN_BY[role])]
@@ -203,8 +205,6 @@ def test_every_screen_asked_for_by_name_is_given_to_its_roles_and_refused_to_all
         heads = {one.title for one in SCREENS if f"<h1>{one.title}".encode() in told}
         shown = {mine.title} if mine and mine.path != "rate" else set()
         assert (path, heads) == (path, shown)
-        if role is None:
-            assert b"Signed out" in told
 
 
 @pytest.mark.parametrize("path", ["", *(one.path for one in SCREENS), "login", "join", "draft"])
@@ -234,3 +234,25 @@ def test_shutting_out_ends_an_open_page(page: Page, server: Server, study: Engin
     assert scores_of(study, "dr-one") == []
     page.goto(f"{server.address}/rate")
     page.wait_for_url("**/login")
+
+
+def test_a_page_whose_session_has_ended_meanwhile_leads_to_the_sign_in(
+    browser: Browser, study: Engine, codes: dict[str, str]
+) -> None:
+    assert codes
+    code = add_people(OPERATOR, study, ["Rolf Berg"], Role.RESEARCHER)[0].code
+    server = Server(str(study.url), free_port()).start()
+    context = new_context(browser, TABLET)
+    try:
+        session = session_of(study, signed_in(study, code))
+        context.add_cookies([in_browser(session, server.address)])
+        page = context.new_page()
+        page.goto(server.address)
+        page.get_by_role("heading", name="Study", level=1).wait_for()
+        renew_access(OPERATOR, study, "Rolf Berg")
+        server.stop()  # its page comes back, and is refused a connection
+        server.start()
+        expect(page.get_by_label("Your sign-in code")).to_be_visible()
+    finally:
+        context.close()
+        server.stop()

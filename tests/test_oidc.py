@@ -1,21 +1,34 @@
-"""Hospital accounts: whom they let in, once, and that Streamlit's own cookie is gone."""
+"""Hospital accounts: whom they let in, once, and who comes back as somebody else."""
 
+import html
 import importlib.util
-import socket
+import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx2
 import pytest
 from fake_hospital import CLIENT, SECRET, hospital
+from itsdangerous import TimestampSigner, URLSafeTimedSerializer
 from playwright.sync_api import Page, expect
-from rating_server import Server, build, chromium, row, rubric
+from rating_server import Server, build, chromium, free_port, row, rubric
 from sqlalchemy import Engine
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from annotate import oidc, sessions
-from data import queries
-from data.errors import BadInput, NotAllowed
+from annotate.cookies import DEVICE, HOSPITAL, SESSION, cookie_name
+from annotate.signin import routes
+from annotate.throttle import FAILURES
+from data.errors import BadInput
 from data.person import OPERATOR, Person
 from data.store import Slot, add_people, assign, end_access, renew_access
+
+AUTHLIB = pytest.mark.skipif(
+    importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
+)
 
 
 @pytest.fixture
@@ -43,20 +56,176 @@ def test_claims_let_in_only_a_verified_known_address(engine: Engine) -> None:
     assert not oidc.is_fresh({}, now=2000)
 
 
-def test_a_ticket_opens_one_session(engine: Engine) -> None:
+@pytest.fixture
+def study(engine: Engine) -> Engine:
     add_people(OPERATOR, engine, ["dr-a"], email="a@ward.example")
-    person = queries.person_by_email(engine, "a@ward.example")
-    assert person is not None
-    given = oidc.ticket(engine, person)
-    found = oidc.redeem(engine, given)
-    assert found is not None
-    with pytest.raises(NotAllowed, match="used before"):
-        oidc.redeem(engine, given)
-    assert oidc.redeem(engine, given[:-2]) is None
-    token = sessions.issue(engine, found.person)
-    assert sessions.owner(engine, token) == person
-    renew_access(OPERATOR, engine, "dr-a")
-    assert sessions.owner(engine, token) is None
+    return engine
+
+
+@contextmanager
+def arriving(study: Engine, forged: bool = False, **claims: object) -> Iterator[TestClient]:
+    """Give a browser whose hospital says these claims of everybody, at a study's sign-in."""
+    said = {"email": "a@ward.example", "email_verified": True} | claims
+    with hospital(said, forged) as address:
+        desk = routes(study, oidc.Hospital(study, auth(address)))
+        with TestClient(Starlette(routes=desk), "http://medjury.test") as browser:
+            yield browser
+
+
+def auth(address: str) -> dict[str, str]:
+    """Return what an administrator writes of a hospital at this address."""
+    return {
+        "redirect_uri": "http://medjury.test/oauth2callback",
+        "cookie_secret": "thirty-two characters for a test",
+        "client_id": CLIENT,
+        "client_secret": SECRET,
+        "server_metadata_url": f"{address}/.well-known/openid-configuration",
+    }
+
+
+def way_back(browser: TestClient) -> str:
+    """Leave for the hospital, sign in there, and return where it sends the browser."""
+    there = browser.get("/hospital", follow_redirects=False).headers["location"]
+    return httpx2.get(there).headers["location"]
+
+
+def session_in(study: Engine, browser: TestClient) -> Person | None:
+    return sessions.owner(study, browser.cookies.get(cookie_name(study, SESSION)))
+
+
+@AUTHLIB
+def test_a_hospitals_word_opens_one_session(study: Engine) -> None:
+    with arriving(study) as browser:
+        back = way_back(browser)
+        on_the_way = dict(browser.cookies)
+        answer = browser.get(back, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/")
+        first = session_in(study, browser)
+        assert first is not None
+        assert first.name == "dr-a"
+        assert sessions.device(study, browser.cookies.get(cookie_name(study, DEVICE)))
+        assert cookie_name(study, HOSPITAL) not in browser.cookies
+
+        for _ in range(2):  # with the cookie that was copied on the way, at any replica
+            browser.cookies.clear()
+            browser.cookies.update(on_the_way)
+            again = browser.get(back, follow_redirects=False)
+            assert (again.status_code, oidc.STALE in again.text) == (401, True)
+            assert session_in(study, browser) is None
+        renew_access(OPERATOR, study, "dr-a")
+        assert sessions.owner(study, answer.cookies.get(cookie_name(study, SESSION))) is None
+
+
+@AUTHLIB
+def test_who_did_not_leave_from_this_browser_is_not_signed_in_by_coming_back(
+    study: Engine,
+) -> None:
+    with arriving(study) as browser:
+        back = way_back(browser)
+        mine = dict(browser.cookies)
+        for cookies, address in (
+            ({}, back),  # an attacker's link, followed by somebody else
+            ({name: value[:-2] for name, value in mine.items()}, back),
+            (mine, re.sub("state=[^&]+", "state=other", back)),
+            (mine, back.partition("?")[0]),
+            (mine, f"{back.partition('?')[0]}?error=access_denied&state=x"),
+        ):
+            browser.cookies.clear()
+            browser.cookies.update(cookies)
+            answer = browser.get(address, follow_redirects=False)
+            assert (answer.status_code, oidc.STALE in answer.text) == (401, True)
+            assert session_in(study, browser) is None
+
+
+@AUTHLIB
+def test_who_was_on_the_way_for_longer_than_ten_minutes_begins_anew(study: Engine) -> None:
+    with arriving(study) as browser:
+        back = way_back(browser)
+        signer = SignedEarlier(auth("")["cookie_secret"], salt=oidc.SIGNED_AS)
+        name = cookie_name(study, HOSPITAL)
+        signed = str(signer.dumps(signer.loads(browser.cookies[name])))
+        browser.cookies.clear()
+        browser.cookies[name] = signed
+        answer = browser.get(back, follow_redirects=False)
+        assert (answer.status_code, oidc.STALE in answer.text) == (401, True)
+
+
+class ElevenMinutesAgo(TimestampSigner):
+    """Signs as if it had been then."""
+
+    def get_timestamp(self) -> int:
+        """Return the time that is signed."""
+        return super().get_timestamp() - 660
+
+
+class SignedEarlier(URLSafeTimedSerializer):
+    """Reads and signs what this study's sign-in does, eleven minutes ago."""
+
+    default_signer = ElevenMinutesAgo
+
+
+@AUTHLIB
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iat": 1_000_000_000},
+        {"exp": 1_000_000_000},
+        {"aud": "another application"},
+        {"iss": "https://evil.example"},
+        {"nonce": "of another sign-in"},
+        {"forged": True},
+    ],
+    ids=lambda claims: next(iter(claims)),
+)
+def test_a_hospitals_word_that_is_old_for_others_or_not_its_own_is_refused(
+    study: Engine, claims: dict[str, Any]
+) -> None:
+    with arriving(study, **claims) as browser:
+        answer = browser.get(way_back(browser), follow_redirects=False)
+        assert (answer.status_code, oidc.STALE in answer.text) == (401, True)
+        assert session_in(study, browser) is None
+
+
+@AUTHLIB
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        ({"email_verified": False}, oidc.UNVERIFIED),
+        ({"email": None}, oidc.UNVERIFIED),
+        ({"email": "b@ward.example"}, oidc.UNKNOWN),
+    ],
+)
+def test_an_account_without_a_verified_known_address_is_told_so(
+    study: Engine, claims: dict[str, Any], said: str
+) -> None:
+    with arriving(study, **claims) as browser:
+        answer = browser.get(way_back(browser), follow_redirects=False)
+        assert (answer.status_code, said in answer.text) == (401, True)
+        assert session_in(study, browser) is None
+
+
+@AUTHLIB
+def test_who_comes_back_with_nothing_again_and_again_is_slowed(study: Engine) -> None:
+    with arriving(study) as browser:
+        came = [browser.get("/oauth2callback?code=a&state=b").status_code for _ in range(12)]
+        assert came == [401] * FAILURES.burst + [429] * (12 - FAILURES.burst)
+
+
+@AUTHLIB
+def test_a_hospital_that_cannot_be_reached_is_told_in_words(study: Engine) -> None:
+    desk = routes(study, oidc.Hospital(study, auth("http://127.0.0.1:1")))
+    with TestClient(Starlette(routes=desk), "http://medjury.test") as browser:
+        answer = browser.get("/hospital", follow_redirects=False)
+        assert answer.status_code == 502
+        assert html.escape(oidc.UNREACHED) in answer.text
+
+
+@AUTHLIB
+def test_another_sites_page_sends_nobody_to_the_hospital(study: Engine) -> None:
+    with arriving(study) as browser:
+        headers = {"Sec-Fetch-Site": "cross-site"}
+        answer = browser.get("/hospital", headers=headers, follow_redirects=False)
+        assert (answer.headers["location"], dict(browser.cookies)) == ("/login", {})
 
 
 def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path) -> None:
@@ -70,12 +239,14 @@ def test_secrets_that_are_not_complete_are_refused_before_serving(tmp_path: Path
     path.write_text("[auth")
     with pytest.raises(BadInput, match="cannot be read"):
         oidc.read_secrets(path)
+    whole = "\n".join(f'{name} = "{value}"' for name, value in auth("http://x").items())
+    path.write_text("[auth]\n" + whole.replace("/oauth2callback", "/elsewhere"))
+    with pytest.raises(BadInput, match="must end with /oauth2callback"):
+        oidc.read_secrets(path)
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(
-    importlib.util.find_spec("authlib") is None, reason="the `auth` extra is not installed"
-)
+@AUTHLIB
 @pytest.mark.parametrize("verified", [True, False])
 def test_a_hospital_account_signs_in_only_with_a_verified_address(
     page: Page, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verified: bool
@@ -103,21 +274,14 @@ def enter_by_hospital(page: Page, server: Server, study: Engine, verified: bool)
     if verified:
         page.locator("form.likert").wait_for()
         names = {one["name"] for one in page.context.cookies()}
-        assert sessions.COOKIE in names
+        assert cookie_name(study, SESSION) in names
         assert not [one for one in names if one.startswith("_streamlit_user")]
+        assert cookie_name(study, HOSPITAL) not in names
         renew_access(OPERATOR, study, "dr-oidc")
         page.goto(server.address)
     else:
         expect(page.get_by_text("no verified e-mail address")).to_be_visible()
-        page.get_by_role("link", name="Sign in otherwise").click()
     expect(page.get_by_label("Your sign-in code")).to_be_visible()
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def write_secrets(folder: Path, server: Server, address: str) -> None:

@@ -20,6 +20,7 @@ from annotate.rating.requests import about
 from annotate.server import settings
 from annotate.study import study
 from annotate.throttle import FAILURES, Throttle
+from annotate.websockets import LARGEST_OF_STEERING
 from data import queries
 from data.queries import Person
 from data.schema import Role
@@ -227,6 +228,7 @@ def test_the_settings_in_the_package_and_at_the_root_are_the_same() -> None:
     root = (ROOT / ".streamlit" / "config.toml").read_text("utf-8")
     assert (ROOT / "annotate" / "streamlit.toml").read_text("utf-8") == root
     assert settings()["server.address"] == tomllib.loads(root)["server"]["address"]
+    assert settings()["server.maxWidgetStateSize"] * 1_000_000 == LARGEST_OF_STEERING
     assert settings()["runner.postScriptGC"] is False
     assert settings()["browser.gatherUsageStats"] is False
 

@@ -17,18 +17,19 @@ from rating_server import (
     row,
     rubric,
     scores_of,
+    session_of,
     wait_for_count,
     wait_open,
     wait_saved,
 )
-from replicas import Front, connected, cookie, known_at, opened, replicated
+from replicas import Front, connected, known_at, opened, replicated
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from test_rating_kill import Clinician, assert_whole
 from test_study_e2e import GOOD, _part, _upload
 from websockets.exceptions import InvalidHandshake, InvalidStatus
 
-from annotate import sessions
+from annotate.cookies import SESSION
 from annotate.throttle import FAILURES
 from data.database import open_study
 from data.person import OPERATOR, Person
@@ -86,18 +87,19 @@ def test_a_session_begun_at_one_replica_holds_at_both_and_ends_at_both(
     assert answer.status_code == 303
     assert "; Secure" in said
     assert "; HttpOnly" in said
-    token = answer.cookies[sessions.COOKIE]
+    [token] = (f"{one}={answer.cookies[one]}" for one in answer.cookies if SESSION in one)
+    assert token.startswith("__Host-")
     assert known_at(front, token) == [True, True]
-    front.asked("GET", "/logout", headers=cookie(token) | {"Sec-Fetch-Site": "same-origin"})
+    front.asked("GET", "/logout", headers={"Cookie": token} | {"Sec-Fetch-Site": "same-origin"})
     assert known_at(front, token) == [False, False]
 
 
 def test_another_sites_page_is_refused_through_nginx_as_without(
     front: Front, study: Engine, people: dict[str, Person]
 ) -> None:
-    token = sessions.issue(study, people["dr-a"])
+    token = session_of(study, people["dr-a"], https=True)
     for origin, status in ((front.address, 200), ("https://evil.example", 403)):
-        asked = cookie(token) | {"Origin": origin}
+        asked = {"Cookie": token} | {"Origin": origin}
         assert front.asked("POST", "/room", json={}, headers=asked).status_code == status
 
     assert connected(front, token, front.address)

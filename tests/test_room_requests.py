@@ -7,13 +7,22 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from rating_server import FULL, build, codes_of, message, person_of, row, rubric, scores_of
+from rating_server import (
+    FULL,
+    build,
+    codes_of,
+    message,
+    person_of,
+    row,
+    rubric,
+    scores_of,
+    session_of,
+)
 from sqlalchemy import Engine
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from study_place import fill
 
-from annotate import sessions
 from annotate.rating.answers import CHANGED, CLOSED, OFF
 from annotate.rating.requests import CONSENT_FIRST, LONGEST_BODY, PATH, routes
 from data import queries
@@ -51,7 +60,7 @@ def client(engine: Engine) -> Iterator[TestClient]:
 
 
 def cookie(engine: Engine, code: str) -> dict[str, str]:
-    return {"Cookie": f"{sessions.COOKIE}={sessions.issue(engine, person_of(engine, code))}"}
+    return {"Cookie": session_of(engine, person_of(engine, code))}
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, Page
-from rating_server import LAPTOP, Server, build, new_context, row, rubric
+from rating_server import LAPTOP, Server, build, in_browser, new_context, row, rubric, session_of
 from sqlalchemy import Engine
 
-from annotate import navigation, sessions
+from annotate import navigation
 from data import queries
 from data.importers.rows import Origin, RatingRow
 from data.person import OPERATOR
@@ -57,8 +57,7 @@ def boss(
     person = queries.check_code(study, codes["boss"]).person
     assert person is not None
     context = new_context(browser, LAPTOP)
-    token = sessions.issue(study, person)
-    context.add_cookies([{"name": sessions.COOKIE, "value": token, "url": server.address}])
+    context.add_cookies([in_browser(session_of(study, person), server.address)])
     page, asked = context.new_page(), []
     page.on("request", lambda request: asked.append(request.url))
     yield page, asked

@@ -30,7 +30,6 @@ from test_signin import ask
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import annotate
-from annotate import sessions
 from annotate.outgoing import without_place
 from annotate.rating.answers import FOREIGN, GARBLED, OFF
 
@@ -53,13 +52,16 @@ def test_a_page_of_another_origin_gets_no_websocket(
 
 
 def test_only_those_who_steer_upload_files(server: Watched, cookies: dict[str, str]) -> None:
-    answers = {name: uploaded(server, cookies[name]) for name in ("", "dr-a", "boss", "rita")}
+    answers = {
+        name: uploaded(server, cookies[name], cookies["boss"])
+        for name in ("", "dr-a", "boss", "rita")
+    }
     assert answers == {"": 403, "dr-a": 403, "boss": 204, "rita": 204}
 
 
-def uploaded(server: Server, token: str) -> int:
-    """Upload a file into a page's session with all that Streamlit asks for; return the status."""
-    with wire(server, token) as opened:
+def uploaded(server: Server, token: str, page: str) -> int:
+    """Upload a file into an open page with all that Streamlit asks for; return the status."""
+    with wire(server, page) as opened:
         [session] = {
             one.new_session.initialize.session_id
             for one in run_of(opened, page_asked())
@@ -69,7 +71,7 @@ def uploaded(server: Server, token: str) -> int:
         xsrf = given.partition("=")[2].partition(";")[0]
         body = '--b\r\nContent-Disposition: form-data; name="f"; filename="f"\r\n\r\nx\r\n--b--\r\n'
         headers = {
-            "Cookie": f"{sessions.COOKIE}={token}; _streamlit_xsrf={xsrf}",
+            "Cookie": f"{token}; _streamlit_xsrf={xsrf}",
             "X-Xsrftoken": xsrf,
             "Content-Type": "multipart/form-data; boundary=b",
         }
@@ -83,7 +85,7 @@ def test_downloads_and_metrics_are_not_for_strangers(
     media = [with_session(server, "GET", "/media/a.csv", cookies[one]).status for one in who]
     metrics = [with_session(server, "GET", "/_stcore/metrics", cookies[one]).status for one in who]
     agents = {with_session(server, "GET", "/_stcore/agent/mcp", cookies[one]).status for one in who}
-    assert (media, metrics, agents) == ([403, 404, 404], [403, 403, 200], {403})
+    assert (media, metrics, agents) == ([403, 403, 403], [403, 403, 200], {403})
 
 
 def crafted() -> dict[str, bytes | str]:
@@ -99,7 +101,7 @@ def crafted() -> dict[str, bytes | str]:
     asks["script"].rerun_script.page_script_hash = "../../etc/passwd"
     asks["fragment"] = page_asked()
     asks["fragment"].rerun_script.fragment_id = "0" * 64
-    for name, value in {"deep": "[" * 99_999, "odd": '{"message": {"code": 1}}'}.items():
+    for name, value in {"deep": "[" * 49_999, "odd": '{"message": {"code": 1}}'}.items():
         asks[name] = page_asked()
         widgets = asks[name].rerun_script.widget_states.widgets
         widgets.add(id="$$ID-0-rating", json_value=value)

@@ -77,15 +77,63 @@ def test_a_code_opens_a_session_that_only_http_can_read(server: Server, code: st
     session = cookie.split(";")[0]
     assert ask(server, "GET", "/", Cookie=session).status == 200
     assert ask(server, "GET", "/login", Cookie=session).headers["location"] == "/"
-    assert 'medjury_session=""' in ask(server, "GET", "/logout").headers["set-cookie"]
+    name = session.partition("=")[0]
+    assert f'{name}=""' in ask(server, "GET", "/logout").headers["set-cookie"]
 
 
 def test_behind_https_the_cookie_never_travels_in_clear(server: Server, code: str) -> None:
-    assert "Secure" in post(server, code, X_Forwarded_Proto="https").headers["set-cookie"]
+    given = post(server, code, X_Forwarded_Proto="https").headers.get_all("set-cookie") or []
+    assert len(given) == 2
+    for cookie in given:
+        assert cookie.startswith("__Host-medjury_")
+        assert {"Secure", "Path=/", "HttpOnly"} <= set(cookie.split("; "))
+        assert "domain" not in cookie.lower()
+    session = given[0].partition(";")[0]
+    assert ask(server, "GET", "/", Cookie=session, X_Forwarded_Proto="https").status == 200
+
+
+def test_over_https_a_cookie_that_another_host_may_have_planted_opens_nothing(
+    server: Server, code: str
+) -> None:
+    planted = post(server, code).headers["set-cookie"].partition(";")[0]
+    assert ask(server, "GET", "/", Cookie=planted).status == 200
+    assert ask(server, "GET", "/", Cookie=planted, X_Forwarded_Proto="https").status == 303
+
+
+def test_two_studies_of_one_host_do_not_sign_each_others_people_out(
+    server: Server, code: str, tmp_path: Path, study_in: StudyIn
+) -> None:
+    other = open_study(study_in(tmp_path), create=True)
+    beside = build(other, [row(1, "No fever.")], ["dr-a"], rubric())["dr-a"]
+    jar: dict[str, str] = {}  # what a browser keeps: every port of a host has the same cookies
+
+    def sent() -> str:
+        return "; ".join(f"{name}={value}" for name, value in jar.items())
+
+    with serving(str(other.url)) as second:
+        for one, its_code in ((server, code), (second, beside)):
+            for given in post(one, its_code, Cookie=sent()).headers.get_all("set-cookie") or []:
+                name, _, value = given.partition(";")[0].partition("=")
+                jar[name] = value
+        assert [ask(one, "GET", "/", Cookie=sent()).status for one in (server, second)] == [200] * 2
+        ask(second, "GET", "/logout", Cookie=sent())
+        assert [ask(one, "GET", "/", Cookie=sent()).status for one in (server, second)] == [
+            200,
+            303,
+        ]
+    other.dispose()
 
 
 def test_without_a_session_the_page_leads_to_the_form(server: Server) -> None:
-    for path in ("/", "/rate", "/people", "/index.html", "/?hospital", "/login/x"):
+    for path in (
+        "/",
+        "/rate",
+        "/people",
+        "/index.html",
+        "/hospital",
+        "/oauth2callback",
+        "/login/x",
+    ):
         for cookie in ("", "medjury_session=forged", "medjury_session=eyJ.a.b; ;;="):
             answer = ask(server, "GET", path, Cookie=cookie)
             assert (answer.status, answer.headers["location"]) == (303, "/login")
@@ -122,7 +170,7 @@ def test_an_invitation_opens_once_and_shows_the_code_to_come_back(
     assert "location.hash" in ask(server, "GET", "/join.js").body
     first = post(server, made.code)
     assert first.status == 200
-    assert "medjury_session=" in first.headers["set-cookie"]
+    assert first.headers["set-cookie"].startswith("medjury_session_")
     assert "Welcome, dr &lt;b&gt;" in first.body
     [personal] = re.findall(r"[2-9A-Z]{4}(?:-[2-9A-Z]{4}){3}", first.body)
     again = post(server, made.code)
@@ -132,8 +180,10 @@ def test_an_invitation_opens_once_and_shows_the_code_to_come_back(
 
 def test_hospital_accounts_are_offered_only_where_configured(server: Server) -> None:
     assert "hospital" not in ask(server, "GET", "/login").body
-    forged = ask(server, "POST", "/login", urlencode({"ticket": "WzEsImEiXQ.x.y"}))
-    assert (forged.status, forged.headers["set-cookie"]) == (401, None)
+    for path in ("/hospital", "/oauth2callback?code=a&state=b"):
+        answer = ask(server, "GET", path)
+        assert (answer.status, answer.headers["location"]) == (303, "/login")
+        assert answer.headers["set-cookie"] is None
 
 
 def test_every_answer_carries_the_security_headers(server: Server) -> None:

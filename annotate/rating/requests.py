@@ -13,7 +13,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from annotate import sessions
-from annotate.headers import from_elsewhere, session_token
+from annotate.cookies import session_token
+from annotate.headers import from_elsewhere
 from annotate.rating import room
 from annotate.rating.answers import Answer, refused, take_in, take_in_training
 from data import queries
@@ -51,15 +52,18 @@ def routes(engine: Engine) -> list[Route]:
         async def endpoint(request: Request) -> Response:
             if from_elsewhere(request.headers):
                 return Response(status_code=403)
+            person = await run_in_threadpool(_clinician, engine, request)
+            if isinstance(person, Response):  # before a byte of what it carries is read
+                return person
             payload = await _payload(request)
             if payload is None:
                 return Response(status_code=400)
-            return await run_in_threadpool(_for_clinician, engine, request, act, payload)
+            return await run_in_threadpool(_answered, engine, request, person, act, payload)
 
         return endpoint
 
     async def arrive(request: Request) -> Response:
-        return await run_in_threadpool(_for_clinician, engine, request, _arrive, {})
+        return await run_in_threadpool(_arrived, engine, request)
 
     return [
         Route(PATH, arrive, methods=["GET"]),
@@ -67,19 +71,35 @@ def routes(engine: Engine) -> list[Route]:
     ]
 
 
-def _for_clinician(
+def _clinician(engine: Engine, request: Request) -> Person | Response:
+    """Return the clinician whose session it is, or the answer to anybody else."""
+    try:
+        person = sessions.owner(engine, session_token(engine, request))
+    except MedjuryError:
+        return Response(status_code=503)
+    page_of = request.headers.get(PERSON)
+    if person is None or person.rater is None or page_of not in (None, str(person.id)):
+        return Response(status_code=401)
+    return person
+
+
+def _arrived(engine: Engine, request: Request) -> Response:
+    """Answer a clinician who arrives."""
+    person = _clinician(engine, request)
+    if isinstance(person, Response):
+        return person
+    return _answered(engine, request, person, _arrive, {})
+
+
+def _answered(
     engine: Engine,
     request: Request,
+    person: Person,
     act: Callable[[Engine, Person, Payload], Response],
     payload: Payload,
 ) -> Response:
-    """Act for whoever's session it is."""
+    """Act for a clinician."""
     try:
-        person = sessions.owner(engine, session_token(request.headers))
-        page_of = request.headers.get(PERSON)
-        is_theirs = person is not None and page_of in (None, str(person.id))
-        if person is None or person.rater is None or not is_theirs:
-            return Response(status_code=401)
         return _packed(request, act(engine, person, payload))
     except MedjuryError:
         return Response(status_code=503)

@@ -71,21 +71,21 @@ def enter(engine: Engine, person: Person) -> Entered:
         return Entered(person, new_code(session, person.actor, account) if way.once else "")
 
 
-def enter_by_email(engine: Engine, person: Person, ticket: str = "") -> Entered:
+def enter_by_email(engine: Engine, person: Person, number: str = "") -> Entered:
     """Record that somebody signs in by their hospital account, as a way in used up at once.
 
     Raises
     ------
     NotAllowed
-        If the account has ended, or the ticket's number was taken in before, at any server.
+        If the account has ended, or the sign-in of this number was taken in before, at any server.
     """
     with transaction(engine) as session:
         account = session.get(Account, person.id)
         if account is None or account.ended:
             raise NotAllowed("this account has ended")
-        lookup = f"oidc-{ticket or secrets.token_hex(8)}"
+        lookup = f"oidc-{number or secrets.token_hex(8)}"
         if session.get(Access, lookup) is not None:
-            raise NotAllowed("this ticket was used before")
+            raise NotAllowed("this sign-in was used before")
         way = Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
         session.add(way)
         detail = {"account": person.id, "lookup": lookup}

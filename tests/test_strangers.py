@@ -1,0 +1,273 @@
+"""What strangers, and people with a session, can make the server keep: connections, frames, heads."""
+
+import asyncio
+import contextlib
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+
+import crowd
+import page_client
+import psutil
+import pytest
+import uvicorn
+from attacked_study import (
+    Watched,
+    codes,
+    cookies,
+    engine,
+    page_asked,
+    run_of,
+    server,
+    wire,
+    with_session,
+)
+from rating_server import Server, free_port, person_of, serving, session_of
+from sqlalchemy import Engine
+from starlette.types import Receive, Scope, Send
+from test_signin import ask
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection
+
+from annotate.protocols import LONGEST_HEAD, MOST_FRAGMENTS, BoundedHttp, BoundedWebSocket
+from annotate.rating.requests import LONGEST_BODY
+from annotate.server import SECONDS_BETWEEN_TRIMS
+from annotate.websockets import AT_ONCE, LARGEST_OF_A_CLINICIAN, LARGEST_OF_STEERING
+from data.person import OPERATOR
+from data.schema import Role
+from data.store import add_people
+
+MB = 2**20
+TOO_BIG = 1009
+__all__ = ["codes", "cookies", "engine", "server"]
+
+
+def megabytes(server: Server) -> float:
+    """Return how much memory the server's process holds."""
+    return float(psutil.Process(server.process.pid).memory_info().rss / MB)
+
+
+def upgrade(port: int) -> bytes:
+    """Return what a browser says to open a WebSocket."""
+    lines = (
+        "GET /_stcore/stream HTTP/1.1",
+        f"Host: 127.0.0.1:{port}",
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+    )
+    return "\r\n".join((*lines, "", "")).encode()
+
+
+def begun(nbytes: int) -> bytes:
+    """Return the header of a binary frame of so many bytes."""
+    return b"\x82\xff" + nbytes.to_bytes(8, "big") + b"\0\0\0\0"
+
+
+def closed_with(opened: ClientConnection) -> int:
+    """Return the code with which the server closes a WebSocket."""
+    try:
+        while True:
+            opened.recv(timeout=20)
+    except ConnectionClosed as closed:
+        return closed.rcvd.code if closed.rcvd else 0
+
+
+@pytest.mark.parametrize("cookie", ["", "medjury_session=x", "medjury_session_00000000=eyJ.a.b"])
+def test_who_has_no_session_gets_no_websocket(server: Watched, cookie: str) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        wire(server, cookie)
+    assert refused.value.response.status_code == 403
+
+
+def test_nothing_of_a_websocket_is_read_before_it_is_accepted() -> None:
+    async def undecided(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.sleep(60)
+
+    async def sent() -> int:
+        port = free_port()
+        config = uvicorn.Config(
+            undecided, port=port, http=BoundedHttp, ws=BoundedWebSocket, lifespan="off"
+        )
+        server = uvicorn.Server(config)
+        serving_it = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(upgrade(port))
+        await writer.drain()
+        await asyncio.sleep(0.2)
+        writer.write(begun(1) + bytes(1) + begun(50 * MB))
+        taken = 0
+        with contextlib.suppress(TimeoutError):
+            while taken < 50:
+                writer.write(bytes(MB))
+                await asyncio.wait_for(writer.drain(), 1)
+                taken += 1
+        writer.transport.abort()
+        server.should_exit = server.force_exit = True
+        await serving_it
+        return taken
+
+    assert asyncio.run(sent()) < 20  # what the system's own buffers hold
+
+
+@pytest.mark.parametrize(
+    ("who", "largest"), [("dr-a", LARGEST_OF_A_CLINICIAN), ("boss", LARGEST_OF_STEERING)]
+)
+def test_a_message_longer_than_a_role_may_send_is_refused_by_its_header(
+    server: Watched, cookies: dict[str, str], who: str, largest: int
+) -> None:
+    with wire(server, cookies[who]) as opened:
+        ask = page_asked()
+        run_of(opened, ask)
+        ask.rerun_script.query_string = "x" * (largest - 100)
+        assert len(ask.SerializeToString()) <= largest
+        run_of(opened, ask)
+        opened.socket.sendall(begun(largest + 1))  # and not a byte of it
+        assert closed_with(opened) == TOO_BIG
+
+
+def test_a_message_in_endless_empty_fragments_is_refused(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    with wire(server, cookies["dr-a"]) as opened:
+        run_of(opened, page_asked())
+        opened.socket.sendall(b"\x02\x80\0\0\0\0" + b"\x00\x80\0\0\0\0" * (MOST_FRAGMENTS + 1))
+        assert closed_with(opened) == TOO_BIG
+
+
+def test_an_account_has_twenty_websockets_at_once_and_others_theirs(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    with ExitStack() as opened:
+        mine = [opened.enter_context(wire(server, cookies["dr-c"])) for _ in range(AT_ONCE)]
+        with pytest.raises(InvalidStatus, match="403"):
+            wire(server, cookies["dr-c"])
+        assert run_of(opened.enter_context(wire(server, cookies["dr-b"])), page_asked())
+        mine[0].close()
+        assert run_of(opened.enter_context(wire(server, cookies["dr-c"])), page_asked())
+
+
+HEADS = {
+    "line": b"GET /login?",
+    "header": b"GET /login HTTP/1.1\r\nX: ",
+    "trailer": b"POST /login HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: ",
+}
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_a_request_whose_head_does_not_end_is_refused(server: Watched, head: bytes) -> None:
+    before = megabytes(server)
+    with socket.create_connection(("127.0.0.1", server.port), 20) as line:
+        told = b""
+        try:
+            line.sendall(head)
+            for _ in range(30):
+                line.sendall(b"x" * MB)
+            told = line.recv(65_536)
+        except ConnectionError:
+            pass
+        assert told[:12] in (b"", b"HTTP/1.1 431", b"HTTP/1.1 400")
+    assert megabytes(server) < before + 10
+    assert ask(server, "GET", "/login", X_Long="x" * (LONGEST_HEAD // 2)).status == 200
+
+
+def test_a_long_body_of_somebody_with_a_session_is_no_long_head(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    body = "x" * (LONGEST_BODY - 1)
+    headers = {"Cookie": cookies["dr-a"], "Sec_Fetch_Site": "same-origin"}
+    assert ask(server, "POST", "/room", body, **headers).status == 400  # read, and no message
+
+
+def test_a_strangers_body_is_answered_before_it_is_read(server: Watched) -> None:
+    head = (
+        "POST {} HTTP/1.1\r\nHost: x\r\nSec-Fetch-Site: same-origin\r\nContent-Length: {}\r\n\r\n"
+    )
+    for path, status in (("/room", 401), ("/room/show", 401), ("/_stcore/upload_file/a/b", 403)):
+        with socket.create_connection(("127.0.0.1", server.port), 20) as line:
+            line.sendall(head.format(path, LONGEST_BODY).encode())
+            assert line.recv(100).startswith(f"HTTP/1.1 {status}".encode())
+
+
+@pytest.mark.parametrize(
+    "path", ["/_stcore/none", "/static/none", "/component/none", "/media/none", "/favicon/none"]
+)
+def test_a_stranger_gets_no_page_in_place_of_a_file_that_is_not_there(
+    server: Watched, path: str
+) -> None:
+    answer = ask(server, "GET", path)
+    assert answer.status in (303, 403)
+    assert "<html" not in answer.body
+
+
+def test_streamlits_own_sign_in_is_closed(server: Watched, cookies: dict[str, str]) -> None:
+    for path in ("/auth/login", "/auth/logout"):
+        assert ask(server, "GET", path).status == 303
+        assert with_session(server, "GET", path, cookies["boss"]).status == 403
+
+
+CROWD, CROWD_SECONDS = 300, 15
+MOST_MEGABYTES = 400
+STILL_QUICK_MS = 5_000  # the crowd shares two processors with the server and all other tests
+
+
+@pytest.mark.slow
+def test_three_hundred_strangers_fill_no_memory_and_a_clinician_goes_on(
+    server: Watched, cookies: dict[str, str]
+) -> None:
+    call = [sys.executable, crowd.__file__, server.address, str(CROWD), str(CROWD_SECONDS)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as came:
+        held, took = asyncio.run(rating_beside(server, cookies["dr-b"], came))
+        assert came.stdout is not None
+        tried, closed = (int(one) for one in came.stdout.read().split())
+    assert tried > CROWD
+    assert closed > tried / 2
+    assert held < MOST_MEGABYTES
+    assert statistics.quantiles(took, n=20)[-1] < STILL_QUICK_MS
+
+
+async def rating_beside(
+    server: Watched, cookie: str, came: "subprocess.Popen[str]"
+) -> tuple[float, list[float]]:
+    """Save drafts until the strangers go; return the most megabytes held, and milliseconds each."""
+    held, took = megabytes(server), []
+    async with await page_client.Page.open(server.address, cookie) as page:
+        shown = await page.run()
+        while came.poll() is None:
+            scores = {name: 1 + len(took) % 5 for name in shown.criteria}
+            told = page_client.entered(shown, page.name, shown.seq + 1, scores)
+            began = time.perf_counter()
+            shown = await page.tell(shown, told)
+            took.append(1000 * (time.perf_counter() - began))
+            assert shown.acknowledges(told), shown.error
+            held = max(held, megabytes(server))
+            await asyncio.sleep(0.1)
+    return held, took
+
+
+@pytest.mark.slow
+def test_memory_that_large_messages_took_is_given_back(engine: Engine) -> None:
+    steers = add_people(OPERATOR, engine, ["dr-large"], Role.RESEARCHER)[0].code
+    cookie = session_of(engine, person_of(engine, steers))
+    ask = page_asked()
+    filler = "x" * (LARGEST_OF_STEERING - 1_000)
+    ask.rerun_script.widget_states.widgets.add(id="$$ID-0-None", json_value=f'"{filler}"')
+    with serving(str(engine.url)) as server:
+        with wire(server, cookie) as opened:
+            run_of(opened, page_asked())
+        before = megabytes(server)
+        with ExitStack() as opened_too:
+            for _ in range(AT_ONCE):
+                run_of(opened_too.enter_context(wire(server, cookie)), ask)
+            taken = megabytes(server) - before
+        assert taken > AT_ONCE * LARGEST_OF_STEERING / MB
+        until = time.monotonic() + SECONDS_BETWEEN_TRIMS + 20
+        while megabytes(server) - before > taken / 3:
+            assert time.monotonic() < until, megabytes(server) - before
+            time.sleep(1)
