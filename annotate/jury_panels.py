@@ -10,12 +10,16 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from data.errors import BadPanel
+from data.errors import BadFile, BadPanel
 from jury.address import in_house, kind_of
 from jury.admission import admit
 from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
 LONGEST_TEXT = 50_000
+UNREADABLE_RULES = (
+    "the rules that say where texts may go cannot be read: ask who owns this server to mend them; "
+    "`medjury jury run` says there what is wrong"
+)
 STARTS = "|".join(re.escape(one) for one in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
 ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
@@ -63,9 +67,14 @@ def usable(text: str) -> Panel:
     ------
     BadPanel
         As `checked`; and if the server's owner does not allow one of its hosts, or a key or the
-        server's own identity there.
+        server's own identity there, or the owner's file of rules, whose place is not told here,
+        cannot be read.
     """
-    return admit(checked(text))
+    panel = checked(text)
+    try:
+        return admit(panel)
+    except BadFile as error:
+        raise BadPanel(UNREADABLE_RULES) from error
 
 
 def on_disk(name: str, text: str) -> Path:

@@ -9,8 +9,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from data.errors import BadPanel
 from data.schema import now
-from jury.address import in_house, kind_of, kind_of_address
-from jury.egress import admitted, egress_of, named_by_owner, uncounted, with_prices
+from jury.address import Kind, in_house, kind_of, kind_of_address
+from jury.egress import WHERE, admitted, egress_of, named_by_owner, uncounted, with_prices
 from jury.panel import Juror, Panel
 from jury.provider_settings import lacking_library
 
@@ -111,15 +111,24 @@ def _led_elsewhere(juror: Juror, resolve: Resolve, named: bool) -> str:
         kind = kind_of_address(ip_address(address.split("%")[0]))
         fine = in_house(kind) if plain else kind in ELSEWHERE or (named and kind == "loopback")
         if not fine:
-            what = "is not in the house: by plain http" if plain else "is no place of a vendor:"
-            return (
-                f"the name {juror.host} leads to {address}, which {what} nothing is sent there; "
-                "have the name mended, or write the address itself in base_url"
-            )
+            return f"the name {juror.host} leads to {address}, which is {_to_do(plain, kind)}"
     return ""
+
+
+def _to_do(plain: bool, kind: Kind) -> str:
+    """Return why nothing is sent where a name leads, and what to do about it."""
+    if plain:
+        return "not in the house: nothing goes there by plain http; write https, or mend the name"
+    if kind == "loopback":
+        return (
+            "this machine: nothing is sent there by a name that the server's owner has not put "
+            f"under [hosts] in {WHERE}; mend the name, or write the address in base_url"
+        )
+    return "no place of a model server: nothing is sent there; have the name mended"
 
 
 def _by_proxy(juror: Juror) -> bool:
     """Return whether a proxy that the environment names is asked for a juror's host."""
     encrypted = juror.base_url.startswith("https:")
-    return encrypted and "https" in getproxies() and not proxy_bypass(juror.host)
+    named = getproxies().keys() & {"https", "all"}
+    return encrypted and bool(named) and not proxy_bypass(juror.host)

@@ -27,6 +27,7 @@ from jury.provider_settings import Auth, auth_of
 VARIABLE = "MEDJURY_EGRESS"
 DEFAULTS = Path(__file__).with_suffix(".toml")
 OWN_PLACE = Path("medjury/egress.toml")  # in the owner's folder of settings
+WHERE = f"~/.config/{OWN_PLACE}, or the file that {VARIABLE} names"
 OTHERS_WRITE = 0o002
 PORTS = {"http": 80, "https": 443}
 KEYS_END = ("KEY", "TOKEN")
@@ -129,9 +130,7 @@ _WORDS: dict[Why, str] = {
 def _to_do(line: str) -> str:
     if not line:
         return ""
-    return (
-        f"; who owns this server allows it in the file that {VARIABLE} names, under [hosts]: {line}"
-    )
+    return f"; who owns this server allows it in {WHERE}, under [hosts]: {line}"
 
 
 def allowed(juror: Juror, egress: Egress) -> Refusal | None:

@@ -28,10 +28,18 @@ from jury.run import run_panel
 Write = Callable[[str, str], Path]
 DAY = datetime(2026, 11, 20, tzinfo=UTC)
 DEFAULT = Egress()
+PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy", "NO_PROXY", "no_proxy")
 OPENAI = "https://api.openai.com/v1"
 LOCAL = "http://127.0.0.1:8000/v1"
 GATEWAY = "https://llm.ward.example/v1"
 FREE = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def no_rules_or_proxies_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (VARIABLE, *PROXIES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-settings"))
 
 
 def juror(url: str, key: str = "", **settings: object) -> Juror:
@@ -197,7 +205,8 @@ def test_a_refusal_ends_with_the_very_line_that_allows_it(
     one = juror(url, key)
     said = refused(one)
     assert said.startswith("juror one: ")
-    assert said.endswith(f"who owns this server allows it in the file that {VARIABLE} names, under [hosts]: {line}")  # fmt: skip
+    where = f"~/.config/medjury/egress.toml, or the file that {VARIABLE} names, under [hosts]"
+    assert said.endswith(f"; who owns this server allows it in {where}: {line}")
     assert refused(one, owners(write, f"[hosts]\n{line}\n")) == ""
 
 
@@ -401,10 +410,8 @@ def test_a_key_goes_where_the_owner_says_and_a_run_started_in_the_app_heeds_it(
 
 @pytest.mark.parametrize("led", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1%2", "224.0.0.1"])
 def test_a_vendors_name_that_leads_to_this_machine_or_link_local_is_sent_nothing(
-    led: str, monkeypatch: pytest.MonkeyPatch
+    led: str,
 ) -> None:
-    monkeypatch.delenv("HTTPS_PROXY", raising=False)
-    monkeypatch.delenv("https_proxy", raising=False)
     ours, environment = panel(OPENAI, "OPENAI_API_KEY"), {"OPENAI_API_KEY": "k"}
     with pytest.raises(BadPanel, match=f"name api.openai.com leads to {re.escape(led)}"):
         keys(ours, environment, lambda *_: ["1.2.3.4", led])
@@ -435,10 +442,31 @@ def test_serve_refuses_a_wrong_file_before_it_listens(
     assert "e.toml, hosts: " in err
 
 
-def test_what_a_researcher_may_not_have_names_no_place_of_the_server(write: Write) -> None:
+def test_what_a_researcher_may_not_have_names_no_place_of_the_server(
+    write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(write("rules.toml", "private = true")))
     for url, key in ((GATEWAY, "WARD_KEY"), (LOCAL, "AWS_SECRET_ACCESS_KEY")):
-        with pytest.raises(BadPanel) as caught:
+        with pytest.raises(BadPanel, match=r"^panel ours, juror one: ") as caught:
             jury_panels.usable(text(url, key))
-        assert str(caught.value).startswith("panel ours, juror one: ")
-        assert ".config" not in str(caught.value)
-        assert "egress.toml" not in str(caught.value)
+        assert str(tmp_path) not in str(caught.value)
+    write("rules.toml", "private = 3")
+    with pytest.raises(BadPanel, match="cannot be read: ask who owns this server") as caught:
+        jury_panels.usable(text(LOCAL))
+    assert "rules.toml" not in str(caught.value)
+
+
+def test_a_proxy_that_carries_https_looks_names_up_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, environment = panel(OPENAI, "OPENAI_API_KEY"), {"OPENAI_API_KEY": "k"}
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    assert keys(ours, environment, lambda *_: ["127.0.0.1"]) == {"one": "k"}
+    monkeypatch.setenv("NO_PROXY", "api.openai.com")
+    with pytest.raises(BadPanel, match=r"leads to 127\.0\.0\.1, which is this machine"):
+        keys(ours, environment, lambda *_: ["127.0.0.1"])
+
+
+def test_a_host_that_the_owner_has_named_may_be_this_machine(write: Write) -> None:
+    rules = {VARIABLE: str(write("egress.toml", 'hosts."llm.ward.example" = {}'))}
+    assert keys(panel(GATEWAY), rules, lambda *_: ["127.0.0.1"]) == {"one": "none"}
+    with pytest.raises(BadPanel, match="no place of a model server"):
+        keys(panel(GATEWAY), rules, lambda *_: ["169.254.169.254"])
