@@ -309,7 +309,9 @@ def _with_price(juror: Juror, price: tuple[float, float] | None) -> Juror:
 
 def _refusal(why: Why, juror: Juror, asked: str, rule: Host | None = None) -> Refusal:
     plain = _scheme(juror) == "http"
-    hopeless = plain and kind_of(juror.host) == "public"
+    kind = kind_of(juror.host)
+    vendors_own = kind == "name" and _rule_of(juror, Egress()) is not None
+    hopeless = plain and (kind == "public" or vendors_own)
     line = "" if hopeless else _line(juror, rule)
     why = "http" if hopeless else why
     return Refusal(why, juror.name, juror.place, asked, line)

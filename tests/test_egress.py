@@ -224,7 +224,8 @@ def test_a_server_signs_in_as_itself_at_its_own_clouds_only(write: Write) -> Non
 
 
 def test_plain_http_to_a_public_address_is_refused_and_no_line_allows_it(write: Write) -> None:
-    assert "[hosts]" not in refused(juror("http://8.8.8.8/v1"))
+    for url in ("http://8.8.8.8/v1", "http://api.openai.com/v1"):
+        assert refused(juror(url)).endswith("; write https")
     with pytest.raises(BadFile, match="in the house only"):
         owners(write, 'hosts."8.8.8.8" = { http = true }')
 
