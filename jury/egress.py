@@ -32,7 +32,7 @@ OTHERS_WRITE = 0o002
 PORTS = {"http": 80, "https": 443}
 KEYS_END = ("KEY", "TOKEN")
 OTHERS = re.compile(  # what a server's environment often holds and no model server is to be sent
-    r"(?:AWS_|AZURE_CLIENT_|GOOGLE_|GCP_|PG|MEDJURY_|GITHUB_|GH_|GITLAB_|CI_|NPM_|SSH_|STREAMLIT_).*"
+    r"(?:AWS_|AZURE_CLIENT_|GOOGLE_|GCP_|PG|GITHUB_|GH_|GITLAB_|CI_|NPM_|SSH_|STREAMLIT_).*"
     r"|.*(?:SECRET|PASSWORD|PASSWD|PRIVATE|COOKIE|SESSION|SIGNING|ENCRYPTION).*"
 )
 KEPT_SHARE = 1 - 1e-9
