@@ -15,6 +15,7 @@ from jury.address import in_house, kind_of
 from jury.admission import admit
 from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
+OF_TODAY = "current"
 LONGEST_TEXT = 50_000
 UNREADABLE_RULES = (
     "the rules that say where texts may go cannot be read: ask who owns this server to mend them; "
@@ -26,8 +27,9 @@ ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_m
 
 
 def shipped_texts() -> dict[str, str]:
-    """Return the TOML texts of the panels that ship with medjury, by name."""
-    return {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+    """Return the TOML texts of the panels that ship with medjury, by name: first the one of today's models."""
+    texts = {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+    return {OF_TODAY: texts.pop(OF_TODAY)} | texts
 
 
 def places(own: Mapping[str, str]) -> dict[str, str]:

@@ -16,7 +16,7 @@ from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
 from jury.admission import admit, keys
-from jury.ask import AGAIN
+from jury.asking import AGAIN
 from jury.call import Answer, Call, Form, Message, Provider
 from jury.cost import price
 from jury.expected_score import read_for
