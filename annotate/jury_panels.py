@@ -8,26 +8,21 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
-from ipaddress import ip_address
 from pathlib import Path
 
-from data.errors import BadPanel
+from data.errors import BadFile, BadPanel
+from jury.address import in_house, kind_of
+from jury.admission import admit
 from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
 OF_TODAY = "current"
 LONGEST_TEXT = 50_000
+UNREADABLE_RULES = (
+    "the rules that say where texts may go cannot be read: ask who owns this server to mend them; "
+    "`medjury jury run` says there what is wrong"
+)
 STARTS = "|".join(re.escape(one) for one in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
-KEYS_END = ("_KEY", "_TOKEN")  # other variables of the server, as a database's password, stay here
-CLOUDS = (
-    ".amazonaws.com",
-    ".amazonaws.com.cn",
-    ".api.aws",
-    ".azure.com",
-    ".azure.cn",
-    ".azure.us",
-    ".googleapis.com",
-)
 ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_million_out")
 
 
@@ -68,28 +63,20 @@ def checked(text: str) -> Panel:
 
 
 def usable(text: str) -> Panel:
-    """Return the panel that a text is, if jurors may be asked for it from the app.
+    """Return the panel that a text is, at the prices that count, if its jurors may be asked.
 
     Raises
     ------
     BadPanel
-        As `checked`; and if it names a variable that is none of a key, or signs in as the server
-        at a host that is not its cloud's: whoever writes a panel chooses the host that is sent
-        what the variable holds, or the server's own token.
+        As `checked`; and if the server's owner does not allow one of its hosts, or a key or the
+        server's own identity there, or the owner's file of rules, whose place is not told here,
+        cannot be read.
     """
     panel = checked(text)
-    for one in panel.juror:
-        if one.api_key_env and not one.api_key_env.endswith(KEYS_END):
-            raise BadPanel(
-                f"juror {one.name}, api_key_env {one.api_key_env}: from here only variables whose "
-                f"names end in {' or '.join(KEYS_END)} are read; rename it where the server starts"
-            )
-        if one.signs_in and not f".{one.host}".endswith(CLOUDS):
-            raise BadPanel(
-                f"juror {one.name}, base_url: from here the server signs in only at addresses of "
-                f"Amazon, Google and Microsoft, and {one.host} is none"
-            )
-    return panel
+    try:
+        return admit(panel)
+    except BadFile as error:
+        raise BadPanel(UNREADABLE_RULES) from error
 
 
 def on_disk(name: str, text: str) -> Path:
@@ -122,18 +109,8 @@ def _costs(juror: Juror) -> bool:
     if juror.simulated:
         return False
     if juror.usd_per_million_in is None:
-        return not _own_machine(juror.host)
+        return not in_house(kind_of(juror.host))
     return bool(juror.usd_per_million_in or juror.usd_per_million_out)
-
-
-def _own_machine(host: str) -> bool:
-    """Return whether a host is this machine, or one inside the house's own network."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_private
-    except ValueError:
-        return False
 
 
 def _toml(name: str, value: object) -> str:

@@ -271,7 +271,7 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: no price is known for {juror.model} at "
                 f"{juror.host}, so a cap cannot be kept; add usd_per_million_in and "
-                "usd_per_million_out to the juror (0 where it costs nothing), or leave out --max-usd "
+                "usd_per_million_out to the juror (0 counts at private addresses only), or leave out --max-usd "
                 "and the study's budget (`medjury settings budget none`)"
             )
 

@@ -1,6 +1,5 @@
 """Panels: which jurors sit on the jury, read from TOML files."""
 
-import os
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -21,18 +20,17 @@ from data.errors import BadPanel
 from data.rubric import Rubric
 from data.rubrics.answer_form import Explanation
 from data.toml_file import NotToml, read_toml
+from jury.address import fault
 from jury.provider_settings import (
     Auth,
     ProviderName,
     auth_of,
-    lacking_library,
     refuse_misplaced,
     with_address,
 )
 
 FOLDER = Path(__file__).parent / "panels"
 NOTICE_DAYS = 90
-BLANK = "YOUR-"  # what a panel that ships leaves to be filled in
 PORTS = {"http": 80, "https": 443}
 WITHOUT_PROBABILITIES = ("anthropic", "bedrock", "vertex", "foundry")  # Claude, which serves none
 NO_PROBABILITIES = (
@@ -119,6 +117,8 @@ class Juror(Part):
             raise ValueError(NO_PROBABILITIES.format(self.provider))
         if self.provider != "simulated":
             _check_address(self.base_url)
+        if self.deployment in (".", "..") or self.project in (".", ".."):
+            raise ValueError("deployment, project: a step in a path is no name")
         if (self.usd_per_million_in is None) != (self.usd_per_million_out is None):
             raise ValueError("usd_per_million_in and usd_per_million_out: give both or neither")
         return self
@@ -232,27 +232,6 @@ def shipped() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
-def keys(panel: Panel, environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return each juror's key from the environment; "none" where a local server needs none.
-
-    Raises
-    ------
-    BadPanel
-        If a variable that a juror names is not set, a library that its provider needs is not
-        installed, or a place is still to be filled in.
-    """
-    for one in panel.juror:
-        if why := _unready(one):
-            raise BadPanel(f"panel {panel.name}, juror {one.name}: {why}")
-        if one.api_key_env and not environment.get(one.api_key_env):
-            raise BadPanel(
-                f"panel {panel.name}, juror {one.name}: the environment variable "
-                f"{one.api_key_env} is not set; put the key for {one.host} in it "
-                '(api_key_env = "" where the server needs none)'
-            )
-    return {one.name: environment.get(one.api_key_env) or "none" for one in panel.juror}
-
-
 def ended(panel: Panel, today: date) -> list[str]:
     """Return a sentence for every juror whose model has ended: a run would refuse the panel."""
     return [
@@ -287,17 +266,6 @@ def refuse_form(panel: Panel, rubric: Rubric) -> None:
             )
 
 
-def _unready(juror: Juror) -> str:
-    """Return why a juror cannot be asked from here, empty if it can."""
-    for name in ("base_url", "project", "deployment"):
-        if BLANK in getattr(juror, name):
-            return (
-                f"{name} {getattr(juror, name)!r} is still to be filled in: copy the panel and "
-                f"write yours where it says {BLANK}"
-            )
-    return lacking_library(juror.provider, juror.auth)
-
-
 def _path(name_or_path: str | Path) -> Path:
     """Return the file that is meant: a shipped name wins."""
     if str(name_or_path) in shipped():
@@ -320,8 +288,10 @@ def _check_address(base_url: str) -> None:
             f"base_url: {shown(base_url)} is not an address; write the one the texts may go to, "
             "such as https://api.openai.com/v1 or http://127.0.0.1:8000/v1"
         )
-    if parts.username or parts.password or parts.query:
+    if parts.username is not None or parts.password is not None or "?" in base_url:
         raise ValueError("base_url: holds a key or a query; name a variable in api_key_env instead")
+    if why := fault(base_url):
+        raise ValueError(f"base_url: {why}")
 
 
 def variable_name(value: str) -> str:

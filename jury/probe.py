@@ -15,13 +15,14 @@ from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
+from jury.admission import admit, keys
 from jury.asking import AGAIN
 from jury.call import Answer, Call, Form, Message, Provider
 from jury.cost import price
 from jury.expected_score import read_for
 from jury.fitness import RUBRIC, Fitness, put
 from jury.injection import Injection, SelfTest, bear
-from jury.panel import Juror, Panel, keys
+from jury.panel import Juror, Panel
 from jury.parse import Parsed, read_answer, storable
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
@@ -207,8 +208,9 @@ def probe(
     Raises
     ------
     BadPanel
-        If a juror's key is missing.
+        If the server's owner does not allow a juror, or its key is missing.
     """
+    panel = admit(panel)
     secrets = keys(panel)
     trials = _Trials(injections, pairs)
     return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), trials))

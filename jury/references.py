@@ -24,6 +24,7 @@ from data.rubric import PLACEHOLDER
 from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
+from jury.admission import admit, keys
 from jury.call import Answer, Call, Message, Provider, Usage
 from jury.conversation import Conversation, not_asked, sha256_of
 from jury.loop import (
@@ -36,7 +37,7 @@ from jury.loop import (
     run_all,
     run_loop,
 )
-from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, Reading, storable
 from jury.pieces import objects  # one reader of objects for all answers
 from jury.providers import open_provider
@@ -91,12 +92,13 @@ def check_references(
     Raises
     ------
     BadPanel
-        Before anything is sent: a key is missing, a model has ended, a cap without a price.
+        Before anything is sent: a juror is not allowed, a key is missing, a model has ended, a cap without a price.
     BadInput
         If a number is out of range; Unknown if the study has no such benchmark.
     Conflict
         The study knows a juror of the same name with other settings.
     """
+    panel = admit(panel)
     refuse_numbers(panel, max_usd, concurrency=concurrency)
     known_benchmarks(engine, benchmarks)
     refuse_ended(panel, now().date())

@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from data.schema import now
 from data.store.attempts import known_jurors
+from jury.admission import admit, keys
 from jury.ask import ask
 from jury.call import Provider
 from jury.cost import JurorEstimate
@@ -20,7 +21,7 @@ from jury.loop import (
     run_all,
     run_loop,
 )
-from jury.panel import Panel, keys, refuse_ended
+from jury.panel import Panel, refuse_ended
 from jury.providers import open_provider
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
@@ -58,12 +59,13 @@ def run_panel(
     Raises
     ------
     BadPanel
-        Before anything is sent or stored: a key is missing, a model has ended, a cap is asked
-        for without a price, or the panel is for another rubric.
+        Before anything is sent or stored: the server's owner does not allow a juror, a key is
+        missing, a model has ended, a cap is asked for without a price that counts, or the panel is
+        for another rubric.
     Conflict
         The study knows a juror of the same name with other settings.
     """
-    lines = dict(providers or {})
+    panel, lines = admit(panel), dict(providers or {})
     refuse_numbers(panel, max_usd, concurrency=concurrency, replicates=replicates)
     given = all(one.name in lines for one in panel.juror)
     if not given:

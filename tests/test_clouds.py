@@ -403,6 +403,8 @@ def test_a_run_outlives_tokens_that_a_host_takes_for_a_while_only(
     with Stub(script) as stub:
         free = {"usd_per_million_in": 0.0, "usd_per_million_out": 0.0}
         one = juror("azure", stub.anthropic_url, auth="entra", schema="json_schema", **free)
+        rules = write("egress.toml", f'hosts."{one.place}" = {{ auth = ["entra"] }}')
+        monkeypatch.setenv("MEDJURY_EGRESS", str(rules))
         result = run_panel(engine, Panel(name="p", juror=(one,)))
     body = result.to_json()
     assert (body["rated"], body["missing"]) == (130, 0)

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from data.errors import BadPanel
-from jury.panel import Juror, Panel, keys, read_panel, refuse_ended, shipped
+from jury.admission import keys
+from jury.panel import Juror, Panel, read_panel, refuse_ended, shipped
 
 Write = Callable[[str, str], Path]
 JUROR = {
@@ -117,10 +118,12 @@ def test_two_jurors_of_one_name_are_refused(write: Write) -> None:
 
 
 def test_a_missing_key_names_the_juror_and_the_variable() -> None:
-    panel = Panel(name="p", juror=(juror(api_key_env="MY_KEY"),))
-    with pytest.raises(BadPanel, match="juror gpt: the environment variable MY_KEY is not set"):
+    panel = Panel(name="p", juror=(juror(api_key_env="OPENAI_API_KEY"),))
+    with pytest.raises(
+        BadPanel, match="juror gpt: the environment variable OPENAI_API_KEY is not set"
+    ):
         keys(panel, {})
-    assert keys(panel, {"MY_KEY": "k"}) == {"gpt": "k"}
+    assert keys(panel, {"OPENAI_API_KEY": "k"}) == {"gpt": "k"}
     assert keys(Panel(name="p", juror=(juror(),)), {}) == {"gpt": "none"}
 
 

@@ -2,13 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from juror_lines import juror
 
 from data.errors import BadPanel
-from jury.panel import Juror, Panel, keys, read_panel
+from jury.admission import keys
+from jury.panel import Juror, Panel, read_panel
 
 URL = "https://ward.example"
 WRONG = [
@@ -99,12 +101,16 @@ def test_addresses_follow_from_regions() -> None:
     assert host(provider="gemini", api_key_env="K").startswith("https://generativelanguage.")
 
 
-def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used() -> None:
+def test_a_panel_with_one_juror_of_each_kind_needs_keys_only_where_they_are_used(
+    write: Callable[[str, str], Path],
+) -> None:
     jurors = (
         juror("azure", URL, api_key_env="A_KEY"),
         juror("bedrock", URL, region="r").model_copy(update={"name": "b"}),
     )
-    assert keys(Panel(name="p", juror=jurors), {"A_KEY": "k"}) == {"j": "k", "b": "none"}
+    rule = write("e.toml", 'hosts."ward.example" = { keys = ["A_KEY"], auth = ["iam"] }')
+    environment = {"A_KEY": "k", "MEDJURY_EGRESS": str(rule)}
+    assert keys(Panel(name="p", juror=jurors), environment) == {"j": "k", "b": "none"}
 
 
 def python(code: str, *options: str) -> str:

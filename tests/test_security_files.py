@@ -151,10 +151,14 @@ def test_a_panel_written_in_the_app_cannot_have_another_variable_sent_out(name: 
         'name = "ours"\n[[juror]]\nname = "one"\nprovider = "openai"\nmodel = "m"\nfamily = "f"\n'
         'base_url = "https://elsewhere.example/v1"\napi_key_env = "{}"\n'
     )
-    assert usable(text.format("WARD_API_KEY"))
     assert checked(text.format(name))
-    with pytest.raises(BadPanel, match=f"{name}.*_KEY or _TOKEN"):
+    with pytest.raises(BadPanel, match=r"texts may not go to elsewhere\.example"):
         usable(text.format(name))
+    for place in ("https://api.openai.com/v1", "http://127.0.0.1:8000/v1"):
+        here = text.replace("https://elsewhere.example/v1", place)
+        assert usable(here.format("OPENAI_API_KEY" if "openai" in place else "WARD_API_KEY"))
+        with pytest.raises(BadPanel, match=f"api_key_env {name}: that key may not go to"):
+            usable(here.format(name))
 
 
 def test_a_panel_written_in_the_app_cannot_have_the_servers_own_token_sent_out() -> None:
@@ -166,5 +170,5 @@ def test_a_panel_written_in_the_app_cannot_have_the_servers_own_token_sent_out()
     for host in ("elsewhere.example", "googleapis.com.elsewhere.example", "notgoogleapis.com"):
         elsewhere = text.format(f'base_url = "https://{host}/v1"')
         assert checked(elsewhere)
-        with pytest.raises(BadPanel, match=f"signs in only at .*{host} is none"):
+        with pytest.raises(BadPanel, match=f"texts may not go to {host}"):
             usable(elsewhere)

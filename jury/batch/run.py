@@ -21,6 +21,7 @@ from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
+from jury.admission import admit, keys
 from jury.ask import not_asked_record, request_sha256
 from jury.asking import NO_TEXT
 from jury.batch.client import NO_SUCH, BatchClient, Limits, Request, Trouble, open_client
@@ -30,7 +31,7 @@ from jury.call import Call
 from jury.conversation import worst_of
 from jury.cost import batch_price
 from jury.loop import RunResult, refuse_numbers
-from jury.panel import Juror, Panel, keys, refuse_ended
+from jury.panel import Juror, Panel, refuse_ended
 from jury.providers import VENDORS
 from jury.run_cap import accounted, run_cap
 from jury.run_lock import run_lock
@@ -229,6 +230,7 @@ def run_batches(
         The study knows a juror of that name with other settings, or is locked.
     """
     _refuse(panel, replicates, max_usd)
+    panel = admit(panel)
     secrets = keys(panel)
     worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
     sessions: list[BatchSession] = []

@@ -13,12 +13,13 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.references import References, references
 from data.queries.spending import study_spending
+from jury.admission import admit, keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone
 from jury.loop import RunResult
-from jury.panel import Panel, ended, keys, read_panel, refuse_ended
+from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.references import check_references
 from jury.run import run_panel
 from medjury.cli.dask_connect import On
@@ -109,10 +110,12 @@ def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -
         keys(panel)
     elif asked.batch:
         raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
+    else:
+        admit(panel)
     scope = RunScope(panel, asked.replicates, tuple(asked.benchmarks or ()))
     expected = run_estimate(engine, scope)
     refuse_beyond_budget(engine, expected, asked.max_usd)
-    for line in (*before(panel), *told_before(expected)):
+    for line in (*before(panel), *price_notices(panel), *told_before(expected)):
         say(line, json_to)
     result = _rated(engine, panel, asked, json_to)
     print_result(result, json_to)
@@ -204,8 +207,8 @@ def _print_estimate(
     heads = ["juror", "calls", "tokens in", "likely USD", "at most USD"]
     show(f"Panel {panel.name}, estimated", heads, rows, json_to)
     over = ended(panel, datetime.now(UTC).date())
-    told = (*told_before(expected), *told_repeated(expected), *told_bound(expected))
-    for line in (*over, *told):
+    told = (*price_notices(panel), *told_before(expected), *told_repeated(expected))
+    for line in (*over, *told, *told_bound(expected)):
         say(line, json_to)
     jurors = [asdict(one) for one in expected.jurors]
     spent = study_spending(engine)
@@ -235,7 +238,7 @@ def check_references_of(
     check_json(json_to)
     keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
-    for line in before(chosen):
+    for line in (*before(chosen), *price_notices(chosen)):
         say(line, json_to)
     with progress(f"references, panel {chosen.name}", None) as at:
         result = check_references(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import BadInput
-from jury.panel import Panel, keys, read_panel
+from jury.admission import keys
+from jury.panel import Panel, read_panel
 from medjury.cli.options import Json, Named, RubricOption
 from medjury.cli.output import counted, room, say, show, width
 from medjury.cli.places import check_json, write_json

@@ -1,5 +1,6 @@
 """`medjury assign` and `medjury serve`: who rates what, and the page they rate on."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -71,6 +72,10 @@ def serve(
     secrets: Annotated[
         Path, typer.Option(metavar="FILE", help="Has \\[auth] where hospital accounts sign in.")
     ] = Path(".streamlit/secrets.toml"),
+    egress: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Hosts, keys and prices of jurors; else MEDJURY_EGRESS."),
+    ] = None,
     create: Annotated[
         bool, typer.Option("--create", help="Make the study if there is none, and a coordinator.")
     ] = False,
@@ -78,7 +83,11 @@ def serve(
 ) -> None:
     """Serve the pages on which clinicians rate and those who steer a study work."""
     from annotate.server import serve as serve_page
+    from jury.egress import VARIABLE, egress_of
 
+    if egress is not None:
+        os.environ[VARIABLE] = str(egress.resolve())  # runs are processes of their own
+    egress_of()
     if create:
         print_codes(first_coordinator(study_of(context, db, create=True)))
     serve_page(url_of(context, db), port, host, secrets)

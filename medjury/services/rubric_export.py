@@ -11,6 +11,7 @@ from data.errors import BadInput
 from data.queries.study import study_id
 from data.queries.validation import material
 from data.rubric import Rubric
+from jury.admission import admit
 from jury.exports.export import Export
 from jury.panel import Panel
 from medjury.services.rubric_validation import Resampling, Tick, seats_of, validation
@@ -23,6 +24,7 @@ MODULES = {
     "openai": "openai_grader",
     "mlflow": "mlflow_judge",
 }
+TOLD_WHERE = ("helm", "inspect", "promptfoo", "mlflow")  # with the names of keys' variables
 
 Write = Callable[[Export], Mapping[str, str]]
 
@@ -82,10 +84,13 @@ def exported_rubric(
     Raises
     ------
     BadInput
-        If the panel rates on another rubric only.
+        If the panel rates on another rubric only, or a tool would be told of a host, or of a key
+        for it, that the server's owner does not allow.
     """
     rubric, panel = Rubric.from_json(asked.rubric), asked.panel
     refuse_other(panel, rubric)
+    if asked.tool in TOLD_WHERE:
+        admit(panel)
     resampling = Resampling(asked.reps, asked.seed)
     validated = validation(engine, rubric, seats_of(panel), resampling, tick)
     record = validated.record

@@ -1,0 +1,134 @@
+"""What is looked at before a panel is asked: the owner's rules, libraries, keys, where names lead."""
+
+import os
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from data.errors import BadPanel
+from data.schema import now
+from jury.address import Kind, in_house, kind_of, kind_of_address
+from jury.egress import WHERE, admitted, egress_of, named_by_owner, uncounted, with_prices
+from jury.panel import Juror, Panel
+from jury.provider_settings import lacking_library
+
+BLANK = "YOUR-"  # what a panel that ships leaves to be filled in
+ELSEWHERE = ("private", "public")  # Azure and Amazon have private endpoints, by https
+Resolve = Callable[[str, int], Sequence[str]]
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """Return the addresses that a host's name has now, none where it cannot be looked up."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return sorted({str(one[4][0]) for one in found})
+
+
+def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
+    """Return a panel that may be asked from here, at the prices that count.
+
+    Raises
+    ------
+    BadPanel
+        Names the first juror that may not be asked, and the line that would allow it.
+    BadFile
+        If the owner's file of rules cannot be read.
+    """
+    return admitted(panel, egress_of(environment), now())
+
+
+def at_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
+    """Return a panel, which need not be one that may be asked, at the prices that count here."""
+    return with_prices(panel, egress_of(environment), now())
+
+
+def price_notices(panel: Panel, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return a sentence for each juror whose panel gives a price that does not count here."""
+    return list(uncounted(panel, egress_of(environment), now()))
+
+
+def keys(
+    panel: Panel, environment: Mapping[str, str] = os.environ, resolve: Resolve = addresses_of
+) -> dict[str, str]:
+    """Return each juror's key from the environment; "none" where a local server needs none.
+
+    Raises
+    ------
+    BadPanel
+        As `admit`; and if a variable that a juror names is not set, a library that its provider
+        needs is not installed, a place is still to be filled in, or a host's name leads where no
+        juror is.
+    """
+    for one in panel.juror:
+        if why := _unready(one):
+            raise BadPanel(f"panel {panel.name}, juror {one.name}: {why}")
+    admit(panel, environment)
+    for one in panel.juror:
+        named = named_by_owner(one, egress_of(environment))
+        why = _unset(one, environment) or _led_elsewhere(one, resolve, named)
+        if why:
+            raise BadPanel(f"panel {panel.name}, juror {one.name}: {why}")
+    return {one.name: environment.get(one.api_key_env) or "none" for one in panel.juror}
+
+
+def _unready(juror: Juror) -> str:
+    """Return why a juror cannot be asked from here, empty if it can."""
+    for name in ("base_url", "project", "deployment"):
+        if BLANK in getattr(juror, name):
+            return (
+                f"{name} {getattr(juror, name)!r} is still to be filled in: copy the panel and "
+                f"write yours where it says {BLANK}"
+            )
+    return lacking_library(juror.provider, juror.auth)
+
+
+def _unset(juror: Juror, environment: Mapping[str, str]) -> str:
+    """Return which variable is to be set, empty if none is."""
+    if not juror.api_key_env or environment.get(juror.api_key_env):
+        return ""
+    return (
+        f"the environment variable {juror.api_key_env} is not set; put the key for {juror.host} in "
+        'it (api_key_env = "" where the server needs none)'
+    )
+
+
+def _led_elsewhere(juror: Juror, resolve: Resolve, named: bool) -> str:
+    """Return where a host's name leads that no juror is, empty if it leads nowhere such.
+
+    A name over plain http has to lead into the house; over https it may lead anywhere but to
+    link-local addresses, and to this machine only if the owner has `named` it. Where a proxy is
+    asked, that looks the name up, not we.
+    """
+    parts = urlsplit(juror.base_url)
+    if juror.simulated or kind_of(juror.host) != "name" or _by_proxy(juror):
+        return ""
+    plain = parts.scheme == "http"
+    for address in resolve(juror.host, parts.port or (80 if plain else 443)):
+        kind = kind_of_address(ip_address(address.split("%")[0]))
+        fine = in_house(kind) if plain else kind in ELSEWHERE or (named and kind == "loopback")
+        if not fine:
+            return f"the name {juror.host} leads to {address}, which is {_to_do(plain, kind)}"
+    return ""
+
+
+def _to_do(plain: bool, kind: Kind) -> str:
+    """Return why nothing is sent where a name leads, and what to do about it."""
+    if plain:
+        return "not in the house: nothing goes there by plain http; write https, or mend the name"
+    if kind == "loopback":
+        return (
+            "this machine: nothing is sent there by a name that the server's owner has not put "
+            f"under [hosts] in {WHERE}; mend the name, or write the address in base_url"
+        )
+    return "no place of a model server: nothing is sent there; have the name mended"
+
+
+def _by_proxy(juror: Juror) -> bool:
+    """Return whether a proxy that the environment names is asked for a juror's host."""
+    encrypted = juror.base_url.startswith("https:")
+    named = getproxies().keys() & {"https", "all"}
+    return encrypted and bool(named) and not proxy_bypass(juror.host)
