@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from annotate.spelling import SEPARATORS, folded
+from annotate.surroundings import Surroundings
 
 GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.
@@ -123,12 +124,6 @@ UNIT = re.compile(
     re.IGNORECASE,
 )
 
-LIVER = re.compile(
-    r"\b(?:s?got|s?ast|s?alt|[gy\u03b3]?-?ggt|ldh|alp|bilirubin|albumin|transaminase\w*|liver|hepat\w+"
-    r"|enzymes?|lfts?|u/l|iu)\b",
-    re.IGNORECASE,
-)
-
 
 def default_names() -> list[str]:
     """Return well-known names of models and of their makers, in alphabetical order."""
@@ -231,17 +226,16 @@ def vendors() -> str:
     return "|".join(_shape(name) for name in [*PLAIN, "Mistral", "Cohere", *MAKERS])
 
 
-def is_measurement(text: str, start: int, end: int) -> bool:
+def is_measurement(around: Surroundings, start: int, end: int) -> bool:
     """Whether a name that ends in a digit is a word and a measured number.
 
     GPT is also a liver enzyme: with a bare number among liver values it is no model.
     """
+    text = around.text
     if not text[end - 1].isdigit():
         return False
-    liver = text[start : start + 3].casefold() == "gpt" and LIVER.search(
-        text[max(0, start - 60) : end + 60]
-    )
-    return bool(liver) or UNIT.match(text, end) is not None
+    liver = text[start : start + 3].casefold() == "gpt" and around.of_the_liver(start, end)
+    return liver or UNIT.match(text, end) is not None
 
 
 def _variants(name: str) -> Sequence[str]:
