@@ -14,6 +14,7 @@ from pathlib import Path
 from data.errors import BadPanel
 from jury.panel import FOLDER, KEY_START, LONGEST_NAME, Juror, Panel, read_panel, shipped
 
+OF_TODAY = "current"
 LONGEST_TEXT = 50_000
 STARTS = "|".join(re.escape(one) for one in KEY_START)
 KEY = re.compile(rf"(?<![\w-])(?:{STARTS})\S{{8,}}|[A-Za-z0-9_+=-]{{{LONGEST_NAME + 1},}}")
@@ -31,8 +32,9 @@ ONLY_IN_NUMBERS = ("temperature", "max_tokens", "usd_per_million_in", "usd_per_m
 
 
 def shipped_texts() -> dict[str, str]:
-    """Return the TOML texts of the panels that ship with medjury, by name."""
-    return {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+    """Return the TOML texts of the panels that ship with medjury, by name: first the one of today's models."""
+    texts = {name: (FOLDER / f"{name}.toml").read_text("utf-8") for name in shipped()}
+    return {OF_TODAY: texts.pop(OF_TODAY)} | texts
 
 
 def places(own: Mapping[str, str]) -> dict[str, str]:

@@ -9,19 +9,21 @@ import argparse
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 
 from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
 from calibration.details import Known, details, sections
+from calibration.detection import detection
+from calibration.misses import all_misses
 from calibration.reliability import reference
 from calibration.report.content import Content, Juror, Study
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import page
 from calibration.scope import Asked
 from calibration.scopes import Sitting, scopes
-from calibration.table import agreement_table, to_json
+from calibration.table import agreement_rows
+from calibration.verdict import Claim, decisions
 
 MEGABYTE = 1_000_000
 
@@ -38,9 +40,11 @@ def measure(responses: int) -> None:
     """Time every part of the report of a made-up study."""
     scores, options, sitting = _study(responses), Asked(), Sitting()
     with timed("agreement table"):
-        table = agreement_table(scores)
+        rows = agreement_rows(scores, sitting, options)
+    with timed("unsafe responses"):
+        unsafe = detection(scores, sitting, options)
     with timed("per criterion, the jury alone"):
-        criteria = [asdict(row) for row in criterion_rows(scores, sitting, options)]
+        criteria = criterion_rows(scores, sitting, options)
     with timed("pairs of means"):
         paired = {one.benchmark: one for one in paired_means(scores, sitting, options)}
     with timed("reliability of the clinicians"):
@@ -56,8 +60,8 @@ def measure(responses: int) -> None:
     with timed("details"):
         found = details(scores, sitting, options, known)
     study = Study("today", jurors=[Juror(name) for name in scores.raters("juror")], needed=12)
-    rows = to_json(table, "paper", 2000, 0)["rows"]
-    content = Content(rows, found, criteria, paired, study)  # type: ignore[arg-type] # they are rows
+    verdicts = decisions(rows, Claim(misses=all_misses(unsafe.rows)))
+    content = Content(rows, verdicts, found, criteria, paired, study, unsafe)
     for time_of in ("page, the first", "page, again"):
         with timed(time_of):
             text = page(content)

@@ -51,6 +51,12 @@ class ExportRow:
         None where the instance has none, or the rubric shows none to a rater.
     response
         As raters see it; None where the other tool is to make its own.
+    checklist
+        None where the instance has none.
+    benchmark
+        With it `own_id` is the instance's id there; "" where there is no study.
+    response_id
+        None where there is no response.
     """
 
     instance_id: str
@@ -58,6 +64,14 @@ class ExportRow:
     prompt: str
     reference: str | None
     response: str | None
+    checklist: str | None = None
+    benchmark: str = ""
+    response_id: str | None = None
+
+    @property
+    def own_id(self) -> str:
+        """The instance's id in its benchmark."""
+        return self.instance_id.removeprefix(f"{self.benchmark}/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,6 @@ ratings made on the old one stay with the old one.
 
 import hashlib
 import json
-import re
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -22,40 +20,28 @@ from pydantic import (
     model_validator,
 )
 
+from data import question
 from data.card import Card
 from data.errors import BadRubric, OffScale, Unknown
+from data.question import NO_CHECKLIST as NO_CHECKLIST
+from data.question import NO_REFERENCE as NO_REFERENCE
+from data.question import PLACEHOLDER as PLACEHOLDER
+from data.question import Prompt as Prompt
+from data.question import scale_text
 from data.rubrics import folder_of
 from data.rubrics import shipped as shipped
-from data.rubrics.answer_form import SLOT, Explanation, asked_for, form_schema, form_text
+from data.rubrics.answer_form import SLOT, Explanation
 from data.rubrics.complaints import first_complaint, too_wide
-from data.rubrics.tags import disarm, forges
 from data.said import short
 from data.toml_file import NotToml, read_toml
 
-PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
-RESPONSE = "{{response}}"
 PLACEHOLDERS = {"context", "prompt", "response", "reference", "criteria", "checklist", "schema"}
 FULLY_ANCHORED = 7
 LOW_SHARE = 0.4  # of the points of a scale: a clinician is asked why
 LONGEST_QUOTED = 24  # characters of a score or a criterion in a message
-NO_REFERENCE = "(no reference is given for this instance)"
-NO_CHECKLIST = "(no checklist is given for this instance)"
 
 Gold = Literal["never", "when_needed", "always"]
 Name = Annotated[str, Field(pattern=r"^[\w.-]+$", max_length=64)]
-
-
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """What a juror reads: first what all responses of an instance share, then what is their own."""
-
-    shared: str
-    own: str
-
-    @property
-    def text(self) -> str:
-        """The whole."""
-        return self.shared + self.own
 
 
 class Part(BaseModel):
@@ -76,7 +62,7 @@ class Scale(Part):
         return range(self.min, self.max + 1)
 
     def __str__(self) -> str:
-        return f"{self.min}-{self.max}" if self.min >= 0 else f"{self.min} to {self.max}"
+        return scale_text(self.min, self.max)
 
 
 class Criterion(Part):
@@ -177,66 +163,31 @@ class Rubric(Part):
         return number
 
     def render(self, card: Card, explanation: Explanation | None = None) -> str:
-        """Return the prompt for one card; see `parts`."""
-        return self.parts(card, explanation).text
+        """Return the prompt for one card; see `data.question.parts`."""
+        return question.render(self, card, explanation)
 
     def parts(self, card: Card, explanation: Explanation | None = None) -> Prompt:
-        """Return the prompt for one card, every placeholder filled in a single pass.
+        """Return the prompt for one card, cut where the response begins.
 
-        It is cut where the response begins: what stands before it is the same for all responses
-        of an instance. `explanation` is where a juror is to give it; None leaves that to the
-        rubric's own words.
-
-        What is inserted is never looked at again: a `{{response}}`, a `$` or a brace
-        inside a patient's text stays as it is. Only a tag that the prompt itself uses is
-        broken in it, so that no text can end its part or pose as another; see `forged`.
         The reference is put in only where the rubric's gold policy allows one.
         """
-        inserted = {name: disarm(text, self.prompt) for name, text in _inserted(card).items()}
-        parts = {
-            "reference": NO_REFERENCE,
-            "checklist": NO_CHECKLIST,
-            "criteria": self.criteria_text(),
-            "schema": self.schema_text(explanation),
-        } | inserted
-        prompt = asked_for(self.prompt, explanation)
-        begins = prompt.index(RESPONSE)
-        shared, own = (
-            PLACEHOLDER.sub(lambda found: parts[found[1]], piece)
-            for piece in (prompt[:begins], prompt[begins:])
-        )
-        return Prompt(shared, own)
+        return question.parts(self, card, explanation)
 
     def forged(self, card: Card) -> tuple[str, ...]:
-        """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it.
-
-        Such a text may be innocent, or may try to end its part and to speak to the juror.
-        """
-        shown = set(PLACEHOLDER.findall(self.prompt))
-        texts = _inserted(card).items()
-        return tuple(name for name, text in texts if name in shown and forges(text, self.prompt))
+        """Return the shown parts of a card that hold a tag of this prompt: `render` breaks it."""
+        return question.forged(self, card)
 
     def criteria_text(self) -> str:
         """Return the criteria as a juror reads them: name, question, a line for each anchor."""
-        blocks = []
-        for c in self.criterion:
-            lines = [f"{point}: {c.anchors[point]}" for point in sorted(c.anchors)]
-            blocks.append("\n".join([f"{c.name}: {c.question}", *lines]))
-        return "\n\n".join(blocks)
+        return question.criteria_text(self)
 
     def schema_text(self, explanation: Explanation | None = None) -> str:
         """Return the form of the answer, as it stands in the prompt."""
-        return form_text(self.criteria, self.scale, self.prompt, explanation)
+        return question.schema_text(self, explanation)
 
     def json_schema(self, explanation: Explanation | None = None) -> dict[str, Any]:
         """Return the answer as a closed JSON Schema, scores as an enumeration of the points."""
-        return form_schema(self.criteria, self.scale.points, explanation)
-
-
-def _inserted(card: Card) -> dict[str, str]:
-    """Return the texts of a card that a prompt can show, by placeholder; none for what is None."""
-    names = ("context", "prompt", "response", "reference", "checklist")
-    return {name: text for name in names if (text := getattr(card, name)) is not None}
+        return question.json_schema(self, explanation)
 
 
 def _check_anchors(criterion: Criterion, scale: Scale) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from data.schema import Attempt, Status
 from data.store.intents import Step
+from jury.asking import NO_TEXT, again
 from jury.call import Answer, Call
 from jury.conversation import Conversation, not_asked, sha256_of
 from jury.expected_score import read_for
@@ -15,12 +16,6 @@ from jury.same_prompts import SamePrompts
 from jury.session import JurorSession, RunContext
 from jury.worklist import Job
 from jury.writer import Writer
-
-AGAIN = (
-    "This answer cannot be used: {reason}. Rate the same response again. Answer with one JSON "
-    "object only, in the form given above, every score a whole number on the scale {scale}."
-)
-NO_TEXT = "the response has no text"
 
 
 async def ask(
@@ -65,7 +60,7 @@ class _Verdict(Conversation[Parsed]):
 
     def again(self, reason: str) -> str:
         """Return the question once more, with what is wrong."""
-        return AGAIN.format(reason=reason, scale=self.job.rubric.scale)
+        return again(reason, self.job.rubric.scale)
 
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""
@@ -77,8 +72,8 @@ class _Verdict(Conversation[Parsed]):
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
         columns["distribution"] = reading.distribution
-        record = Attempt(response=job.response, replicate=job.replicate, **columns)
-        return Step(attempt=(record, rubric, reading.reply))
+        made = {"response": job.response, "replicate": job.replicate, **columns}
+        return Step(attempt=(made, rubric, reading.reply))
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the response was not put to the juror."""

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from data.schema import Status
+from data.status import Status
 
 NO_CONNECTION = "no connection"
 NO_CREDENTIALS = "no credentials"
+TOO_LONG = "the prompt is longer than the model takes"
 Form = Literal["json_schema", "json_object", "text"]
 
 
@@ -129,6 +130,19 @@ class Answer:
     returned_model: str = ""
     unsent: bool = False
     tokens: tuple[Token, ...] = ()
+
+
+class JurorSettings(Protocol):
+    """What a request says of the juror it is made to."""
+
+    @property
+    def model(self) -> str: ...  # noqa: D102 - the panel's own keys
+    @property
+    def max_tokens(self) -> int: ...  # noqa: D102
+    @property
+    def temperature(self) -> float | None: ...  # noqa: D102
+    @property
+    def effort(self) -> str | None: ...  # noqa: D102
 
 
 class Provider(Protocol):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from itertools import pairwise
 
-from data.rubric import Rubric
-from data.schema import Status
+from data.question import RubricLike as Rubric
+from data.status import Status
 from jury import answer_words as words
 from jury.answer_words import plain
 from jury.pieces import CLOSES

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-from data.schema import Intent, Status, now
-from data.store.intents import Step
+from data.schema import Status, now
+from data.store.intents import Intended, Step
+from jury.asking import next_ask
 from jury.call import Answer, Call, Message
 from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
@@ -113,7 +114,7 @@ class Conversation(ABC, Generic[R]):
         """Store what a request can cost at most before it is sent, and return the key."""
         if self.session.juror.simulated:  # nothing is sent and nothing can be billed
             return ""
-        intent = Intent(
+        intent = Intended(
             key=self.writer.key(),
             rater=self.session.rater,
             response=self.about.get("response"),
@@ -223,8 +224,7 @@ class Conversation(ABC, Generic[R]):
 
     def _ask_again(self, text: str, reason: str) -> None:
         """Quote the juror's answer back with what is wrong with it."""
-        said = Message("assistant", storable(text).strip() or "(no answer)")
-        self.messages = (*self.messages, said, Message("user", self.again(reason)))
+        self.messages = next_ask(self.messages, text, self.again(reason))
         self.asked_again = True
 
 

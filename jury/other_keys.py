@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from data.rubric import Rubric
-from data.schema import Status
+from data.question import RubricLike as Rubric
+from data.status import Status
 from jury.answer_words import IN_WORDS, SENTENCE, plain
 from jury.contradiction import (
     ANOTHER_SCALE,

@@ -18,8 +18,8 @@ from decimal import Decimal
 from typing import Any
 
 from data.card import Reply
-from data.rubric import Rubric
-from data.schema import Status
+from data.question import RubricLike as Rubric
+from data.status import Status
 from jury.call import Answer
 from jury.contradiction import objection
 from jury.other_keys import beside

@@ -15,7 +15,7 @@ from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
-from jury.ask import AGAIN
+from jury.asking import AGAIN
 from jury.call import Answer, Call, Form, Message, Provider
 from jury.cost import price
 from jury.expected_score import read_for

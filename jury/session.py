@@ -6,76 +6,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from data.schema import Status
-from jury.call import Answer, Call, Form, Provider, Usage
+from jury.call import Answer, Call, Provider, Usage
 from jury.cost import Budget, Price
 from jury.panel import Juror
-from jury.providers import VENDORS
+from jury.patience import FormFallback
+from jury.patience import Patience as Patience
+from jury.providers import forms_of
 from jury.rates import Gate, Limits, estimated, taken
 from jury.refused_parameter import refused_setting, value_sent
 
-REFUSED_FORM = (400, 415, 422, 501)
 NO_SUCH_MODEL = "no such model or address"
 REFUSES = "the model refuses"
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a run bears with failures that may pass, in requests and seconds.
-
-    Attributes
-    ----------
-    tries
-        Requests for one verdict before it counts as missing.
-    first_wait, longest_wait
-        Wait before the second request, doubled each time up to the longest.
-    bound
-        The longest wait an endpoint may ask for; one that asks for more stops its juror.
-    in_a_row
-        Verdicts that may fail one after another before the juror is stopped; of an endpoint that
-        has never said anything in this run, requests.
-    """
-
-    tries: int = 6
-    first_wait: float = 0.5
-    longest_wait: float = 8.0
-    bound: float = 120.0
-    in_a_row: int = 10
-
-    def wait(self, tried: int, asked: float | None) -> float:
-        """Return the seconds to wait: what the endpoint asks for, or else a doubling time."""
-        if asked is not None:
-            return asked
-        return float(min(self.longest_wait, self.first_wait * 2 ** (tried - 1)))
-
-
-class FormFallback:
-    """The forms of answer an endpoint may know; the first one it answers in is kept."""
-
-    def __init__(self, juror: Juror) -> None:
-        forms = VENDORS[juror.provider].forms
-        self._forms = forms if juror.form == "auto" else (juror.form,)
-        self._proved = False
-        self.form: Form = self._forms[0]
-
-    def works(self, form: Form) -> None:
-        """Note that the endpoint answered in a form."""
-        if not self._proved:
-            self._proved, self.form = True, form
-
-    def below(self, form: Form, answer: Answer, failures: int) -> Form | None:
-        """Return the form to try next where the failure may be the form's fault, else None.
-
-        Some servers answer an unknown form with HTTP 500, so a second 500 counts as well, as
-        long as no request in that form has ever been answered.
-        """
-        lower = self._forms[self._forms.index(form) + 1 :] if form in self._forms else ()
-        if self._proved:  # by another verdict, while this one was still on a higher rung
-            lower = (self.form,) if self.form in lower else ()
-        if not lower or answer.status != Status.REQUEST_FAILED:
-            return None
-        again = failures > 1 or self._proved
-        at_fault = answer.http in REFUSED_FORM or (answer.http == 500 and again)
-        return lower[0] if at_fault else None
 
 
 class JurorSession:
@@ -97,7 +38,7 @@ class JurorSession:
         self._sent: set[int] = set()
         self.rater = rater
         self.provider = provider
-        self.fallback = FormFallback(juror)
+        self.fallback = FormFallback(forms_of(juror))
         self.stopped: tuple[Status, str] | None = None
         self._failed_in_a_row = 0
         self._heard = False

@@ -23,7 +23,9 @@ from sqlalchemy import (
 from sqlmodel import Session
 
 from data.description import CONSENT_TEXT
+from data.migrations.record_at_0011 import add_salts, masked, requests, seals
 from data.queries.record import ANSWERED, IMPORTED
+from data.queries.seals import SEALED
 from data.store.audit import ADDED, COLUMNS, INSTANCE, Batch
 from data.store.description import DESCRIBED
 from data.store.ledger import EVALUATED, FROZEN, report_sha256
@@ -46,6 +48,8 @@ def filled(engine: Engine) -> Rows:
         for table in tables.sorted_tables:
             if table.name not in (VERSION, "event"):
                 connection.execute(table.insert(), [made(table, n) for n in NUMBERS])
+        if "commitment" in tables.tables["response"].columns:
+            add_salts(connection)
         if "study_text" in tables.tables:
             describe(connection, tables.tables)
         chain(connection, tables.tables["event"], list(promised(connection, tables.tables)))
@@ -112,7 +116,10 @@ def promised(
     for one in rows["response"]:
         one |= {name: instances[one["instance"]][name] for name in INSTANCE}
         one["model"] = models[one["id"]]
-    for name in sorted(COLUMNS.keys() & tables.keys()):
+    if "commitment" in tables["response"].columns:
+        said = {"sealed": seals(connection), "written": requests(connection)}
+        yield SEALED, said | masked(connection)
+    for name in sorted(COLUMNS.keys() & tables.keys() - {"jury_request"}):
         if "batch" in tables[name].columns:
             batch = Batch(name)
             batch.token = f"act on {name}"

@@ -225,10 +225,10 @@ def test_both_are_kept_and_every_figure_is_of_the_independent_ones(
         assert len(session.exec(select(Rating)).all()) == 15
     folder = tmp_path / "out"
     assert run("export", str(folder))[0] == 0
-    with (folder / "ratings.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "ratings.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert Counter(one["reading"] for one in rows) == {"independent": 12, "third": 3}
-    with (folder / "readings.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / "readings.csv").open(encoding="utf-8-sig", newline="") as file:
         readings = [one["reading"] for one in csv.DictReader(file)]
     assert readings == ["independent"] * 4 + ["third"]
 

@@ -27,7 +27,7 @@ def test_the_dictionary_names_exactly_the_columns_that_are_written(
     folder = exported(run, tmp_path / "out")
     files = {str(one.relative_to(folder)): one for one in folder.rglob("*.csv")}
     own = files.pop("data_dictionary.csv")
-    with own.open(encoding="utf-8", newline="") as file:
+    with own.open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     assert tuple(rows[0]) == HEADER
     said: dict[str, list[str]] = {}
@@ -37,7 +37,7 @@ def test_the_dictionary_names_exactly_the_columns_that_are_written(
         assert row["meaning"]
         assert row["missing"]
     for name, path in files.items():
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:
             assert said.pop(name) == next(csv.reader(file)), name
     assert not said
 

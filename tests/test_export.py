@@ -46,7 +46,7 @@ def _next(engine: Engine) -> str:
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -89,6 +89,18 @@ def test_free_text_is_never_a_formula(run: Run, worked: Engine, tmp_path: Path) 
     assert said[:2] == ["'=HYPERLINK(1)", "'=1+1"]
     remarks = [one["remark"] for one in table(tmp_path / "out" / "readings.csv")]
     assert remarks == ["", "'-no source", "'@known to me", ""]
+
+
+def test_files_for_spreadsheets_say_that_they_are_utf_8_and_what_the_guard_is(
+    run: Run, worked: Engine, tmp_path: Path
+) -> None:
+    run("export", str(tmp_path / "out"))
+    assert all(
+        path.read_bytes().startswith(b"\xef\xbb\xbf") for path in (tmp_path / "out").rglob("*.csv")
+    )
+    page = (tmp_path / "out" / "data_dictionary.md").read_text("utf-8")
+    assert "(BOM)" in page
+    assert "one ' before it, which `medjury import` takes off" in page
 
 
 def test_the_event_hashes_can_be_computed_from_the_file(

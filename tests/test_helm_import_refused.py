@@ -188,7 +188,8 @@ def test_with_clinicians_the_imported_jury_is_calibrated(run: Run, tmp_path: Pat
     run("import", str(run_folder(tmp_path, states)))
     run("export", str(tmp_path / "out"))
     names = {
-        line.split(",")[0] for line in (tmp_path / "out" / "ratings.csv").read_text().split("\n")
+        line.split(",")[0]
+        for line in (tmp_path / "out" / "ratings.csv").read_text("utf-8-sig").split("\n")
     }
     made = [
         f"{name},dr_{who},clinician,{1 + (number + who) % 5},{1 + number % 4}"

@@ -66,7 +66,7 @@ def test_a_column_nearly_called_context_is_asked_about_and_its_absence_said_loud
     code, out, _ = run("import", str(write("r.csv", text)))
     assert code == 0
     assert "1 response to 1 new instance imported" in out
-    assert "ctx (did you mean context?), ward" in out
+    assert "columns not taken: ctx (1 value; did you mean context?), ward (1 value)" in out
     assert "WARNING: no row has a context" in out
     assert "WARNING" not in run("import", str(write("s.csv", RESPONSES)))[1]
 
@@ -197,5 +197,5 @@ def test_keys_without_meaning_are_named_whatever_row_they_stand_in(run: Run, wri
     rows[1] |= {"refrence": "gold", SECRET: "x"}
     path = write("a.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
     code, out, err = run("import", str(path))
-    assert (code, "refrence (did you mean reference?)" in out) == (0, True), err
+    assert (code, "refrence (1 value; did you mean reference?)" in out) == (0, True), err
     assert "Zylberquist" not in out + err

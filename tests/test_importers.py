@@ -111,7 +111,7 @@ def test_a_response_that_changed_since_is_refused(small_study: Engine, write: Wr
         ("r.jsonl", "{", "row 1 is not JSON"),
         ("r.jsonl", "[1]", "row 1 is list, not a JSON object"),
         ("r.pdf", "%PDF", "this is a PDF"),
-        ("r.docm", HEAD, "cannot tell its format"),
+        ("r.docm", HEAD, "a header and no rows"),
     ],
 )
 def test_a_file_of_the_wrong_kind_gets_one_message(

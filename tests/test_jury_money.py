@@ -22,8 +22,8 @@ from test_jury_run import HASTY, attempts, many, panel_at, ratings, run
 
 from data.database import reading
 from data.queries.spending import in_flight, study_spending
-from data.schema import Intent, ReferenceCheck, Status
-from data.store.intents import CarriedOver, Step, carry_over, record_steps
+from data.schema import ReferenceCheck, Status
+from data.store.intents import CarriedOver, Intended, Step, carry_over, record_steps
 from data.store.settings import set_setting
 from jury.references import check_references
 from jury.run import estimate
@@ -158,7 +158,7 @@ def intents(engine: Engine, *amounts: float) -> None:
     """Leave calls as a killed run leaves them."""
     rater = attempts(engine)[0].rater
     steps = [
-        Step(intent=Intent(key=f"killed-{n}", rater=rater, usd_most=usd))
+        Step(intent=Intended(key=f"killed-{n}", rater=rater, usd_most=usd))
         for n, usd in enumerate(amounts)
     ]
     record_steps(engine, steps)

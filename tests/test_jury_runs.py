@@ -24,6 +24,7 @@ from data.schema import Role, Setting
 from data.store import import_responses
 from data.store.jury_runs import RUN, RunOrder, RunRow, begin_run, keep_panel, stop_run
 from data.store.people import add_people, end_access
+from jury.panel import shipped
 
 PATIENCE_SECONDS = 120
 CLINICIAN = Person(9, "dr-a", Role.CLINICIAN)
@@ -176,6 +177,12 @@ def test_a_panel_that_costs_money_needs_a_cap(study: Engine, stub: Stub) -> None
     assert costs == {"azure", "bedrock", "current", "medhelm", "vertex"}
     assert lab.last_run(OPERATOR, study) is None
     assert not stub.seen
+
+
+def test_the_panel_of_todays_models_is_offered_before_those_to_fill_in() -> None:
+    names = list(jury_panels.shipped_texts())
+    assert names[0] == "current"
+    assert set(names) == set(shipped())
 
 
 @pytest.mark.parametrize(

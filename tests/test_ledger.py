@@ -19,6 +19,7 @@ from test_differences import JURY, scope_of, scores
 
 from calibration.agreement import Panel
 from calibration.differences import compared, difference_rows
+from data.database import reading
 from data.errors import NoStudy, Unknown
 from data.importers.rows import JurorRecord
 from data.queries.ledger import comparisons_besides, fingerprint, ledger_findings, tried
@@ -39,6 +40,11 @@ def ledger(engine: Engine) -> Engine:
     names = ("j0", "j1", "j2", "j3", "sim")
     add_jurors(engine, [JurorRecord(one, {}, simulated=one == "sim") for one in names])
     return engine
+
+
+def findings(engine: Engine) -> list[str]:
+    with reading(engine) as session:
+        return ledger_findings(session)
 
 
 def other(**changes: Any) -> Evaluated:
@@ -154,7 +160,7 @@ def test_evaluations_at_the_same_time_are_all_counted(ledger: Engine, url: str) 
     running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
     assert [one.wait() for one in running] == [0, 0, 0]
     assert [one.times for one in tried(ledger)] == [15]
-    assert ledger_findings(ledger) == []
+    assert findings(ledger) == []
 
 
 @pytest.mark.parametrize(
@@ -172,10 +178,10 @@ def test_an_entry_changed_behind_the_records_back_is_found(
 ) -> None:
     remember(ledger, [BASE])
     remember(ledger, [BASE])
-    assert ledger_findings(ledger) == []
+    assert findings(ledger) == []
     with ledger.execution_options(writes=True).begin() as connection:
         connection.execute(text(change))
-    assert said in " ".join(ledger_findings(ledger))
+    assert said in " ".join(findings(ledger))
 
 
 def counted(engine: Engine, *here: Evaluated) -> int:

@@ -21,11 +21,11 @@ from data.importers.table import TableFile
 from data.rubric import read_rubric
 from data.schema import Attempt, Rating, Status
 from data.store import import_responses
-from jury.call import Answer
+from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
-from jury.providers import open_provider
+from jury.patience import FormFallback, Patience
+from jury.providers import forms_of, open_provider
 from jury.run import RunResult, run_panel
-from jury.session import FormFallback, Patience
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)
 Write = Callable[[str, str], Path]
@@ -83,13 +83,48 @@ def test_a_server_that_answers_a_schema_with_500_is_asked_in_words(study: Study)
 
 def test_a_verdict_on_a_higher_rung_comes_down_to_the_form_another_has_proved() -> None:
     fallback, failed = (
-        FormFallback(panel("http://h").juror[0]),
+        FormFallback(forms_of(panel("http://h").juror[0])),
         Answer(Status.REQUEST_FAILED, http=500),
     )
     assert fallback.below("json_schema", failed, 1) is None
     fallback.works("text")
     forms = ("json_schema", "json_object", "text")
     assert [fallback.below(form, failed, 1) for form in forms] == ["text", "text", None]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        # As llama.cpp's server 0.5.0 and litellm's proxy 1.106.2 in front of it answered.
+        (
+            {"code": 400, "type": "exceed_context_size_error"},
+            f"exceed_context_size_error: {TOO_LONG}",
+        ),
+        (
+            {"code": "400", "type": "invalid_request_error", "param": None}
+            | {"message": "litellm.ContextWindowExceededError: litellm.BadRequestError: too long"},
+            f"ContextWindowExceededError: {TOO_LONG}",
+        ),
+        ({"code": "context_length_exceeded"}, f"context_length_exceeded: {TOO_LONG}"),
+    ],
+)
+def test_a_prompt_too_long_for_the_model_is_asked_once_and_told(
+    study: Study, error: dict[str, Any], told: str
+) -> None:
+    engine = study(1)
+    body = json.dumps({"error": {"message": "too long"} | error})
+    result = ran(engine, lambda _: Do(status=400, body=body))
+    assert (result.rated, result.calls) == (0, 1), "no other form makes a prompt shorter"
+    assert [row.reason for row in attempts(engine)] == [f"HTTP 400 {told}"]
+
+
+def test_a_refusal_is_told_by_its_kind_where_its_code_is_the_status_once_again(
+    study: Study,
+) -> None:
+    engine = study(1)
+    body = json.dumps({"error": {"message": "no", "type": "invalid_request_error", "code": "400"}})
+    ran(engine, lambda _: Do(status=400, body=body))
+    assert {row.reason for row in attempts(engine)} == {"HTTP 400 invalid_request_error"}
 
 
 def test_a_server_that_ignores_the_form_is_read_all_the_same(study: Study) -> None:

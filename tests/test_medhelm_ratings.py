@@ -173,6 +173,14 @@ def test_two_responses_of_one_model_are_not_guessed_between(
     assert ratings(engine) == []
 
 
+RATED = "response_id,rater,kind,clarity\nr11,dr,clinician,3\n"
+
+
+def test_a_file_of_this_layout_is_known_without_its_name(given: Run, write: Write) -> None:
+    code, out, _ = given("ratings", str(write("m.csv", table())))
+    assert (code, "usernames were replaced by pseudonyms" in out) == (0, True)
+
+
 def test_the_jurys_means_belong_to_this_layout(given: Run, write: Write) -> None:
-    code, _, err = given("ratings", str(write("m.csv", table())), "--jury-mean")
+    code, _, err = given("ratings", str(write("m.csv", RATED)), "--jury-mean")
     assert (code, "belongs to --format medhelm" in " ".join(err.split())) == (2, True)

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -101,12 +100,3 @@ def test_mlflow_itself_runs_the_scorer_and_leaves_what_is_not_rated_missing(
     for name in CRITERIA:
         assert sorted(rated[name], key=str) == [(4, None), (4, None), (None, "NOT_RATED")]
         assert found["metrics"][f"{name}/mean"] == 4
-
-
-def test_the_scorer_needs_no_medjury(tmp_path: Path) -> None:
-    write_folder(tmp_path / "out", write(export(read_panel("current"))))
-    code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import medjury_jury; print(medjury_jury.read)"
-    )
-    asked = [sys.executable, "-I", "-S", "-c", code, str(tmp_path / "out")]
-    assert subprocess.run(asked, capture_output=True, timeout=60).returncode == 0

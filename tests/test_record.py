@@ -57,7 +57,13 @@ def behind(engine: Engine, change: str) -> None:
 def test_an_untouched_record_is_whole(rated: Engine) -> None:
     found = verify(rated)
     assert found.findings == ()
-    assert found.rows == {
+    assert {name: found.rows[name] for name in ("assignment", "rater", "rubric")} == {
+        "assignment": 2,
+        "rater": 2,
+        "rubric": 1,
+    }
+    acts = ("rating", "response", "subgroup", "remark", "span", "submission")
+    assert {name: found.rows[name] for name in acts} == {
         "rating": 12,
         "response": 4,
         "subgroup": 0,
@@ -102,6 +108,7 @@ def test_a_cut_of_the_whole_end_is_found_by_a_hash_kept_elsewhere(rated: Engine)
     behind(rated, "DELETE FROM rating WHERE id > 9")
     behind(rated, "DELETE FROM submission WHERE id > 3")
     behind(rated, "DELETE FROM event WHERE id = (SELECT MAX(id) FROM event)")
+    behind(rated, "UPDATE assignment SET revision = 1 WHERE id = 2")
     assert verify(rated).findings == ()
     assert "cut or rewritten" in verify(rated, head).findings[0]
 

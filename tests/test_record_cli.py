@@ -8,6 +8,7 @@ import pytest
 from small import Run
 from sqlalchemy import Engine, text
 
+ACTS = ("rating", "response", "remark", "span", "submission", "subgroup")
 Write = Callable[[str, str], Path]
 RATINGS = "response_id,rater,kind,accuracy,completeness,clarity\n" + "".join(
     f"{name},{who},clinician,{a},{b},3\n"
@@ -26,8 +27,9 @@ def test_verify_prints_what_is_vouched_for_and_ends_with_zero(run: Run, rated: E
     code, out, _ = run("verify", "--json", "-")
     body = json.loads(out)
     assert code == 0
-    assert list(body) == ["events", "head", "rows", "findings"]
-    assert body["rows"] == {
+    assert list(body) == ["events", "head", "rows", "findings", "sealed_since", "authors_withheld"]
+    assert (body["sealed_since"], body["authors_withheld"]) == (None, False)
+    assert {name: number for name, number in body["rows"].items() if name in ACTS} == {
         "rating": 24,
         "response": 4,
         "remark": 0,
@@ -46,7 +48,7 @@ def test_verify_ends_with_one_and_a_line_for_each_finding(run: Run, rated: Engin
         connection.execute(text("UPDATE rating SET score = 5 WHERE id = 1"))
     code, out, _ = run("verify")
     assert code == 1
-    assert "FINDING rating: 24 rows of one act, some changed or moved" in out
+    assert "FINDING rating 1, 2, 3, 4, 5 and 19 more: some of them changed or moved" in out
     assert run("verify", "--head", "0" * 63 + "1")[1].count("FINDING") == 2
 
 

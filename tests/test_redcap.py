@@ -208,3 +208,20 @@ def test_without_open_readings_there_is_nothing_to_rate(
     assert "medjury assign" in err
     assert not (tmp_path / "redcap").exists()
     assert run("ratings", str(tmp_path / "x.csv"), "--incomplete")[0] == 2
+
+
+def test_texts_reach_redcap_as_the_jury_reads_them(run: Run, tmp_path: Path) -> None:
+    odd = ["=1+1", "+ fever", "- no fever", "@home", "'-quoted", "\ttabbed", "Grüße, 37 °C"]
+    lines = ["instance_id,benchmark,context,prompt,model,response"]
+    lines += [f'i{n},v,"{text} source",p,m,"{text}"' for n, text in enumerate(odd)]
+    (tmp_path / "r.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    assert run("import", str(tmp_path / "r.csv"))[0] == 0
+    run("assign", "--raters", "1", "--per-response", "1", "--repeats", "0")
+    code, out, err = run("export", "--redcap", str(tmp_path / "redcap"))
+    assert code == 0, err
+    assert "texts are unaltered" in out
+    records = table(tmp_path / "redcap" / "redcap_records.csv")
+    assert sorted(one["mj_response"] for one in records) == sorted(odd)
+    assert {one["mj_source"] for one in records} == {f"{text} source" for text in odd}
+    body = (tmp_path / "redcap" / "redcap_records.csv").read_bytes()
+    assert not body.startswith(b"\xef\xbb\xbf")

@@ -3,6 +3,7 @@
 import pytest
 from sqlalchemy import Engine, text
 
+from data.database import reading
 from data.errors import Unknown
 from data.queries.ledger import report, report_findings, reports
 from data.queries.record import acts, verify
@@ -11,6 +12,11 @@ from data.store.record import lock
 
 MARK = "f" * 64
 BODY = {"name": "first", "rows": [{"scorer": "jury", "icc": 1 / 3, "f_low": None}], "n": 5}
+
+
+def findings(engine: Engine) -> list[str]:
+    with reading(engine) as session:
+        return report_findings(session)
 
 
 def behind(engine: Engine, change: str) -> None:
@@ -75,6 +81,6 @@ def test_a_report_changed_behind_the_records_back_is_found(
 ) -> None:
     freeze(engine, MARK, BODY)
     freeze(engine, MARK, BODY)
-    assert report_findings(engine) == []
+    assert findings(engine) == []
     behind(engine, change)
     assert said in " ".join(verify(engine).findings)

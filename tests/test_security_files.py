@@ -117,7 +117,7 @@ def test_guarded_names_come_back_as_they_were(
 
 
 def rows(path: Path) -> list[list[str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.reader(file))
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from annotate.reminders import is_due
 from annotate.screens import study_design, study_import
 from annotate.screens.study_import import Upload
 from annotate.screens.study_progress import by_day, outlook, spread
+from annotate.uploads import first_ratings, map_needed
 from data import queries
 from data.card import Reply
 from data.database import open_study
@@ -275,3 +277,28 @@ def test_only_clinicians_who_may_sign_in_are_given_work(engine: Engine) -> None:
     invite(engine, ["dr-a", "dr-b"])
     end_access(OPERATOR, engine, "dr-b")
     assert queries.who_can_rate(OPERATOR, engine) == ["dr-a"]
+
+
+def test_an_upload_of_other_columns_is_read_by_the_map_that_is_guessed(engine: Engine) -> None:
+    theirs = upload("Case No,dataset,Source,LLM,modelOutput\ni1,visits,c,m,said\n")
+    columns = map_needed(theirs, "responses")
+    assert '"LLM" = "model"' in columns
+    mapped = replace(theirs, columns=columns)
+    seen, added = study_import.try_response_file(engine, OPERATOR, mapped)
+    assert (added.responses, seen.first[0].response) == (1, "said")
+    assert study_import.bring_response_file(engine, OPERATOR, mapped) == (1, 0)
+    assert map_needed(upload(RESPONSES), "responses") == ""
+
+
+def test_ratings_of_other_columns_are_shown_as_they_would_be_stored(small_study: Engine) -> None:
+    theirs = upload("ID,Reviewer,Accuracy,Clarity\nr11,dr_a,4,5\n")
+    columns = map_needed(theirs, "ratings")
+    mapped = replace(theirs, columns=columns)
+    first = first_ratings(mapped, 3)
+    assert [(one.criterion, one.score) for one in first] == [("accuracy", "4"), ("clarity", "5")]
+    assert study_import.bring_rating_file(small_study, OPERATOR, mapped).added == 2
+
+
+def test_a_map_that_is_none_is_refused_and_named(engine: Engine) -> None:
+    with pytest.raises(BadInput, match="The map of columns"):
+        study_import.try_response_file(engine, OPERATOR, replace(upload("a\n1\n"), columns="[x"))

@@ -119,7 +119,7 @@ def test_marks_and_comments_are_exported_each_once_and_the_record_vouches_for_th
 
 
 def table(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8-sig", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -5,6 +5,7 @@ from sqlalchemy import Engine, text
 from sqlmodel import Session, select
 from trained_study import LONG, WIDE, Put, Write, answer, fail_round, made, pass_round, put, study
 
+from data.database import reading
 from data.errors import BadRow, Conflict, MedjuryError
 from data.importers.ratings import RatingFile
 from data.importers.table import TableFile
@@ -17,6 +18,11 @@ from data.store.training import ExpertsAdded, leave_outcome
 from medjury import main
 
 __all__ = ["made", "put", "study"]
+
+
+def findings(engine: Engine) -> list[str]:
+    with reading(engine) as session:
+        return training_findings(session)
 
 
 def test_long_and_wide_files_are_read_and_the_same_file_again_changes_nothing(put: Put) -> None:
@@ -70,7 +76,7 @@ def test_answers_and_outcomes_stand_in_a_chain_that_holds(put: Put, study: Engin
     ]
     assert done[1].detail["scores"] == {"accuracy": 3, "completeness": 4, "clarity": 5}
     assert verify(study).findings == ()
-    assert training_findings(study) == []
+    assert findings(study) == []
 
 
 @pytest.mark.parametrize(
@@ -89,8 +95,8 @@ def test_a_change_behind_the_record_is_found(put: Put, study: Engine, act: str, 
     pass_round(study, 1)
     with study.begin() as connection:
         connection.exec_driver_sql(act)
-    assert [one for one in training_findings(study) if said in one] == training_findings(study)
-    assert len(training_findings(study)) == 1
+    assert [one for one in findings(study) if said in one] == findings(study)
+    assert len(findings(study)) == 1
 
 
 def test_the_command_imports_shows_and_lets_through(

@@ -300,6 +300,8 @@ def _total(amounts: Sequence[float | None]) -> float | None:
 def _juror(one: Juror, environment: Mapping[str, str]) -> list[Cell]:
     name = one.api_key_env
     key = f"{name}, {'set' if environment.get(name) else 'NOT SET'}" if name else "no key"
+    if one.signs_in:
+        key = "this server's account"
     price = "price list of the day"
     if one.usd_per_million_in is not None:
         price = f"{one.usd_per_million_in:g} / {one.usd_per_million_out:g}"

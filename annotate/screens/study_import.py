@@ -4,12 +4,9 @@ A file is read as `medjury import` and `medjury ratings` read it.
 """
 
 import hashlib
-import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -18,12 +15,14 @@ from annotate.blind import find_self_naming, mask
 from annotate.rating import text_html
 from annotate.screens import frame
 from annotate.screens.markup import Cell, good, heading, notice, said, table
+from annotate.uploads import Upload, first_ratings, map_needed, rows_in
 from data import queries
-from data.errors import Conflict, MedjuryError
+from data.errors import Conflict
+from data.importers.columns import What
 from data.importers.ratings import RatingFile
+from data.importers.readers import Reader
 from data.importers.responses import ResponseFile
-from data.importers.rows import ResponseRow
-from data.importers.table import TableFile
+from data.importers.rows import RatingRow, ResponseRow
 from data.person import Person
 from data.queries.steering import names_to_mask, unsearched_texts
 from data.rubric import Rubric, read_rubric
@@ -50,29 +49,19 @@ COLUMNS = {
     "column a criterion; comment, rated_at, pass and replicate may be added.",
 }
 LIMIT = (
-    "CSV or JSON Lines, up to 20 MB; for more, medjury import FILE or medjury ratings FILE on the "
+    "CSV, Excel (.xlsx), Parquet, JSON or JSON Lines, also packed (.gz), or the files of other tools, up "
+    "to 20 MB; for more, medjury import FILE or medjury ratings FILE on the "
     "server. Nothing is stored before you confirm."
 )
 LONGEST_SHOWN = 5_000
 HEADS = ("Benchmark", "Rubric", "In the study", "Instances in the file", "Responses in the file")
 FIRST_ROWS = 3
 GENERIC = "generic"
-
-
-@dataclass(frozen=True, slots=True)
-class Upload:
-    """A file in memory, and what was chosen for it; "" leaves it to the file."""
-
-    name: str
-    content: bytes
-    rubric: str
-    benchmark: str
-
-    @property
-    def key(self) -> str:
-        """What tells this upload with these choices from any other."""
-        parts = (self.name, self.rubric, self.benchmark, hashlib.sha256(self.content).hexdigest())
-        return "\0".join(parts)
+KINDS: dict[str, What] = {RESPONSES: "responses", RATINGS: "ratings"}
+MAPPED = (
+    "The file's columns have other names. This map was guessed from them: read it, change it where it is "
+    'wrong, and look at the first rows below. Every line is "theirs" = "ours".'
+)
 
 
 @dataclass(slots=True)
@@ -96,6 +85,7 @@ class Seen:
     possible: int = 0
     first: list[ResponseRow] = field(default_factory=list)
     ignored: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
     contexts: int = 0
     encoding: str = ""
 
@@ -119,6 +109,8 @@ def show(engine: Engine, person: Person) -> None:
     with frame.refusals():
         checked = _checked(engine, person, what, upload)
         _show_checked(engine, person, checked)
+        if what == RATINGS:
+            st.html(_told_first(first_ratings(upload, FIRST_ROWS)))
         changes = (
             checked[1].responses if isinstance(checked[1], ResponsesAdded) else _new(checked[1])
         )
@@ -142,11 +134,22 @@ def _ask(engine: Engine, person: Person, what: str) -> Upload | None:
     # Of any kind: one that the browser turns down would leave the plan of the file before it.
     file = st.file_uploader("File", key=f"import-file-{what}-{turn}")
     st.html(said(LIMIT))
-    return (
-        None
-        if file is None
-        else Upload(file.name, file.getvalue(), rubric or "", benchmark.strip())
-    )
+    if file is None:
+        return None
+    upload = Upload(file.name, file.getvalue(), rubric or "", benchmark.strip())
+    with frame.refusals():
+        return replace(upload, columns=_ask_columns(upload, KINDS[what]))
+    return None
+
+
+def _ask_columns(upload: Upload, what: What) -> str:
+    """Ask which of the file's columns is which, where their names do not say it."""
+    guess = map_needed(upload, what)
+    if guess:
+        st.html(said(MAPPED))
+    with st.expander("Map of columns", expanded=bool(guess)):
+        key = f"import-map-{hashlib.sha256(upload.key.encode()).hexdigest()[:12]}"
+        return st.text_area("Theirs = ours", guess, key=key, height=300)
 
 
 def _checked(engine: Engine, person: Person, what: str, upload: Upload) -> Checked:
@@ -250,7 +253,8 @@ def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
             "response_id: their ratings would be split over two."
         )
     if seen.ignored:
-        told.append(f"Columns without meaning here, ignored: {', '.join(seen.ignored)}.")
+        told.append(f"Columns not taken: {', '.join(seen.ignored)}.")
+    told += [f"Not taken: {what}: {number:,}." for what, number in seen.left_out.items() if number]
     if not seen.contexts:
         told.append(
             "No row has a context: raters will have nothing but the prompt to hold against."
@@ -277,6 +281,15 @@ def _told_ratings(added: RatingsAdded, empty: int) -> list[str]:
     return told
 
 
+def _told_first(rows: Sequence[RatingRow]) -> str:
+    """Return the first ratings as they would be stored."""
+    cells: list[list[Cell]] = [
+        [row.response_id, row.rater, row.kind.value, row.criterion, row.score] for row in rows
+    ]
+    heads = ("Response", "Rater", "Kind", "Criterion", "Score")
+    return table("First ratings, as they would be stored", heads, cells, words=4)
+
+
 def _bring(engine: Engine, person: Person, what: str, upload: Upload) -> None:
     """Import what was looked at, say so, and ask for the next file."""
     with frame.refusals():
@@ -300,52 +313,44 @@ def _counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
 
 
-@contextmanager
-def on_disk(upload: Upload) -> Iterator[TableFile]:
-    """Keep an upload in a private folder while it is read; messages name the file only."""
-    with tempfile.TemporaryDirectory(prefix="medjury-") as folder:
-        path = Path(folder) / (Path(upload.name).name or "upload.csv")
-        path.write_bytes(upload.content)
-        try:
-            yield TableFile(path)
-        except MedjuryError as error:
-            raise type(error)(str(error).replace(f"{folder}/", "")) from error
-
-
 def try_response_file(
     engine: Engine, person: Person, upload: Upload
 ) -> tuple[Seen, ResponsesAdded]:
     """Return what a file of responses holds and would change, or raise; nothing is stored."""
     _refuse_demo(engine, person)
-    with on_disk(upload) as file:
-        rows = ResponseFile(file, upload.benchmark or None)
-        chosen = _rubric(engine, person, upload.rubric)
-        added = try_responses(person, engine, rows, rubric_for, chosen)
-        return _see(rows, names_to_mask(person, engine)), added
+    file, reader = rows_in(upload, "responses")
+    rows = ResponseFile(file, upload.benchmark or None)
+    chosen = _rubric(engine, person, upload.rubric)
+    added = try_responses(person, engine, rows, _rubrics_of(reader), chosen)
+    return _see(rows, names_to_mask(person, engine)), added
 
 
 def bring_response_file(engine: Engine, person: Person, upload: Upload) -> tuple[int, int]:
     """Store a file of responses, mask what names an author; return responses added and masked."""
-    with on_disk(upload) as file:
-        rows = ResponseFile(file, upload.benchmark or None)
-        chosen = _rubric(engine, person, upload.rubric)
-        added = bring_responses(person, engine, rows, rubric_for, chosen)
+    file, reader = rows_in(upload, "responses")
+    rows = ResponseFile(file, upload.benchmark or None)
+    chosen = _rubric(engine, person, upload.rubric)
+    added = bring_responses(person, engine, rows, _rubrics_of(reader), chosen)
     return added.responses, _mask_new(engine, person)
 
 
 def try_rating_file(engine: Engine, person: Person, upload: Upload) -> tuple[RatingsAdded, int]:
     """Return what a file of ratings would change, and its empty cells, or raise."""
-    with on_disk(upload) as file:
-        rows = RatingFile(file)
-        added = try_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
-        return added, rows.missing
+    rows = RatingFile(rows_in(upload, "ratings")[0])
+    added = try_ratings(person, engine, rows, _rubric(engine, person, upload.rubric))
+    return added, rows.missing
 
 
 def bring_rating_file(engine: Engine, person: Person, upload: Upload) -> RatingsAdded:
     """Store a file of ratings."""
-    with on_disk(upload) as file:
-        chosen = _rubric(engine, person, upload.rubric)
-        return bring_ratings(person, engine, RatingFile(file), chosen)
+    chosen = _rubric(engine, person, upload.rubric)
+    return bring_ratings(person, engine, RatingFile(rows_in(upload, "ratings")[0]), chosen)
+
+
+def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
+    """Return what gives a new benchmark's rubric: the tool's own, or the one of its name."""
+    own = reader.rubric if reader else None
+    return rubric_for if own is None else lambda _: own
 
 
 def rubrics_to_choose(engine: Engine, person: Person) -> list[str]:
@@ -398,6 +403,10 @@ def _see(rows: ResponseFile, stored_names: Sequence[str]) -> Seen:
         if len(seen.first) < FIRST_ROWS:
             seen.first.append(row)
     seen.contexts = rows.contexts
+    seen.left_out = dict(rows.table.left_out)
+    seen.ignored = tuple(
+        f"{name} ({_counted(rows.not_taken[name], 'value')})" for name in rows.ignored
+    )
     return seen
 
 

@@ -21,10 +21,10 @@ from data.queries.lab_workbench import Compared
 from data.rubrics.answer_form import Explanation
 from data.rubrics.planted import holds_verdict
 from data.schema import Kind
-from jury.ask import AGAIN, request_sha256
+from jury.ask import request_sha256
+from jury.asking import again, first_ask, next_ask
 from jury.call import Call, Message
 from jury.panel import Juror
-from jury.parse import storable
 from jury.providers import FORMS
 
 SAME_PROMPT = (
@@ -406,15 +406,13 @@ def _conversations(
     call: CallView, before: Sequence[CallView], explanation: Explanation | None
 ) -> Iterator[tuple[Message, ...]]:
     """Yield what may have been said: the question, or it again after an unusable answer."""
-    question = Message("user", call.rubric.render(call.card, explanation))
+    question = first_ask(call.rubric.render(call.card, explanation))
     if call.sent.get("turns", 1) == 1:
-        yield (question,)
+        yield question
         return
     for one in reversed(before):
-        said = Message("assistant", storable(one.raw).strip() or "(no answer)")
-        again = AGAIN.format(reason=one.reason, scale=call.rubric.scale)
-        yield (question, said, Message("user", again))
-    yield (question,)
+        yield next_ask(question, one.raw, again(one.reason, call.rubric.scale))
+    yield question
 
 
 def _juror(call: CallView) -> Juror:

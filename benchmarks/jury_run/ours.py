@@ -33,12 +33,13 @@ def make(calls: int, folder: Path) -> None:
 
 
 def main(port: int, calls: int, concurrency: int, folder: Path) -> None:
-    """Run and print the seconds from the first request to the last verdict stored."""
+    """Run and print the seconds from making the clients to the last verdict stored."""
     copy = folder / f"{uuid.uuid4().hex}.db"
     shutil.copy(folder / STUDY, copy)
     panel = Panel.model_validate({"name": "stub", "juror": [_juror(n, port) for n in "abc"]})
+    engine = open_study(f"sqlite:///{copy}")
     began = time.perf_counter()
-    result = run_panel(open_study(f"sqlite:///{copy}"), panel, concurrency=concurrency)
+    result = run_panel(engine, panel, concurrency=concurrency)
     span = time.perf_counter() - began
     if (result.rated, result.missing) != (calls // 3 * 3, 0):
         raise SystemExit(f"rated {result.rated}, missing {result.missing}")

@@ -4,7 +4,8 @@
 
 3,000 calls (1,000 responses before three jurors) at 64 at a time and 200 ms latency; the ideal
 is ceil(N / C) x latency. Every trial is a process of its own, in turn; `whole` is the process
-from start to end, `span` from the first request to the last verdict stored.
+from start to end, `span` from making the clients to the last verdict stored. "Its line alone" is
+the same SDK, transport and event loop with nothing parsed or stored.
 """
 
 import argparse
@@ -30,7 +31,7 @@ LATENCY = 0.2
 def main() -> None:
     """Run every trial in turn and print medians."""
     options = _options()
-    kinds = {"medjury": "ours.py", "bare AsyncOpenAI": "bare.py"}
+    kinds = {"medjury": "ours.py", "its line alone": "line.py", "bare AsyncOpenAI": "bare.py"}
     if options.peer:
         kinds["inspect_ai"] = "peer.py"
     found: dict[str, list[dict[str, float]]] = {name: [] for name in kinds}
@@ -47,7 +48,9 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- |")
     for name, trials in found.items():
         one = {key: statistics.median(t[key] for t in trials) for key in trials[0]}
-        cells = [f"{one['span']:.2f}", f"{one['span'] / ideal:.3f}", f"{one['whole']:.2f}"]
+        least, most = (of(trial["span"] for trial in trials) for of in (min, max))
+        cells = [f"{one['span']:.2f} ({least:.2f} to {most:.2f})"]
+        cells += [f"{one['span'] / ideal:.3f}", f"{one['whole']:.2f}"]
         cells += [f"{1000 * one['cpu'] / options.calls:.2f}", f"{one['mb']:.0f}"]
         print("| " + " | ".join([name, *cells]) + " |")
 
@@ -70,7 +73,7 @@ def _run(python: str, script: str, arguments: list[str]) -> str:
     """Run a script of this folder and return what it prints."""
     ran = subprocess.run(
         [python, str(HERE / script), *arguments],
-        env=os.environ | {"PYTHONPATH": str(HERE.parents[1]), "JUROR_KEY": "none"},
+        env=_environment() | {"PYTHONPATH": str(HERE.parents[1]), "JUROR_KEY": "none"},
         capture_output=True,
         text=True,
         check=False,
@@ -78,6 +81,11 @@ def _run(python: str, script: str, arguments: list[str]) -> str:
     if ran.returncode:
         raise SystemExit(f"{script}: {ran.stderr[-2000:]}")
     return ran.stdout
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment without what would have each process compile every module anew."""
+    return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
 def _sizes(options: argparse.Namespace) -> list[str]:

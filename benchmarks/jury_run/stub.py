@@ -14,7 +14,8 @@ SCORES = {
     name: {"explanation": "It agrees with the source.", "score": 3}
     for name in ("accuracy", "completeness", "clarity")
 }
-SAID = json.dumps(SCORES) + "\nGRADE: C"  # the last line is what inspect_ai's graders look for
+SAID = json.dumps(SCORES)
+GRADE = b"GRADE"  # what inspect_ai's graders ask for; beside a verdict medjury takes it for a doubt
 OPENAI = {
     "id": "c1",
     "object": "chat.completion",
@@ -35,6 +36,12 @@ ANTHROPIC = {
     "stop_sequence": None,
     "usage": {"input_tokens": 1600, "output_tokens": 60},
 }
+GRADED = SAID + "\nGRADE: C"
+OPENAI_GRADED = OPENAI | {
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": GRADED}}
+    ]
+}
 END = b"\r\n\r\n"
 LENGTH = b"content-length:"
 
@@ -50,8 +57,8 @@ class Answering(asyncio.Protocol):
 
     def __init__(self, latency: float) -> None:
         self.latency = latency
-        self.answers = {b"/v1/messages": _whole(ANTHROPIC)}
-        self.other = _whole(OPENAI)
+        self.messages, self.chat = _whole(ANTHROPIC), _whole(OPENAI)
+        self.graded = _whole(OPENAI_GRADED)
         self.waiting = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -68,10 +75,14 @@ class Answering(asyncio.Protocol):
             whole = end + len(END) + length
             if len(self.waiting) < whole:
                 return
-            path = self.waiting.split(b" ", 2)[1]
-            self.waiting = self.waiting[whole:]
-            answer = self.answers.get(path, self.other)
-            asyncio.get_running_loop().call_later(self.latency, self._answer, answer)
+            request, self.waiting = self.waiting[:whole], self.waiting[whole:]
+            asyncio.get_running_loop().call_later(self.latency, self._answer, self._to(request))
+
+    def _to(self, request: bytes) -> bytes:
+        """Return what a request is answered with."""
+        if request.split(b" ", 2)[1] == b"/v1/messages":
+            return self.messages
+        return self.graded if GRADE in request else self.chat
 
     def _answer(self, answer: bytes) -> None:
         if not self.line.is_closing():

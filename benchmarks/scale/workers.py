@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeVar
 
+import pandas as pd
 from agreement_speed import _study as study
 from dask_place import dask_place
 from storage import filled, texts
@@ -24,7 +26,7 @@ from stub_llm import Do, Stub
 from threadpoolctl import threadpool_limits
 
 from calibration.scores import Scores
-from calibration.table import agreement_table, to_json
+from calibration.table import agreement_table
 from jury.panel import Panel
 from jury.run import run_panel
 from medjury.cli.dask_connect import computing
@@ -32,6 +34,7 @@ from medjury.cli.dask_executor import calling
 
 LATENCY = 0.2
 AT_ONCE = 64
+T = TypeVar("T")
 
 
 def main() -> None:
@@ -48,13 +51,13 @@ def main() -> None:
     with threadpool_limits(1):
         here = table(scores, options.reps, None, options.times)
         for workers in (1, 2):
-            assert table(scores, options.reps, workers, options.times) == here
+            assert table(scores, options.reps, workers, options.times).equals(here)
     print(f"jury run of {options.calls} calls of {LATENCY} s, {AT_ONCE} at a time")
     for where in (None, 1, 2):
         calls(options.calls, where)
 
 
-def table(scores: Scores, reps: int, workers: int | None, times: int) -> dict[str, object]:
+def table(scores: Scores, reps: int, workers: int | None, times: int) -> pd.DataFrame:
     """Time the table, here or at some workers, and return it."""
     with tempfile.TemporaryDirectory() as folder, dask_place(Path(folder)) as place:
         for _ in range(workers or 0):
@@ -65,7 +68,7 @@ def table(scores: Scores, reps: int, workers: int | None, times: int) -> dict[st
                 lambda: agreement_table(scores, reps=reps, executor=executor), times
             )
     told("here" if workers is None else f"{workers} workers", took)
-    return to_json(found, "paper", reps, 0)
+    return found
 
 
 def calls(count: int, workers: int | None) -> None:
@@ -97,7 +100,7 @@ def panel_at(stub: Stub) -> Panel:
     return Panel.model_validate({"name": "p", "juror": [{"name": "a"} | line]})
 
 
-def timed(work: Callable[[], object], times: int) -> tuple[list[tuple[float, float]], object]:
+def timed(work: Callable[[], T], times: int) -> tuple[list[tuple[float, float]], T]:
     """Return seconds on the clock and of this process's processor time, and what came out."""
     took = []
     for _ in range(times):

@@ -11,13 +11,13 @@ rubric, and are not read.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from data.errors import BadFile, BadInput
 from data.importers.responses import COLUMNS
 from data.importers.rows import Origin
-from data.importers.table import Cells, TableFile
+from data.importers.table import Cells, DerivedTable, TableFile
 
 Rows = Iterator[tuple[Origin, Cells]]
 ACI, ACI_BENCHMARK = "ACI-Bench", "aci_bench"
@@ -27,26 +27,6 @@ PREDICTIONS = "predictions"
 MTS, MTS_BENCHMARK = "MTS-Dialog", "mts_dialog"
 MTS_COLUMNS = ("ID", "Dialogue", "Reference Summary", "Automatic Summary")
 MTS_PROMPT = "Summarise this part of a visit for the patient's record, from the dialogue alone."
-
-
-class CorpusTable(TableFile):
-    """One or more files of a corpus, iterated as the rows of one file of responses.
-
-    Parameters
-    ----------
-    main
-        The file that messages and the summary name.
-    rows
-        Gives the rows anew, in the columns of a file of responses.
-    """
-
-    def __init__(self, main: TableFile, rows: Callable[[], Rows]) -> None:
-        self.path, self.form, self.encoding = main.path, main.form, main.encoding
-        self.size_bytes, self._raw = main.size_bytes, None
-        self.columns, self._corpus_rows = COLUMNS, rows
-
-    def __iter__(self) -> Rows:
-        return self._corpus_rows()
 
 
 def csv_with(path: Path, columns: tuple[str, ...], corpus: str) -> TableFile:
@@ -77,7 +57,7 @@ def aci_bench(paths: Sequence[Path]) -> TableFile:
             "these are visits with the clinicians' notes, which are references; name the files of "
             "the systems' notes after it"
         )
-    return CorpusTable(visits, lambda: _visits(visits, systems))
+    return DerivedTable(visits, COLUMNS, lambda: _visits(visits, systems))
 
 
 def _in_folder(folder: Path) -> list[Path]:
@@ -122,7 +102,7 @@ def mts_dialog(paths: Sequence[Path]) -> TableFile:
     if len(paths) > 1:
         raise BadInput("MTS-Dialog: give the one file of automatic summaries; nothing was imported")
     table = csv_with(paths[0], MTS_COLUMNS, MTS)
-    return CorpusTable(table, lambda: _summaries(table))
+    return DerivedTable(table, COLUMNS, lambda: _summaries(table))
 
 
 def _summaries(table: TableFile) -> Rows:

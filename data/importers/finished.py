@@ -35,6 +35,11 @@ class FinishedRun:
     ratings: tuple[RatingRow, ...]
     failures: tuple[Failure, ...]
 
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks whose responses it has, each once."""
+        return list(dict.fromkeys(row.benchmark for row in self.responses))
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -6,10 +6,11 @@ A whole valid verdict on a rubric counts, no other.
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from data.errors import BadFile
 from data.importers.finished import (
     FinishedRun,
     Verdict,
@@ -17,6 +18,7 @@ from data.importers.finished import (
     score_of,
     verdict_of,
 )
+from data.importers.grades import Grades, grades_of, no_answer, plain, rubric_of_grades
 from data.importers.inspect_logs_files import (
     OWN,
     Head,
@@ -28,14 +30,17 @@ from data.importers.inspect_logs_files import (
     read_log,
     wrong,
 )
+from data.importers.own_runs import Origin as Exported
+from data.importers.own_runs import Place, juror_of, origin_of, own_verdict, place_of
 from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
 from data.rubric import Rubric
 from data.schema import Status
 
 VERSION = 2
-SUFFIXES = (".eval", ".json")
+GRADED, GRADE = "inspect_grade", "grade"  # rubric and criterion of graders that say one word
 ATTACHMENT = "attachment://"
 SOURCE = "Inspect log"
+AGAIN = "a study's own response, rated again"
 PREFIX = "inspect."
 CRITERIA = PREFIX + "criteria"  # scorers that are named as criteria, taken together
 REASON = re.compile(r"[a-z][a-z_]{0,39}")
@@ -44,10 +49,14 @@ Said = Mapping[str, Verdict]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A response as a row of the study, with what every scorer said of it."""
+    """A response as a row of the study, with what every scorer said of it.
+
+    `place` is where it belongs in the study that our own task was exported from.
+    """
 
     row: ResponseRow
     scores: Mapping[str, Score]
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +73,12 @@ class InspectLog:
         Of what was taken: further references, input that is no text.
     rubric_sha256
         Of the rubric that our own scorer rated on; "" where it did not.
+    origin
+        What our own export was of, None where it was not ours.
+    again
+        Responses of a study that were rated again; nobody else's study can take them.
+    kept
+        Ids of responses that are in the study already.
     """
 
     name: str
@@ -74,13 +89,9 @@ class InspectLog:
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     rubric_sha256: str
-
-
-def is_inspect(path: Path) -> bool:
-    """Tell whether a path means to be a log, or a folder with logs in it, by the endings of names."""
-    if path.is_dir():
-        return any(path.glob("*.eval"))
-    return path.suffix.lower() in SUFFIXES
+    origin: Exported | None = None
+    again: tuple[Scored, ...] = ()
+    kept: frozenset[str] = frozenset()
 
 
 def log_files(path: Path) -> list[Path]:
@@ -119,31 +130,47 @@ def read_inspect(path: Path, benchmark: str | None = None) -> InspectLog:
     if head.invalidated:
         raise wrong(path, "Inspect marks this log as invalidated")
     name = benchmark or head.eval.task
-    taken, left_out, notes = [], Counter[str](), Counter[str]()
+    taken, again, left_out, notes = list[Scored](), list[Scored](), Counter[str](), Counter[str]()
     for number, body in enumerate(bodies, start=1):
         sample = checked(path, f"sample {number}", body, Sample)
         if why := _why_not(sample):
             left_out[why] += 1
             continue
         row = _row(Origin(path.name, number), name, head.eval.model, sample)
-        taken.append(Scored(row, sample.scores or {}))
-        notes.update(_notes(sample))
-    if not taken:
-        told = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
-        raise wrong(path, f"nothing to rate in it: {told} (status {head.status[:20]})")
-    rubric = _rubric_sha256(path, taken)
+        own = sample.metadata.get(OWN)
+        place = place_of(own)
+        stored = isinstance(own, dict) and bool(own.get("stored"))
+        (again if stored else taken).append(Scored(row, sample.scores or {}, place))
+        notes.update({} if stored else _notes(sample))
+    if not taken and not (again and benchmark is None):
+        left_out.update({AGAIN: len(again)} if again else {})
+        raise nothing_in(path.name, head.status, left_out)
+    rubric = _rubric_sha256(path, [*taken, *again])
     return InspectLog(
-        path.name, name, head.eval, head.status, tuple(taken), left_out, notes, rubric
+        *(path.name, name, head.eval, head.status, tuple(taken), left_out, notes, rubric),
+        origin=_origin(head, [*taken, *again]),
+        again=tuple(again),
     )
+
+
+def nothing_in(name: str, status: str, left_out: Mapping[str, int]) -> BadFile:
+    """Return the error that says why nothing of a log can be taken."""
+    told = ", ".join(f"{count} {why}" for why, count in left_out.items()) or "no samples"
+    return wrong(Path(name), f"nothing to rate in it: {told} (status {status[:20]})")
+
+
+def _origin(head: Head, scored: Sequence[Scored]) -> Exported | None:
+    """Return what our own export was of: the task says it with the rubric, else the scores."""
+    told = (head.eval.metadata or {}).get(OWN)
+    each = (score.own for one in scored for score in one.scores.values() if score.own)
+    return origin_of(told) or origin_of(next(each, None))
 
 
 def _why_not(sample: Sample) -> str:
     """Return why a sample cannot be rated, or ""."""
-    own = sample.metadata.get(OWN)
     reasons = {
         "ended with an error": sample.error is not None,
         "invalidated": sample.invalidation is not None,
-        "a study's own response, rated again": isinstance(own, dict) and bool(own.get("stored")),
         "empty question": not "".join(_asked(sample)).strip(),
         "empty response": not _text(sample, sample.output.text).strip(),
     }
@@ -224,6 +251,11 @@ class Taken:
     values: FinishedRun
     not_taken: tuple[str, ...]
 
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks it has responses of; else its own name."""
+        return self.values.benchmarks or [self.log.benchmark]
+
 
 def finished(log: InspectLog, rubric: Rubric) -> Taken:
     """Return a log as values: every scorer that rates the rubric's criteria is a juror."""
@@ -237,14 +269,41 @@ def finished(log: InspectLog, rubric: Rubric) -> Taken:
         (one.row, {name: said.get(name, lacking) for name in names_of}) for one, said in heard
     ]
     values = run_of(SOURCE, rubric, jurors, verdicts)
+    new = tuple(one for one in values.responses if one.response_id not in log.kept)
+    values = replace(values, responses=new)
     return Taken(log, values, tuple(name for name, form in forms.items() if not form))
+
+
+def graded_rubric(log: InspectLog, named: Grades | None = None) -> Rubric | None:
+    """Return the rubric of what a log's graders say in words, or of the scale that is named.
+
+    None where no scorer gives single values, or the words are of no scale that is known.
+    """
+    values = [score.value for one in log.scored for score in one.scores.values() if not score.own]
+    single = [one for one in values if isinstance(one, str | int | float)]
+    words = [one for one in single if isinstance(one, bool) or score_of(one) is None]
+    partial = any(
+        bool((one.get("options") or {}).get("partial_credit")) for one in log.spec.scorers or ()
+    )
+    grades = named or (grades_of(words, partial) if words else None)
+    return rubric_of_grades(GRADED, [GRADE], grades, SOURCE) if grades and single else None
+
+
+def _point(value: Any, criterion: str, rubric: Rubric) -> float | None:
+    """Return a score: a number, or the point whose anchor is the grade's word."""
+    number = score_of(value)
+    if number is not None or not isinstance(value, str | bool):
+        return number
+    anchors = next(one.anchors for one in rubric.criterion if one.name == criterion)
+    said = plain(value)
+    return next((float(point) for point, word in anchors.items() if plain(word) == said), None)
 
 
 def _form(log: InspectLog, name: str, rubric: Rubric) -> str:
     """Return how a scorer rates: own, points by key, the criterion of its name, the only one; or ""."""
     found = [one.scores[name] for one in log.scored if name in one.scores]
     keyed = [score.value for score in found if isinstance(score.value, dict)]
-    single = any(score_of(score.value) is not None for score in found)
+    single = any(_point(score.value, rubric.criteria[0], rubric) is not None for score in found)
     if any(score.own for score in found):
         return OWN
     if any(criterion in value for value in keyed for criterion in rubric.criteria):
@@ -274,7 +333,7 @@ def _said(one: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
         form = forms[name]
         if form == OWN:
             for juror, told in score.own.get("jurors", {}).items():
-                said[PREFIX + str(juror)] = _own(told, rubric)
+                said[_own_juror(str(juror), told).handle] = own_verdict(told, rubric)
         elif form == "criterion":
             apart[_bare(name)] = score
         elif form == "only":
@@ -288,14 +347,11 @@ def _said(one: Scored, forms: Mapping[str, str], rubric: Rubric) -> Said:
     return said
 
 
-def _own(told: Any, rubric: Rubric) -> Verdict:
-    """Return what our own scorer keeps of one juror."""
-    if isinstance(told, dict) and isinstance(told.get("scores"), dict):
-        return _verdict(told["scores"], Score(), rubric)
+def _own_juror(name: str, told: object) -> JurorRecord:
+    """Return a juror of our own scorer, named after Inspect where its settings did not come along."""
     found = told if isinstance(told, dict) else {}
-    known = found.get("status") == Status.INVALID_JSON.value
-    status = Status.INVALID_JSON if known else Status.REQUEST_FAILED
-    return Verdict({}, {}, status, str(found.get("reason") or "no reason is given")[:200])
+    model = {"model": str(found["model"])} if found.get("model") else {}
+    return juror_of(name, found) or JurorRecord(PREFIX + name, {"provider": SOURCE} | model)
 
 
 def _verdict(
@@ -313,7 +369,10 @@ def _verdict(
         return Verdict({}, {}, Status.MISSING_CRITERION, f"no score for {', '.join(lacking)}")
     whole = {rubric.criteria[0]: score.explanation or ""}
     told = {name: one.explanation or "" for name, one in (apart or {}).items()}
-    scores = {name: score_of(points.get(name)) for name in rubric.criteria}
+    scores = {name: _point(points.get(name), name, rubric) for name in rubric.criteria}
+    if any(scores[name] is None and no_answer(points.get(name)) for name in scores):
+        reason = "graded as no answer, which is no point of the scale"
+        return Verdict({}, {}, Status.REQUEST_FAILED, reason)
     return verdict_of(scores, told or whole, rubric)
 
 
@@ -321,10 +380,9 @@ def _jurors(log: InspectLog, forms: Mapping[str, str]) -> tuple[JurorRecord, ...
     """Return the jurors of a log with what it says of them, in the order in which they stand."""
     found: dict[str, JurorRecord] = {}
     for one in log.scored:
-        for juror, told in _own_jurors(one, forms):
-            model = {"model": str(told["model"])} if told.get("model") else {}
-            handle = PREFIX + juror
-            found.setdefault(handle, JurorRecord(handle, {"provider": SOURCE} | model))
+        for name, told in _own_jurors(one, forms):
+            juror = _own_juror(name, told)
+            found.setdefault(juror.handle, juror)
     for name, form in forms.items():
         if form in ("keys", "only"):
             found[PREFIX + name] = JurorRecord(PREFIX + name, _profile(log, name))
@@ -348,6 +406,9 @@ def _profile(log: InspectLog, name: str) -> dict[str, Any]:
     told = next((one for one in log.spec.scorers or () if one.get("name") == name), {})
     options = told.get("options")
     model = options.get("model") if isinstance(options, dict) else None
+    model = (
+        model.get("model") if isinstance(model, dict) else model
+    )  # with its settings, in newer logs
     grader = (log.spec.model_roles or {}).get("grader")
     model = model or (grader.get("model") if isinstance(grader, dict) else grader)
     known = {"model": model} if isinstance(model, str) and model else {}

@@ -247,6 +247,7 @@ class Spec(Part):
     model: str = Field(min_length=1)
     scorers: list[dict[str, Any]] | None = None
     model_roles: dict[str, Any] | None = None
+    metadata: dict[str, Any] | None = None
 
 
 class Head(Part):

@@ -61,8 +61,11 @@ EVERY = TABLES | AUTHORS
 # What a package has instead of, or beside, the columns of a table: name, type, can it be missing.
 OWN: dict[str, dict[str, tuple[type, bool]]] = {
     "response": {"text": (str, False), "masked": (bool, False)},
-    "authorship": {"original": (str, True)},
+    "authorship": {"original": (str, True), "original_salt": (str, True)},
 }
+# Events of a study that came as a package; what its authors are called where they stayed behind.
+RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
+WITHHELD = "(author withheld)"
 LEFT_OUT = {"response": {"shown"}}
 MANIFEST = "manifest.json"
 MOST_PARTS = 100
@@ -197,6 +200,23 @@ def is_package(path: Path) -> bool:
     return path.suffix.lower() == ".zip" and path.is_file()
 
 
+def _another(said: Mapping[str, Any]) -> str:
+    """Return what is other in a package of another version, and what to do."""
+    made, tables = str(said.get("medjury", ""))[:20], str(said.get("tables", "?"))[:8]
+    form = str(said.get("version", "?"))[:8]
+    what, theirs, ours = "tables of revision", tables, HEAD
+    if form != str(VERSION):
+        what, theirs, ours = "a package's format", form, str(VERSION)
+    newer = theirs.isdecimal() and int(theirs) > int(ours)
+    to_do = (
+        "update medjury here"
+        if newer
+        else "import it with the medjury that wrote it, and open that study with this one, which "
+        "brings its tables up to date"
+    )
+    return f"was written by medjury {made or 'unnamed'} with {what} {theirs}, here {ours}; {to_do}"
+
+
 class Package:
     """A package whose manifest, sizes and digests hold; `rows` reads a table of it.
 
@@ -226,8 +246,7 @@ class Package:
         with path.open("rb") as raw:
             self.sha256 = _sha256(raw)
         for table in self.tables:
-            for _ in self.rows(table):
-                pass
+            self._check_rows(table)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -240,6 +259,13 @@ class Package:
         with self._opened() as archive, archive.open(name) as raw:
             lines = io.TextIOWrapper(raw, encoding="utf-8", newline="")
             yield from self._rows(csv.reader(lines, strict=True), table, name)
+
+    def _check_rows(self, table: str) -> None:
+        """Read every row of a table; refuse another number of them than the manifest says."""
+        number = sum(1 for _ in self.rows(table))
+        said = self.manifest["files"][part(table)].get("rows")
+        if said != number:
+            raise self.wrong(f"{part(table)} has {number} rows, and its {MANIFEST} says otherwise")
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the package."""
@@ -314,13 +340,8 @@ class Package:
     def _check_kind(self) -> None:
         """Refuse a package of another version, naming the one that can read it."""
         said = self.manifest
-        made = str(said.get("medjury", ""))[:20]
         if said.get("version") != VERSION or said.get("tables") != HEAD:
-            raise self.wrong(
-                f"was written by medjury {made or 'of another version'} (tables "
-                f"{str(said.get('tables', '?'))[:8]!r}, here {HEAD!r}); import it with that version "
-                "and open the study with this one, which brings its tables up to date"
-            )
+            raise self.wrong(_another(said))
         if said.get("authors") not in PARTS or not isinstance(said.get("head"), str):
             raise self.wrong(f"its {MANIFEST} does not say what it holds")
 

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import get_args
 
 from data.formula import unguarded
-from data.importers.rows import Origin, RatingRow, filled
+from data.importers.grades import Grades, usable_name
+from data.importers.rows import Origin, RatingRow, filled, is_name
 from data.importers.table import Cells, TableFile
 from data.reading import CONSENSUS, FIRST, PASS_OF, THIRD, Reading, reading_of_pass
 from data.schema import Kind
@@ -23,7 +24,9 @@ class RatingFile:
 
     An empty score stays missing: no row is made of it, and `missing` counts it. In a wide
     file every column that is none of response_id, rater, kind, comment, rated_at, pass,
-    replicate, reading is a criterion; of JSON Lines the first row has them all.
+    replicate, reading is a criterion; of JSON Lines the first row has them all. A criterion's
+    name that cannot be one gets a usable one; `renamed` has theirs -> ours. `scale` gives the
+    points of grades in words.
 
     Raises
     ------
@@ -33,9 +36,10 @@ class RatingFile:
         While iterating, at the first row that is wrong.
     """
 
-    def __init__(self, table: TableFile) -> None:
-        self.table = table
+    def __init__(self, table: TableFile, scale: Grades | None = None) -> None:
+        self.table, self.scale = table, scale
         self.missing = 0
+        self.renamed: dict[str, str] = {}
         self.long = set(LONG) <= set(table.columns)
         self.criteria = tuple(name for name in table.columns if name not in KNOWN)
         absent = [name for name in REQUIRED if name not in table.columns]
@@ -43,16 +47,25 @@ class RatingFile:
             raise table.wrong(
                 f"column {absent[0] if absent else 'criterion'!r} is missing (ratings have "
                 "response_id, rater, kind and then criterion, score or a column a criterion; "
-                f"{table.header})"
+                f"{table.header}); columns of other names need a map"
             )
 
     def __iter__(self) -> Iterator[RatingRow]:
+        self.missing = 0
         for origin, cells in self.table:
             for criterion, score in self._scores(origin, cells):
-                if score.strip():
-                    yield _row(origin, cells, criterion, score.strip())
+                if said := score.strip():
+                    points = str(self.scale.point(said)) if self.scale else said
+                    yield _row(origin, cells, self._usable(criterion), points)
                 else:
                     self.missing += 1
+
+    def _usable(self, criterion: str) -> str:
+        """Return a criterion's name as a rubric can have it."""
+        usable = usable_name(criterion)
+        if usable != criterion and is_name(criterion):
+            self.renamed[criterion] = usable
+        return usable
 
     def _scores(self, origin: Origin, cells: Cells) -> list[tuple[str, str]]:
         if not self.long:

@@ -1,5 +1,6 @@
 """Rows of responses: one row a response, its instance repeated beside it."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from data.formula import unguarded
@@ -26,6 +27,8 @@ class ResponseFile:
     ----------
     ignored
         Columns of the file that mean nothing here, of JSON Lines those of the rows read so far.
+    not_taken
+        Ignored column -> its values that are not empty, in the rows read so far.
     meant
         Ignored column -> the absent one that it is probably meant to be.
     groups
@@ -44,6 +47,7 @@ class ResponseFile:
     def __init__(self, table: TableFile, benchmark: str | None = None) -> None:
         self.table, self.benchmark = table, benchmark
         self.ignored: tuple[str, ...] = ()
+        self.not_taken = Counter[str]()
         self.meant: dict[str, str] = {}
         self.contexts = 0
         self.groups = GroupColumns(table)
@@ -55,14 +59,16 @@ class ResponseFile:
             raise table.wrong(
                 f"column {missing[0]!r} is missing (a file of responses has "
                 f"instance_id, benchmark, context, prompt, reference, response_id, model, response; "
-                f"{table.header})"
+                f"{table.header}); columns of other names need a map"
             )
         if benchmark is None and "benchmark" not in table.columns:
             raise table.wrong("column 'benchmark' is missing; add it or give --benchmark NAME")
 
     def __iter__(self) -> Iterator[ResponseRow]:
+        self.not_taken.clear()
         for origin, cells in self.table:
             self._ignore(cells)
+            self.not_taken.update(one for one in self.ignored if cells.get(one, "").strip())
             row = self._row(origin, cells)
             self.contexts += bool(row.context.strip())
             yield row

@@ -1,162 +1,97 @@
-"""Files of rows: CSV (comma, semicolon or tab) and JSON Lines, in the encodings hospitals use."""
+"""A file of rows of any format that is read, as rows of text."""
 
-import codecs
-import csv
-import io
-import json
-from collections import Counter
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any
 
 from data.errors import BadFile
-from data.importers.rows import UNNAMED, Origin, is_name
+from data.importers.columnar import parquet_rows
+from data.importers.kinds import Form, kind_of
+from data.importers.rows import Origin, is_name
+from data.importers.source import Source
+from data.importers.text_rows import Rows, object_row, plain, text_rows
+from data.importers.text_rows import wrong as wrong_file
+from data.importers.workbook import workbook_rows
 
-BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-CHUNK = 1 << 20
-Format = Literal["csv", "jsonl"]
+Format = Form
 Cells = Mapping[str, str]
-SUFFIXES: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-}
-WORKBOOKS = {".xlsx", ".xlsm", ".xlsb", ".xls"}
-BINARY = {
-    b"PK\x03\x04": "an Excel workbook or a zip",
-    b"\xd0\xcf\x11\xe0": "an Excel workbook or another file of Office",
-    b"%PDF": "a PDF",
-    b"SQLite format 3": "a database",
-}
-ENDS = ("\n", "\r", '"')  # of a whole line, or of its last cell
 LONGEST_HEADER = 300  # characters of a header in a message
-csv.field_size_limit(1 << 30)
-
-
-def encoding_of(path: Path) -> str:
-    """Return the encoding by its mark, else UTF-8 if all of the file is, else Windows-1252."""
-    with path.open("rb") as file:
-        start = file.read(4)
-        for mark, name in BOMS:
-            if start.startswith(mark):
-                return name
-    for name in ("utf-8", "cp1252"):
-        if _decodes(path, name):
-            return name
-    raise BadFile(f"{path}: neither UTF-8, UTF-16 nor Windows-1252; save it as UTF-8")
-
-
-def last_sign(path: Path, encoding: str) -> str:
-    """Return a file's last byte as text; in UTF-16 its last two, read as its mark says."""
-    with path.open("rb") as file:
-        mark = file.read(2) if encoding == "utf-16" else b""
-        file.seek(-(len(mark) or 1), io.SEEK_END)
-        return (mark + file.read()).decode(encoding if mark else "latin-1", "replace")
-
-
-def _decodes(path: Path, encoding: str) -> bool:
-    """Tell whether all of a file is in an encoding, reading it in pieces."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with path.open("rb") as file:
-        try:
-            while piece := file.read(CHUNK):
-                decoder.decode(piece)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return False
-    return True
-
-
-class NotARow(ValueError):
-    """A line that is no row, with the reason; none of its text is quoted."""
-
-
-class Pairs(list[tuple[str, Any]]):
-    """A JSON object as it stands: a key may be there twice, with two values."""
-
-
-def pairs_of(line: str) -> Pairs:
-    """Return the keys and values of a JSON object in their order.
-
-    Raises
-    ------
-    NotARow
-        If it is no object, gives a key twice, or holds what no database can.
-    """
-    try:
-        found = json.loads(line, strict=False, object_pairs_hook=Pairs)
-        if "\\u" in line:
-            json.dumps(found, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise NotARow(f"is not JSON ({error.msg} at {error.colno})") from error
-    except UnicodeEncodeError as error:
-        raise NotARow("holds half a surrogate pair, which is no text") from error
-    except RecursionError as error:
-        raise NotARow("is nested too deep") from error
-    except ValueError as error:  # of int(), which takes no number of any length
-        raise NotARow("has a number that is too long") from error
-    if not isinstance(found, Pairs):
-        raise NotARow(f"is {type(found).__name__}, not a JSON object")
-    if len(found) > len({key for key, _ in found}):
-        raise NotARow("gives a value twice, under the same key")
-    return found
 
 
 class TableFile:
-    """A file of rows, read as it is iterated: memory holds one row, whatever the file's length.
+    """A file of rows, read as it is iterated: memory holds one row, but of a JSON array all.
 
     Iterating gives (origin, cells); every cell is text, an absent or null one is "".
+
+    Parameters
+    ----------
+    path
+        The file; or a source, where its bytes are in memory.
+    form
+        How it is read, whatever it looks like.
+    sheet
+        Of a workbook, the sheet that is read; by default the one that has rows.
 
     Attributes
     ----------
     columns
-        Names in the header; for JSON Lines, the keys of the first object.
+        Names in the header; of JSON, the keys of the first object.
     encoding
-        What the file was read as: UTF-8, UTF-16 by its mark, or else Windows-1252.
+        What the file was read as: UTF-8, UTF-16 by its mark, or else Windows-1252; or a sheet.
     read_bytes, size_bytes
         How far reading has come, for a progress bar.
+    left_out
+        What of the file is no row -> how many; of a tool's own file only.
 
     Raises
     ------
     BadFile
-        If the file is absent, empty, binary, or not of the format.
+        If the file is absent, empty, or nothing that is read.
     """
 
-    def __init__(self, path: Path, form: Format | None = None) -> None:
-        self.path = path
-        self.size_bytes = _size(path)
-        _refuse_binary(path)
-        self.form = form or _form(path)
-        self.encoding = encoding_of(path)
-        self._raw: BinaryIO | None = None
-        self.columns = self._columns()
+    def __init__(
+        self, path: Path | Source, form: Form | None = None, sheet: str | None = None
+    ) -> None:
+        self.source = path if isinstance(path, Source) else Source(path)
+        self.path, self.size_bytes = self.source.path, self.source.size
+        self._done, self.left_out = 0, dict[str, int]()
+        self._rows = _rows(self.source, form, sheet)
+        self.form, self.encoding, self.columns = (
+            self._rows.form,
+            self._rows.encoding,
+            self._rows.columns,
+        )
 
     @property
     def read_bytes(self) -> int:
-        """Bytes read so far."""
-        return self._raw.tell() if self._raw and not self._raw.closed else self.size_bytes
+        """Bytes read so far, by the share of the rows."""
+        return min(self._done, self.size_bytes)
 
     def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
         empty = True
-        with self._decoding(), self.path.open("rb") as self._raw:
-            lines = io.TextIOWrapper(self._raw, encoding=self.encoding, newline="")
-            for row in self._csv(lines) if self.form == "csv" else self._jsonl(lines):
-                empty = False
-                yield row
+        for origin, row in self.records():
+            empty = False
+            cells = {key: _cell(origin, key, value) for key, value in row.items()}
+            self._done += sum(map(len, cells.values()))
+            yield origin, cells
         if empty:
             raise self.wrong("the file has a header and no rows")
+
+    def records(self) -> Iterator[tuple[Origin, Mapping[str, Any]]]:
+        """Yield rows as the file has them: of JSON and Parquet, values may be lists and objects."""
+        for number, row in self._rows.records():
+            values = {key: plain(value) for key, value in row.items()}
+            yield Origin(self.path.name, number), values
+
+    def first(self, rows: int) -> list[tuple[Origin, Mapping[str, Any]]]:
+        """Return the first rows."""
+        return list(islice(self.records(), rows))
 
     @property
     def doubt(self) -> str:
         """Return what to say of a table whose last line has no end, as one that was cut off."""
-        if self.form != "csv" or last_sign(self.path, self.encoding) in ENDS:
+        if not self._rows.cut_off:
             return ""
         return (
             f"the last line of {self.path.name} has no end: if the file was cut off there, so is "
@@ -185,70 +120,70 @@ class TableFile:
 
     def wrong(self, why: str) -> BadFile:
         """Return the error that says what is wrong with the file as a whole."""
-        return BadFile(f"{self.path}: {why}; nothing was imported")
+        return wrong_file(self.source, why)
 
-    def _columns(self) -> tuple[str, ...]:
-        with self._decoding(), self.path.open(encoding=self.encoding, newline="") as lines:
-            if self.form == "csv":
-                return self._header(csv.reader(lines, delimiter=self._delimiter()))
-            return next((tuple(cells) for _, cells in self._jsonl(lines)), ())
 
-    @contextmanager
-    def _decoding(self) -> Iterator[None]:
-        """Refuse a file whose first signs say an encoding that the rest of it is not in."""
-        try:
-            yield
-        except UnicodeDecodeError as error:
-            name = "UTF-16" if self.encoding == "utf-16" else "UTF-8"
-            raise self.wrong(
-                f"begins as {name} and does not go on so; it is cut off or damaged: save it as UTF-8"
-            ) from error
+class DerivedTable(TableFile):
+    """Rows made of a file's, or of several files', in columns of ours.
 
-    def _delimiter(self) -> str:
-        """Return the sign that splits the header into most columns."""
-        with self.path.open(encoding=self.encoding, newline="") as lines:
-            header = lines.readline()
-        return max(",;\t", key=header.count)
+    Parameters
+    ----------
+    main
+        The file that messages and the summary name.
+    columns
+        Of the rows that are made.
+    rows
+        Gives the rows anew, each time it is called.
+    left_out
+        Filled by `rows`: what of the file is no row -> how many.
+    """
 
-    def _header(self, rows: Iterator[list[str]]) -> tuple[str, ...]:
-        try:
-            columns = tuple(name.strip() for name in next(rows, []))
-        except csv.Error as error:
-            raise self.wrong(f"not a CSV file ({error})") from error
-        repeated = sorted(name for name, times in Counter(columns).items() if times > 1)
-        if repeated:
-            shown = repr(repeated[0]) if is_name(repeated[0]) else UNNAMED
-            raise self.wrong(f"column {shown} stands twice in the header")
-        return columns
+    def __init__(
+        self,
+        main: TableFile,
+        columns: tuple[str, ...],
+        rows: Callable[[], Iterator[tuple[Origin, Cells]]],
+        left_out: dict[str, int] | None = None,
+    ) -> None:
+        self.source, self.path, self.size_bytes = main.source, main.path, main.size_bytes
+        self.form, self.encoding, self._rows = main.form, main.encoding, main._rows
+        self.columns, self._derived, self._done = columns, rows, 0
+        self.left_out = {} if left_out is None else left_out
 
-    def _csv(self, lines: io.TextIOWrapper) -> Iterator[tuple[Origin, Cells]]:
-        rows = csv.reader(lines, delimiter=self._delimiter(), strict=True)
-        columns = self._header(rows)
-        number = 1
-        try:
-            for number, cells in enumerate(rows, start=2):
-                if not any(cells):
-                    continue
-                if len(cells) != len(columns):
-                    raise self.wrong(
-                        f"row {number} has {len(cells)} cells, the header {len(columns)}; "
-                        "is a quotation mark or a separator missing?"
-                    )
-                yield Origin(self.path.name, number), dict(zip(columns, cells, strict=True))
-        except csv.Error as error:
-            raise self.wrong(f"row {number + 1} is not CSV ({error})") from error
+    def __iter__(self) -> Iterator[tuple[Origin, Cells]]:
+        self.left_out.clear()
+        for origin, cells in self._derived():
+            self._done += sum(map(len, cells.values()))
+            yield origin, cells
 
-    def _jsonl(self, lines: io.TextIOWrapper) -> Iterator[tuple[Origin, Cells]]:
-        for number, line in enumerate(lines, start=1):
-            if line.strip():
-                origin = Origin(self.path.name, number)
-                yield origin, {key: _cell(origin, key, v) for key, v in self._pairs(number, line)}
 
-    def _pairs(self, number: int, line: str) -> Pairs:
-        try:
-            return pairs_of(line)
-        except NotARow as error:
-            raise self.wrong(f"row {number} {error}") from error
+def opened_as(source: Source) -> Form:
+    """Return how a file is read, or refuse it in one line that says what it is and what to do."""
+    kind = kind_of(source.start(), source.members(), source.path.name)
+    if kind.form is None:
+        raise BadFile(f"{source.path}: this is {kind.what}; {kind.to_do}")
+    return kind.form
+
+
+def _rows(source: Source, form: Form | None, sheet: str | None) -> Rows:
+    """Return the rows of a file by what it is; a text may be told to be CSV or JSON Lines."""
+    known = opened_as(source)
+    if known == "xlsx":
+        return workbook_rows(source, sheet)
+    if known == "parquet":
+        return parquet_rows(source)
+    if known in ("inspect", "package"):
+        what = "a log of Inspect" if known == "inspect" else "a package of medjury"
+        raise BadFile(f"{source.path}: this is {what}: `medjury import` takes it, not as rows")
+    if form == "object":
+        return object_row(source)
+    if form is None and known == "object":
+        raise wrong_file(
+            source,
+            "this is one JSON object of no tool known here, not rows; save its rows as a JSON "
+            "array or JSON Lines",
+        )
+    return text_rows(source, form or known)
 
 
 def _cell(origin: Origin, column: str, value: object) -> str:
@@ -257,37 +192,8 @@ def _cell(origin: Origin, column: str, value: object) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool | list):
-        raise origin.wrong(column, value, "must be text or a number")
+    if isinstance(value, bool | list | dict):
+        raise origin.wrong(
+            column, value, "must be text or a number; a map takes parts of lists and objects"
+        )
     return str(value)
-
-
-def _form(path: Path) -> Format:
-    """Return the format by the file's ending."""
-    found = SUFFIXES.get(path.suffix.lower())
-    if found is None:
-        endings = " ".join(SUFFIXES)
-        raise BadFile(f"{path}: cannot tell its format; name it {endings} or give --format")
-    return found
-
-
-def _size(path: Path) -> int:
-    """Return the size in bytes of a file that can be read and is not empty."""
-    try:
-        with path.open("rb") as file:
-            size = file.seek(0, io.SEEK_END)
-    except OSError as error:
-        raise BadFile(f"{path}: {error.strerror}") from error
-    if size == 0:
-        raise BadFile(f"{path}: the file is empty")
-    return size
-
-
-def _refuse_binary(path: Path) -> None:
-    """Refuse what is plainly not text, saying what it is."""
-    with path.open("rb") as file:
-        start = file.read(16)
-    for mark, kind in BINARY.items():
-        if start.startswith(mark):
-            what = "an Excel workbook" if path.suffix.lower() in WORKBOOKS else kind
-            raise BadFile(f"{path}: this is {what}; save the rows as CSV or JSON Lines")

@@ -158,12 +158,11 @@ DESCRIPTIONS = (
 CONSENTS = ("rater", "at", "consent_sha256", "study_text", "holds")
 
 
-def description_findings(engine: Engine) -> list[str]:
+def description_findings(session: Session) -> list[str]:
     """Return a sentence for each description or consent changed behind the record's back."""
-    with reading(engine) as session:
-        told, given = _acts(session, DESCRIBED), _acts(session, CONSENTED)
-        texts = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
-        kept = dict(session.exec(select(Setting.key, Setting.value)).all())
+    told, given = _acts(session, DESCRIBED), _acts(session, CONSENTED)
+    texts = dict(session.exec(select(StudyText.sha256, StudyText.body)).all())
+    kept = dict(session.exec(select(Setting.key, Setting.value)).all())
     agreed = {consent_key(act.detail["rater"]): act.detail["sha256"] for act in given}
     return [
         *_text_findings({act.detail["sha256"] for act in told}, texts),

@@ -24,6 +24,12 @@ TYPES = {
     list: "JSON list",
 }
 NEVER = "never empty"
+ABOUT = (
+    "UTF-8, commas, one header row; a file in a folder begins with the mark (BOM) by which Excel knows "
+    "UTF-8, a file in a package has none. A text that a spreadsheet would compute, one that begins with "
+    "= + - @, a tab or a carriage return, has one ' before it, which `medjury import` takes off "
+    "again; numbers such as -5 are as they are. Keys join tables/ files to each other."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +59,7 @@ def dictionary_rows(files: Iterable[str]) -> Iterator[tuple[str, ...]]:
 
 def dictionary_markdown(files: Iterable[str]) -> str:
     """Return the dictionary as a page, a table a file."""
-    parts = [
-        "# Data dictionary\n\nUTF-8, commas, one header row. Keys join tables/ files to each other.\n"
-    ]
+    parts = [f"# Data dictionary\n\n{ABOUT}\n"]
     for name in files:
         rows = [
             f"| `{one.column}` | {one.type} | {one.unit} | {one.meaning} | {one.missing} |"

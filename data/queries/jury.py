@@ -30,7 +30,7 @@ from data.schema import (
 )
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 
-PAGE = 200
+PAGE = 50
 NOT_ASKED = "not_asked"
 IN_FLIGHT = "in_flight"
 SCORE = re.compile(r"\bscore (.*) is not a whole number", re.DOTALL)

@@ -37,7 +37,8 @@ from data.schema import (
     Status,
     Submission,
 )
-from data.store.jury_runs import PANEL, RUN, RunRow, read_run
+from data.seals import RUN
+from data.store.jury_runs import PANEL, RunRow, read_run
 from data.token_costs import TokenCosts
 
 STEER = (Role.RESEARCHER, Role.COORDINATOR)

@@ -1,7 +1,9 @@
 """Which juries were ever held against the clinicians, frozen reports, and whether any was changed."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
@@ -16,6 +18,7 @@ from data.store.ledger import EVALUATED, FROZEN, report_sha256
 if TYPE_CHECKING:
     import pandas as pd
 
+NEARLY = timedelta(minutes=1)
 READING = ["response_id", "benchmark", "rater", "criterion", "pass_", "replicate", "score"]
 
 
@@ -42,22 +45,22 @@ def report(engine: Engine, number: int) -> Report:
     return known[number]
 
 
-def report_findings(engine: Engine) -> list[str]:
+def report_findings(session: Session) -> list[str]:
     """Return a sentence for each report that is not what its event says of it.
 
     For `queries.record.verify`: who takes a bad report out makes the others look better.
     """
-    with reading(engine) as session:
-        promised = _frozen_by_events(session)
-        rows = {one.id: one for one in session.exec(select(Report))}
-        found = {
-            number: report_sha256(one.at, one.fingerprint, one.body) for number, one in rows.items()
-        }
+    promised = _frozen_by_events(session)
+    rows = {one.id: one for one in session.exec(select(Report))}
+    found = {
+        number: report_sha256(one.at, one.fingerprint, one.body) for number, one in rows.items()
+    }
     wrong = [
         number for number in {**promised, **found} if promised.get(number) != found.get(number)
     ]
     return [
-        _report_finding(number, promised, found) for number in sorted(map(int, filter(None, wrong)))
+        _report_finding(number, promised, found)
+        for number in sorted(one for one in wrong if one is not None)
     ]
 
 
@@ -125,34 +128,62 @@ def fingerprint(ratings: "pd.DataFrame") -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def ledger_findings(engine: Engine) -> list[str]:
+def ledger_findings(session: Session) -> list[str]:
     """Return a sentence for each entry that is not what the events say of it.
 
     For `queries.record.verify`: who takes juries out of the ledger makes the rest look better.
     """
-    with reading(engine) as session:
-        expected = _from_events(session)
-        names = list(next(iter(expected.values()), {}))
-        rows = list(session.exec(select(Composition)))
-        found = {one.key: {name: getattr(one, name) for name in names} for one in rows}
-    wrong = [key for key in {**expected, **found} if expected.get(key) != found.get(key)]
-    return [_finding(key, expected, found) for key in sorted(wrong)]
+    expected = _from_events(session)
+    found = {one.key: one for one in session.exec(select(Composition))}
+    return [
+        finding
+        for key in sorted({**expected, **found})
+        for finding in _entry_findings(key, expected.get(key), found.get(key))
+    ]
 
 
 def _from_events(session: Session) -> dict[str, dict[str, Any]]:
     """Return key -> what the ledger must hold, from all the events in their order."""
-    query = select(Event.detail).where(Event.action == EVALUATED).order_by(col(Event.id))
     held: dict[str, dict[str, Any]] = {}
-    for told in (one for detail in session.exec(query) for one in detail["juries"]):
-        before = held.get(told["key"], {"times": 0, "compared": []})
+    for at, told in _evaluations(session):
+        before = held.get(told["key"], {"times": 0, "compared": [], "first_at": at})
         compared = sorted({*before["compared"], *told["compared"]})
-        held[told["key"]] = told | {"times": before["times"] + 1, "compared": compared}
+        counted = {"times": before["times"] + 1, "compared": compared}
+        held[told["key"]] = dict(told) | counted | {"first_at": before["first_at"], "last_at": at}
     return held
 
 
-def _finding(key: str, expected: Collection[str], found: Collection[str]) -> str:
-    if key not in found:
-        return f"composition {key[:12]}: it was evaluated, and the ledger has lost it"
-    if key not in expected:
-        return f"composition {key[:12]}: no event vouches for it"
-    return f"composition {key[:12]}: not as its events say"
+def _evaluations(session: Session) -> Iterator[tuple["_Time", Mapping[str, Any]]]:
+    """Yield when a jury was evaluated, and what its event says of it, in their order."""
+    query = select(Event.at, Event.detail).where(Event.action == EVALUATED).order_by(col(Event.id))
+    for at, detail in session.exec(query):
+        exact = "at" in detail
+        time = _Time(datetime.fromisoformat(detail["at"]) if exact else at, exact)
+        yield from ((time, told) for told in detail["juries"])
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """When an event says an entry was noted; the events of before said only about when."""
+
+    at: datetime
+    is_exact: bool
+
+    def is_that(self, at: datetime) -> bool:
+        return at == self.at if self.is_exact else abs(at - self.at) < NEARLY
+
+
+def _entry_findings(
+    key: str, expected: Mapping[str, Any] | None, found: Composition | None
+) -> Iterator[str]:
+    """Yield how an entry differs from what its events say, column by column."""
+    name = f"composition {key[:12]}"
+    if found is None:
+        yield f"{name}: it was evaluated, and the ledger has lost it"
+    elif expected is None:
+        yield f"{name}: no event vouches for it"
+    else:
+        for column, value in expected.items():
+            held = getattr(found, column)
+            if not (value.is_that(held) if isinstance(value, _Time) else held == value):
+                yield f"{name}: {column} is not as its events say"

@@ -18,9 +18,10 @@ from data.description import CONSENT_OF, CONSENT_TEXT
 from data.importers.package import EVERY, FORMAT, VERSION, columns, written
 from data.queries.base import Columns, columns_of
 from data.schema import Authorship, Event, Rater, Response, Setting, Table
+from data.seals import canonical_values
 from data.settings import Settings
 from data.store.access import SESSION_KEY
-from data.store.audit import GENESIS, LOCKED, canonical_values
+from data.store.audit import GENESIS, LOCKED
 from data.training import standing_key
 
 PAGE, COPIED_PAGE = 2000, 500
@@ -148,18 +149,25 @@ def _copied(table: DbTable) -> ColumnElement[bool]:
 
 
 def _responses() -> Columns:
-    """Select responses with the text as shown, and whether something in it is masked."""
+    """Select responses with the text as shown, and whether something in it is masked.
+
+    The salt of a masked text stays with the authors: with it, guesses could be compared.
+    """
     shown = func.coalesce(Response.shown, Response.text)
     masked = col(Response.shown).is_not(None)
-    names = {"text": shown, "masked": masked}
+    salt = case((masked, None), else_=col(Response.salt))
+    names = {"text": shown, "masked": masked, "salt": salt}
     picked = (names.get(name, getattr(Response, name, None)) for name in columns("response"))
     return columns_of(*picked).order_by(col(Response.id))
 
 
 def _authors() -> Columns:
     """Select who wrote what, with the whole text where something of it is masked."""
-    original = case((col(Response.shown).is_not(None), col(Response.text)), else_=None)
-    query = columns_of(Authorship.response, Authorship.model, original).select_from(Authorship)
+    masked = col(Response.shown).is_not(None)
+    whole = (case((masked, one), else_=None) for one in (col(Response.text), col(Response.salt)))
+    names = dict(zip(("original", "original_salt"), whole, strict=True))
+    picked = (names.get(name, getattr(Authorship, name, None)) for name in columns("authorship"))
+    query = columns_of(*picked).select_from(Authorship)
     return query.join(Response).order_by(col(Authorship.response))
 
 

@@ -1,49 +1,46 @@
 """Reading the record: what happened, and whether anything was changed behind its back."""
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Engine, Row
+from sqlalchemy import Engine, Row, exists, func
 from sqlmodel import Session, col, select
 
 from data.database import reading
-from data.errors import BadInput
+from data.head import Head, head_given
+from data.importers.package import EVERY, RESTORED
 from data.queries.base import columns_of
 from data.queries.descriptions import description_findings
 from data.queries.ledger import ledger_findings, report_findings
+from data.queries.promises import (
+    BY_ACT,
+    Promise,
+    act_findings,
+    batch_findings,
+    promises,
+    stream,
+)
+from data.queries.seals import PARTS, SEALED, Seals, sealed_findings
 from data.schema import (
     Authorship,
     Drill,
     Event,
     Instance,
     Mask,
-    Rating,
-    Remark,
     Response,
     Setting,
-    Span,
-    Subgroup,
-    Submission,
+    Table,
 )
-from data.store.audit import COLUMNS, GENESIS, INSTANCE, LOCKED, Batch, event_hash
-from data.store.masks import MASKED, mask_digest
-from data.store.training import experts_digest
+from data.seals import commitment
+from data.store.audit import COLUMNS, GENESIS, LOCKED, event_hash
+from data.store.masks import MASKED, mask_digest, places_digest, shown_digest
+from data.store.training import ANSWERED, IMPORTED, experts_digest
 
 PAGE = 2000
-IMPORTED, ANSWERED = "expert scores imported", "training answered"
-HEAD = re.compile("[0-9a-f]{64}")
 EVENT = ("id", "at", "actor", "action", "detail", "previous", "sha256")
-STREAMED = {
-    "rating": Rating,
-    "subgroup": Subgroup,
-    "remark": Remark,
-    "span": Span,
-    "submission": Submission,
-}
-Promised = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,11 @@ class Verified:
         Hash of its last event; compare it with one that was kept elsewhere.
     rows
         Table -> rows that an event vouches for.
+    since
+        When a study that is older than its seals was sealed, as it was found then: what was
+        changed before that, no seal tells. None where every row was sealed as it came.
+    authors_withheld
+        Whether the study came without its authors, so that nothing is said of them.
     findings
         A sentence for each thing that is wrong; empty where the record is whole.
     """
@@ -66,47 +68,93 @@ class Verified:
     head: str
     rows: Mapping[str, int]
     findings: tuple[str, ...]
+    since: datetime | None = None
+    authors_withheld: bool = False
 
 
 def verify(engine: Engine, head: str | None = None) -> Verified:
-    """Check every event and every row that an event vouches for.
+    """Check every event and every row: `data.seals` says what is under which digest.
 
     Finds a row that was changed, deleted, added or moved within its table, and an event that
     was changed, deleted or moved. What was cut off from the end together with its rows can
-    only be found with a `head` that was kept elsewhere.
+    only be found with a `head` that was kept elsewhere: its hash, or the file of it.
 
     Raises
     ------
-    BadInput
-        If `head` is no hash at all: a slip of the pen is no forgery.
+    BadInput, BadFile
+        If `head` is neither a hash nor a file of one.
     """
-    findings: list[str] = []
-    kept = None if head is None else _head(head)
+    kept = None if head is None else head_given(head)
     with reading(engine) as session:
         _one_snapshot(session)
+        return verify_in(session, kept)
+
+
+def verify_in(session: Session, head: Head | None = None) -> Verified:
+    """Check a study as a session sees it, also what it has not committed: see `verify`."""
+    findings: list[str] = []
+    try:
         chain = _Chain(session, findings)
-        if kept is not None and kept not in chain.hashes:
-            findings.append(
-                "the event with the given hash is gone: the record was cut or rewritten"
-            )
-        rows = {table: _check(session, table, chain.promised, findings) for table in COLUMNS}
-        _check_masks(session, chain.masks, findings)
-    findings += training_findings(engine)
-    findings += description_findings(engine)
-    findings += ledger_findings(engine)
-    findings += report_findings(engine)
-    return Verified(len(chain.hashes), chain.head, rows, tuple(findings))
+    except (ValueError, TypeError):
+        unread = "event: a cell is not of its column's type; nothing else could be checked"
+        return Verified(0, GENESIS, {}, (*findings, unread))
+    if head is not None:
+        findings += _head_findings(chain.hashes, head)
+    seals = chain.seals
+    rows: dict[str, int] = {}
+    for check in _checks(session, chain, rows):
+        findings += _readable(check)
+    order = sorted(rows, key=lambda one: (one not in COLUMNS, one))
+    counted = {table: rows[table] for table in order if table != "progress"}
+    found = tuple(dict.fromkeys(findings))
+    return Verified(
+        len(chain.hashes), chain.head, counted, found, seals.since, seals.authors_withheld
+    )
 
 
-def _head(given: str) -> str:
-    """Return a head as the chain has it; refuse what cannot be one."""
-    head = given.strip().lower()
-    if not HEAD.fullmatch(head):
-        raise BadInput(
-            f"head {given[:80]!r}: not a hash of the record; it has 64 characters 0-9 and a-f, as "
-            "`medjury verify` and `medjury lock` print it"
-        )
-    return head
+def _checks(session: Session, chain: "_Chain", rows: dict[str, int]) -> Iterator[Iterable[str]]:
+    """Yield what is to be compared, one table or act at a time; note the sealed rows in `rows`."""
+    seals = chain.seals
+    for table in BY_ACT:
+        yield act_findings(session, table, chain.promised, rows)
+    for part in PARTS:
+        yield sealed_findings(session, part, seals, rows)
+    yield _texts(session, authors_withheld=seals.authors_withheld)
+    if seals.authors_withheld:
+        yield batch_findings(session, chain.promised)
+    else:
+        yield act_findings(session, "response", chain.promised, {})
+    yield _masks(session, chain, authors_withheld=seals.authors_withheld)
+    yield orphans(session)
+    for findings in (training_findings, description_findings, ledger_findings, report_findings):
+        yield (one for _ in (0,) for one in findings(session))
+
+
+def _readable(findings: Iterable[str]) -> Iterator[str]:
+    """Yield findings; that a cell is no time, or no JSON, where it must be one is a finding too."""
+    try:
+        yield from findings
+    except (ValueError, TypeError) as error:
+        yield f"a table has a cell that is not of its column's type ({type(error).__name__})"
+
+
+def present_head(engine: Engine) -> Head:
+    """Return the head of the record as it stands; of an empty one, zeros."""
+    with reading(engine) as session:
+        hashes = session.exec(select(Event.sha256).order_by(col(Event.id))).all()
+    return Head(hashes[-1], len(hashes), hashes[0]) if hashes else Head(GENESIS, 0, GENESIS)
+
+
+def _head_findings(hashes: Sequence[str], head: Head) -> Iterator[str]:
+    """Yield how a chain does not go through a head that was kept elsewhere."""
+    if head.study and hashes and hashes[0] != head.study:
+        yield "the head is of another study, or this record was written anew from its beginning"
+    elif head.events and len(hashes) < head.events:
+        yield f"the record was cut: it has {len(hashes)} events, and had {head.events} at the head"
+    elif head.events and hashes[head.events - 1] != head.sha256:
+        yield f"event {head.events} of the record is not the one of the head: it was rewritten"
+    elif head.sha256 not in (GENESIS, *hashes):
+        yield "the event with the given hash is gone: the record was cut or rewritten"
 
 
 def acts(engine: Engine, *actions: str) -> list[Event]:
@@ -118,12 +166,11 @@ def acts(engine: Engine, *actions: str) -> list[Event]:
     return found
 
 
-def training_findings(engine: Engine) -> list[str]:
+def training_findings(session: Session) -> list[str]:
     """Return a sentence for each expert score or training answer changed behind the record's back."""
-    with reading(engine) as session:
-        query = select(Event).where(col(Event.action).in_((IMPORTED, ANSWERED)))
-        events = list(session.exec(query.order_by(col(Event.id))))
-        return _experts(session, events) + _answers(session, events)
+    query = select(Event).where(col(Event.action).in_((IMPORTED, ANSWERED)))
+    events = list(session.exec(query.order_by(col(Event.id))))
+    return _experts(session, events) + _answers(session, events)
 
 
 def locked_since(engine: Engine) -> str | None:
@@ -146,16 +193,21 @@ class _Chain:
     ----------
     promised
         (table, batch) -> number and digest of its rows.
+    shown, places
+        response_id -> digest of the masked text, and of where it is masked.
     masks
-        response_id -> digest of its newest masks.
+        response_id -> digest of both, as events had it up to 0011.
     """
 
     def __init__(self, session: Session, findings: list[str]) -> None:
         self.head = GENESIS
-        self.hashes: set[str] = set()
-        self.promised: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self.hashes: list[str] = []
+        self.promised: dict[tuple[str, Any], Promise] = {}
+        self.shown: dict[str, str] = {}
+        self.places: dict[str, str] = {}
         self.masks: dict[str, str] = {}
-        for event in _stream(session, Event, EVENT):
+        self.seals = Seals()
+        for event in stream(session, "event", EVENT):
             findings += self._take(event)
 
     def _take(self, event: Row[Any]) -> Iterator[str]:
@@ -165,94 +217,93 @@ class _Chain:
         if event_hash(event) != event.sha256:
             yield f"event {event.id} ({event.action}): its content was changed"
         self.head = event.sha256
-        self.hashes.add(event.sha256)
-        for said in _batches(event.detail):
-            self.promised[said["table"], said["batch"]] = said
-        if event.action == MASKED:
+        self.hashes.append(event.sha256)
+        try:
+            self._interpret(event)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            yield f"event {event.id}: what it says of rows cannot be read"
+
+    def _interpret(self, event: Row[Any]) -> None:
+        """Take in what an event says of rows."""
+        if event.action == RESTORED:  # a package leaves tables behind
+            self.promised = {one: said for one, said in self.promised.items() if one[0] in EVERY}
+        self.promised |= promises(event)
+        if event.action in (MASKED, SEALED):
+            self.shown |= event.detail.get("shown", {})
+            self.places |= event.detail.get("places", {})
             self.masks |= event.detail.get("masks", {})
+            for name in event.detail.get("places", {}) if event.action == MASKED else ():
+                self.masks.pop(name, None)
+        self.seals.take(event)
 
 
-def _batches(detail: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield what an event says of the rows it wrote."""
-    if "batch" in detail:
-        yield detail
-    yield from detail.get("written", ())
+def _texts(session: Session, *, authors_withheld: bool) -> Iterator[str]:
+    """Yield which responses have another text than they came with."""
+    query = columns_of(
+        *(Response.id, Response.text, Response.shown, Response.salt, Response.commitment)
+    ).order_by(col(Response.id))
+    for key, text, shown, salt, said in session.execute(query.execution_options(yield_per=PAGE)):
+        if salt is None and authors_withheld and shown == text:
+            continue  # what is masked stayed with the authors
+        if salt is None or commitment(salt, text) != said:
+            yield f"response {key}: text or salt changed since it came"
 
 
-def _check(session: Session, table: str, promised: Promised, findings: list[str]) -> int:
-    """Compare a table's rows with what events say of them; return how many are vouched for."""
-    batches: dict[str, Batch] = {}
-    unknown = 0
-    for row in _rows(session, table):
-        batch = row[0]
-        if (table, batch) not in promised:
-            unknown += 1
-            continue
-        if batch not in batches:
-            batches[batch] = Batch(table)
-        batches[batch].add_values(row[1:])
-    if unknown:
-        findings.append(f"{table}: {unknown} rows that no event vouches for")
-    nothing = Batch(table)
-    for (name, batch), said in promised.items():
-        if name == table and said["rows"]:
-            findings += _compare(said, batches.get(batch, nothing))
-    return sum(batch.rows for batch in batches.values())
-
-
-def _compare(said: Mapping[str, Any], found: Batch) -> Iterator[str]:
-    """Yield how the rows that were found differ from what an event says of them."""
-    table, rows = said["table"], said["rows"]
-    if found.rows != rows:
-        yield f"{table}: an act wrote {rows} rows, {found.rows} are there"
-    elif found.sha256 != said["sha256"]:
-        yield f"{table}: {rows} rows of one act, some changed or moved"
-
-
-def _rows(session: Session, table: str) -> Iterable[Row[Any]]:
-    """Return batch and content of a table's rows in the order they were written."""
-    if table == "response":
-        return _responses(session)
-    return _stream(session, STREAMED[table], ("batch", *COLUMNS[table]))
-
-
-def _stream(session: Session, model: Any, names: Iterable[str]) -> Iterable[Row[Any]]:
-    """Return columns of a table page by page: rows, since objects would take five times as long."""
-    query = columns_of(*(getattr(model, name) for name in names)).order_by(model.id)
-    return session.execute(query.execution_options(yield_per=PAGE))
-
-
-def _responses(session: Session) -> Iterable[Row[Any]]:
-    """Return batch and content of every response with its author and its instance."""
-    given = (Response.batch, Response.response_id, Response.text, Authorship.model)
-    asked = (getattr(Instance, name) for name in INSTANCE)
-    query = (
-        columns_of(*given, *asked)
-        .select_from(Response)
-        .join(Authorship)
-        .join(Instance)
-        .order_by(col(Response.id))
-    )
-    return session.execute(query.execution_options(yield_per=PAGE))
-
-
-def _check_masks(session: Session, promised: Mapping[str, str], findings: list[str]) -> None:
-    """Note responses that are shown otherwise than the record says they were masked."""
-    places: dict[int, list[tuple[int, int, str]]] = {}
+def _masks(session: Session, chain: "_Chain", *, authors_withheld: bool) -> Iterator[str]:
+    """Yield which responses are shown otherwise than the record says they were masked."""
+    masks: dict[int, list[Mask]] = {}
     for one in session.exec(select(Mask).order_by(col(Mask.id))):
-        places.setdefault(one.response, []).append((one.start, one.end, one.text))
-    query = select(Response.id, Response.response_id, Response.shown).where(
-        col(Response.shown).is_not(None) | col(Response.id).in_(select(Mask.response))
+        masks.setdefault(one.response, []).append(one)
+    query = (
+        select(Response.id, Response.response_id, Response.shown, Authorship.salt)
+        .join(Authorship, isouter=True)
+        .where(col(Response.shown).is_not(None) | col(Response.id).in_(select(Mask.response)))
     )
-    found = {
-        name: mask_digest(shown, places.get(key or 0, []))
-        for key, name, shown in session.exec(query)
-    }
-    findings += [
-        f"response {name}: shown otherwise than it was masked"
-        for name in sorted({*found, *promised})
-        if found.get(name) != promised.get(name)
+    found = {name: (key or 0, shown, salt) for key, name, shown, salt in session.exec(query)}
+    for name in sorted({*found, *chain.shown, *chain.masks}):
+        key, shown, salt = found.get(name, (0, None, ""))
+        if not _as_masked(chain, name, shown, masks.get(key, []), salt, authors_withheld):
+            yield f"response {name}: shown otherwise than it was masked"
+
+
+def _as_masked(
+    chain: "_Chain",
+    name: str,
+    shown: str | None,
+    masks: Sequence[Mask],
+    salt: str,
+    authors_withheld: bool,
+) -> bool:
+    """Tell whether a response is shown, and masked, as the events say."""
+    is_told = name in chain.shown or name not in chain.masks
+    if is_told and (shown is None or shown_digest(shown) != chain.shown.get(name)):
+        return False
+    if authors_withheld:
+        return not masks
+    cells = [(one.id, one.start, one.end, one.text, one.at) for one in masks]
+    before = mask_digest(shown, [(one.start, one.end, one.text) for one in masks])
+    is_placed = name not in chain.places or places_digest(salt, cells) == chain.places[name]
+    return is_placed and (name not in chain.masks or before == chain.masks[name])
+
+
+def orphans(session: Session) -> Iterator[str]:
+    """Yield which tables have rows that refer to a row that there is not."""
+    links = [
+        (key.parent, key.column)
+        for table in Table.metadata.sorted_tables
+        for key in sorted(table.foreign_keys, key=lambda one: one.parent.name)
     ]
+    remark = Table.metadata.tables["remark"].alias()
+    links.append((Table.metadata.tables["remark"].c.about, remark.c.id))
+    for own, other in links:
+        there = exists().where(other == own)
+        query = columns_of(func.count()).select_from(own.table).where(own.is_not(None), ~there)
+        if number := session.scalar(query):
+            yield f"{own.table.name}: {number} rows whose {own.name} refers to none"
+    lonely = columns_of(func.count()).select_from(Instance)
+    without = lonely.where(~exists().where(col(Response.instance) == Instance.id))
+    if number := session.scalar(without):
+        yield f"instance: {number} rows that no response answers"
 
 
 def _experts(session: Session, events: list[Event]) -> list[str]:

@@ -178,3 +178,12 @@ def version(engine: Engine) -> tuple[int, ...]:
     told.append(acts.order_by(col(Event.id).desc()).limit(1).scalar_subquery())
     with reading(engine) as session:
         return tuple(number or 0 for number in session.execute(select(*told)).one())
+
+
+def study_id(engine: Engine) -> str:
+    """Return the hash of the first event of the record: the study's own on every machine.
+
+    Empty where nothing has happened yet.
+    """
+    with reading(engine) as session:
+        return session.exec(select(Event.sha256).order_by(col(Event.id)).limit(1)).first() or ""

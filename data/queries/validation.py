@@ -100,7 +100,7 @@ def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
     The reference is None where there is none and where the rubric's gold policy is "never".
     """
     query = (
-        columns_of(Instance, func.coalesce(Response.shown, Response.text))
+        columns_of(Instance, func.coalesce(Response.shown, Response.text), Response.response_id)
         .select_from(Response)
         .join(Instance)
         .join(Benchmark)
@@ -108,10 +108,11 @@ def material(engine: Engine, rubric: Rubric) -> Iterator[ExportRow]:
         .order_by(col(Instance.id), col(Response.id))
     )
     with reading(engine) as session:
-        for one, text in session.exec(query):
+        for one, text, response_id in session.exec(query):
             reference = None if rubric.gold == "never" else one.reference
             name = f"{one.benchmark}/{one.instance_id}"
-            yield ExportRow(name, one.context, one.prompt, reference, text)
+            place = (one.checklist, one.benchmark, response_id)
+            yield ExportRow(name, one.context, one.prompt, reference, text, *place)
 
 
 def evidence(found: Behind, seats: Sequence[Seat], made_up: Collection[str]) -> dict[str, Any]:
@@ -165,7 +166,9 @@ def caveats(engine: Engine, found: Behind, seats: Sequence[Seat]) -> list[str]:
         if one["name"] in imported
     ]
     if found.checklists:
-        told.append("instances have checklists, which are not exported")
+        told.append(
+            "instances have checklists: HELM without the plugin, and OpenAI, ask without them"
+        )
     counts = {action: len(acts(engine, action)) for action in ("unblinded", "reopened")}
     return told + [
         f"the study was {action}: {number}" for action, number in counts.items() if number

@@ -1,5 +1,6 @@
 """What is wrong with a rubric somebody wrote, in one line that helps to mend it."""
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from data.said import one_line
 
 LONGEST = 300  # characters of a message
+NOT_OF_A_NAME = re.compile(r"[^\w.-]+")
 WIDEST = 1_000  # steps of a scale: jurors are sent all its points
 # The keys of `rubric.toml`, by the table they stand in; the prompt is a file of its own.
 KEYS = {
@@ -30,6 +32,11 @@ def _first(problems: Iterable[Mapping[str, Any]]) -> str:
     place = ".".join(one_line(str(step), 80) for step in problem["loc"])
     if problem["type"] == "extra_forbidden":
         return f"{place}: unknown key{_instead(problem['loc'])}"
+    if problem["type"] == "string_pattern_mismatch":
+        wanted = NOT_OF_A_NAME.sub("_", str(problem.get("input", "")).strip()).strip("_").lower()
+        shown = one_line(str(problem.get("input", "")), 40)
+        instead = f"; write {one_line(wanted, 64)}" if wanted else ""
+        return f"{place}: {shown!r}: a name has letters, digits, _ . - and no blanks{instead}"
     said = str(problem["msg"]).removeprefix("Value error, ")
     return f"{place}: {said}" if place else said
 

@@ -6,7 +6,7 @@ raters ever reads.
 """
 
 from data.schema.base import Table, now
-from data.schema.jury import Attempt, Intent, ReferenceCheck, Status
+from data.schema.jury import Attempt, Intent, ReferenceCheck
 from data.schema.study import (
     ANSWER,
     SEEN,
@@ -36,3 +36,4 @@ from data.schema.study import (
     Subgroup,
     Submission,
 )
+from data.status import Status

@@ -56,7 +56,9 @@ class Response(Table, table=True):
     """One answer to an instance, without its author.
 
     `shown` is the text with masks where it named its author, None where nothing is masked.
-    `batch` names the import that brought it, whose event holds its digest.
+    `batch` names the import that brought it, before responses were sealed by their keys. `commitment`
+    is the SHA-256 of `salt` and `text`: it holds the text to the record and, without the salt,
+    tells nobody what is masked. `salt` is None where the text itself is withheld.
     """
 
     id: int | None = Field(default=None, primary_key=True)
@@ -65,6 +67,8 @@ class Response(Table, table=True):
     text: str
     shown: str | None = None
     batch: str | None = Field(default=None, index=True)
+    salt: str | None = None
+    commitment: str = ""
 
 
 class Subgroup(Table, table=True):
@@ -82,10 +86,14 @@ class Subgroup(Table, table=True):
 
 
 class Authorship(Table, table=True):
-    """Who wrote a response. Nothing that serves raters reads this table."""
+    """Who wrote a response. Nothing that serves raters reads this table.
+
+    `salt` is random: without it nobody can guess a model and compare digests.
+    """
 
     response: int = Field(foreign_key="response.id", primary_key=True)
     model: str
+    salt: str = ""
 
 
 class Mask(Table, table=True):
@@ -133,7 +141,10 @@ class Rater(Table, table=True):
 
 
 class Account(Table, table=True):
-    """A person who may sign in. Clinicians are raters too; `ended` shuts a person out."""
+    """A person who may sign in. Clinicians are raters too; `ended` shuts a person out.
+
+    `salt` is random: the record's digest of an account tells nobody an e-mail address.
+    """
 
     id: int | None = Field(default=None, primary_key=True)
     name: str = Field(unique=True)
@@ -142,6 +153,7 @@ class Account(Table, table=True):
     rater: int | None = Field(default=None, foreign_key="rater.id", unique=True)
     created: datetime = Field(default_factory=now)
     ended: datetime | None = None
+    salt: str = ""
 
 
 class Access(Table, table=True):

@@ -16,13 +16,14 @@ from data.errors import NotAllowed
 from data.person import Person
 from data.schema import Access, Account, Setting, now
 from data.store.audit import log
+from data.store.seals import keep_setting, sealed
 
 ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 GROUP, GROUPS = 4, 4
 SESSION_KEY = "session_key"  # in no copy of a study: who has it signs in as anybody
 PSEUDONYM_KEY = "signing_key"  # in every copy: the same file read again has the same people
 NO_HASH = "-"  # of a way in that a hospital account opened: no code fits it
-SIGNED_OUT = "signed out"
+SIGNED_OUT, KEY_MADE = "signed out", "key made"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,8 @@ def enter(engine: Engine, person: Person) -> Entered:
             raise NotAllowed("this way in is no longer valid")
         way.used = now()
         session.add(way)
-        log(session, person.actor, "signed in", {"account": account.id, "lookup": way.lookup})
+        detail = {"account": account.id, "lookup": way.lookup}
+        log(session, person.actor, "signed in", detail, sealed(way))
         return Entered(person, new_code(session, person.actor, account) if way.once else "")
 
 
@@ -84,10 +86,10 @@ def enter_by_email(engine: Engine, person: Person, ticket: str = "") -> Entered:
         lookup = f"oidc-{ticket or secrets.token_hex(8)}"
         if session.get(Access, lookup) is not None:
             raise NotAllowed("this ticket was used before")
-        session.add(
-            Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
-        )
-        log(session, person.actor, "signed in", {"account": person.id, "lookup": lookup})
+        way = Access(lookup=lookup, account=person.id, secret_hash=NO_HASH, once=True, used=now())
+        session.add(way)
+        detail = {"account": person.id, "lookup": lookup}
+        log(session, person.actor, "signed in", detail, sealed(way))
     return Entered(Person(person.id, person.name, person.role, person.rater, access=lookup))
 
 
@@ -103,27 +105,29 @@ def new_code(session: Session, actor: str, account: Account, way: Way = PERSONAL
     groups = ["".join(secrets.choice(ALPHABET) for _ in range(GROUP)) for _ in range(GROUPS)]
     while session.get(Access, groups[0]) is not None:
         groups[0] = "".join(secrets.choice(ALPHABET) for _ in range(GROUP))
-    session.add(
-        Access(
-            lookup=groups[0],
-            account=account.id or 0,
-            secret_hash=PasswordHasher().hash("".join(groups[1:])),
-            once=way.once,
-            expires=None if way.days is None else now() + timedelta(days=way.days),
-        )
+    new = Access(
+        lookup=groups[0],
+        account=account.id or 0,
+        secret_hash=PasswordHasher().hash("".join(groups[1:])),
+        once=way.once,
+        expires=None if way.days is None else now() + timedelta(days=way.days),
     )
+    session.add(new)
     session.flush()
     said = {"account": account.id, "lookup": groups[0], "once": way.once, "days": way.days}
-    log(session, actor, "code issued", said)
+    log(session, actor, "code issued", said, sealed(new))
     return "-".join(groups)
 
 
-def revoke(session: Session, account: Account) -> None:
+def revoke(session: Session, actor: str, account: Account) -> None:
     """End every way in of an account, and with them its sessions."""
     valid = select(Access).where(Access.account == account.id, col(Access.revoked).is_(None))
-    for one in session.exec(valid):
+    ended = session.exec(valid).all()
+    for one in ended:
         one.revoked = now()
         session.add(one)
+    if ended:
+        log(session, actor, "codes revoked", {"account": account.id}, sealed(*ended))
 
 
 def signing_key(engine: Engine) -> str:
@@ -140,8 +144,9 @@ def _key(engine: Engine, name: str) -> str:
     with transaction(engine) as session:
         stored = session.get(Setting, name)
         if stored is None:
-            stored = Setting(key=name, value=secrets.token_urlsafe(32))
-            session.add(stored)
+            value = secrets.token_urlsafe(32)
+            log(session, "medjury", KEY_MADE, {"key": name}, keep_setting(session, name, value))
+            return value
         return stored.value
 
 

@@ -14,6 +14,7 @@ from data.schema import Assignment, Kind, Rater, Rating, Role, Setting, State
 from data.store.access import PSEUDONYM_KEY
 from data.store.assignments import add_last
 from data.store.audit import log, refuse_locked
+from data.store.seals import Seal, keep_setting, sealed
 
 GIVEN = "adjudication assigned"
 
@@ -38,13 +39,14 @@ def assign_adjudication(
     """
     with transaction(engine) as session:
         refuse_locked(session)
+        seals: list[Seal] = []
         if reading == "consensus" and session.get(Setting, PSEUDONYM_KEY) is None:
-            session.add(Setting(key=PSEUDONYM_KEY, value=secrets.token_urlsafe(32)))
+            seals += keep_setting(session, PSEUDONYM_KEY, secrets.token_urlsafe(32))
         new = [_given(session, reading, response, one) for response, one in places.items()]
-        if new:
+        if new or seals:
             session.flush()
             detail = {"reading": reading, "assignments": [one.id for one in new]}
-            log(session, who, GIVEN, detail)
+            log(session, who, GIVEN, detail, [*seals, *sealed(*new)])
         return len(new)
 
 

@@ -12,6 +12,7 @@ from data.errors import BadInput, Conflict, NotAllowed
 from data.reading import THIRD
 from data.schema import Assignment, Rater, Remark, Setting, State, now
 from data.store.audit import log, refuse_locked, write_rows
+from data.store.seals import Seal, keep_setting, seal_together, sealed, taken_away
 
 Key = tuple[str, int, int]
 PER_RESPONSE = "per_response"
@@ -80,11 +81,13 @@ def assign(
             and (raters[slot.rater], slot.response) not in settling
         ]
         session.add_all(new)
-        if per_response is not None:
-            session.merge(Setting(key=PER_RESPONSE, value=str(per_response)))
         session.flush()
+        seals = [] if per_response is None else _keep_number(session, per_response)
         if new:
-            log(session, "coordinator", "responses assigned", {"slots": len(new), "seed": seed})
+            seals.append(seal_together("assignment", [one.model_dump() for one in new]))
+        if seals:
+            detail = {"slots": len(new), "seed": seed}
+            log(session, "coordinator", "responses assigned", detail, seals)
         return len(new)
 
 
@@ -104,7 +107,7 @@ def claim(engine: Engine, rater: int) -> bool:
             return False
         refuse_locked(session)
         new = add_last(session, rater, response)
-        log(session, f"rater {rater}", "free place taken", {"assignment": new.id})
+        log(session, f"rater {rater}", "free place taken", {"assignment": new.id}, sealed(new))
     return True
 
 
@@ -132,7 +135,7 @@ def recuse(engine: Engine, rater: int, code: str, reason: str) -> bool:
         said = {"assignment": one.id, "kind": "recused", "text": reason.strip(), "at": now()}
         written = write_rows(session, Remark, [said | {"revision": one.revision, "about": None}])
         detail = {"assignment": one.id, "written": written}
-        log(session, f"rater {rater}", "recused", detail)
+        log(session, f"rater {rater}", "recused", detail, [progress(one)])
     return True
 
 
@@ -146,7 +149,8 @@ def opened(engine: Engine, rater: int, code: str, reference: bool = False) -> No
         one = own(session, rater, code)
         if reference and one.reference_opened_at is None:
             one.reference_opened_at = now()
-            log(session, f"rater {rater}", "reference opened", {"assignment": one.id})
+            detail = {"assignment": one.id}
+            log(session, f"rater {rater}", "reference opened", detail, [progress(one)])
         one.opened_at = one.opened_at or now()
         session.add(one)
 
@@ -157,6 +161,19 @@ def own(session: Session, rater: int, code: str) -> Assignment:
     if one is None or one.rater != rater:
         raise NotAllowed("this response is not assigned to you")
     return one
+
+
+def progress(one: Assignment) -> Seal:
+    """Return the seal of how far an assignment has come; each submission gives a new one."""
+    return seal_together("progress", [one.__dict__])
+
+
+def _keep_number(session: Session, per_response: int) -> list[Seal]:
+    """Store how many clinicians each response is to have; return its seal, if that is new."""
+    known = session.get(Setting, PER_RESPONSE)
+    if known is not None and known.value == str(per_response):
+        return []
+    return keep_setting(session, PER_RESPONSE, str(per_response))
 
 
 def add_last(session: Session, rater: int, response: int, pass_: int = 0) -> Assignment:
@@ -194,10 +211,11 @@ def _take_back(session: Session, one: Assignment) -> None:
     """Delete an assignment that nobody has begun."""
     if one.state != State.OPEN or one.draft_seq or one.opened_at:
         raise Conflict("a clinician began this work meanwhile; run `medjury assign` again")
+    detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
+    was = taken_away(one)
     session.delete(one)
     session.flush()
-    detail = {"rater": one.rater, "response": one.response, "pass": one.pass_}
-    log(session, "coordinator", "assignment taken back", detail)
+    log(session, "coordinator", "assignment taken back", detail, [was])
 
 
 def _assignment(slot: Slot, rater: int) -> Assignment:

@@ -1,9 +1,10 @@
 """Jurors and every call made to them, about responses and about references: never changed."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from data.card import Reply
@@ -12,10 +13,14 @@ from data.errors import Conflict
 from data.importers.rows import JurorRecord
 from data.rubric import Rubric
 from data.schema import Attempt, Kind, Rater, Rating, ReferenceCheck, Status, now
-from data.store.audit import log, refuse_locked, write_rows
+from data.store.audit import insertion, log, refuse_locked, write_rows
 from data.store.rubrics import keep_rubric
+from data.store.seals import last_key, seal_since, sealed
 
-Entry = tuple[Attempt, Rubric, Reply | None]
+Made = (
+    Attempt | Mapping[str, Any]
+)  # a call or its columns; to make the object takes ten times as long
+Entry = tuple[Made, Rubric, Reply | None]
 
 
 def add_jurors(engine: Engine, jurors: Sequence[JurorRecord]) -> dict[str, int]:
@@ -70,8 +75,12 @@ def write_references(session: Session, checks: Sequence[ReferenceCheck]) -> None
     for row in rows:
         if row["status"] != Status.OK:
             row |= {"absent": None, "facts": []}
-    if rows:
-        session.execute(insert(ReferenceCheck), rows)
+    if not rows:
+        return
+    last = last_key(session, ReferenceCheck)
+    session.execute(insertion(ReferenceCheck), rows)
+    seals = [seal_since(session, "reference_check", ReferenceCheck, last, rows)]
+    log(session, "jury", "references checked", {"calls": len(rows)}, seals)
 
 
 def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
@@ -79,28 +88,43 @@ def write_attempts(session: Session, entries: Sequence[Entry]) -> None:
     if not entries:
         return
     rows = [_row(one) | {"rubric_sha256": rubric.sha256} for one, rubric, _ in entries]
-    session.execute(insert(Attempt), rows)
-    scores = [row for entry in entries for row in _ratings(*entry)]
-    for detail in write_rows(session, Rating, scores):
-        log(session, "jury", "jurors rated", detail)
+    last = last_key(session, Attempt)
+    session.execute(insertion(Attempt), rows)
+    seals = [seal_since(session, "attempt", Attempt, last, rows)]
+    told = zip(rows, entries, strict=True)
+    scores = [row for one, (_, rubric, reply) in told for row in _ratings(one, rubric, reply)]
+    [detail] = write_rows(session, Rating, scores) or [{}]
+    log(session, "jury", "jurors rated" if scores else "jurors asked", detail, seals)
 
 
-def _row(call: Attempt | ReferenceCheck) -> dict[str, Any]:
-    """Return the columns of a call as it is stored now."""
+def _row(call: Made | ReferenceCheck) -> dict[str, Any]:
+    """Return the columns of a call as it is stored now; those not given are as the table has them."""
+    if isinstance(call, Mapping):
+        return {**_unsaid(), **call, "at": now()}
     columns = type(call).model_fields.keys() - {"id"}
     return {name: getattr(call, name) for name in columns} | {"at": now()}
 
 
-def _ratings(attempt: Attempt, rubric: Rubric, reply: Reply | None) -> list[dict[str, Any]]:
+@cache
+def _unsaid() -> Mapping[str, Any]:
+    """Return what an `Attempt` has in each column that nothing is said of."""
+    fields = Attempt.model_fields.items()
+    optional = {name: field for name, field in fields if name != "id" and not field.is_required()}
+    return {name: field.get_default(call_default_factory=True) for name, field in optional.items()}
+
+
+def _ratings(
+    attempt: Mapping[str, Any], rubric: Rubric, reply: Reply | None
+) -> list[dict[str, Any]]:
     """Return the columns of the ratings that a call gave: none unless it is OK."""
-    if reply is None or attempt.status != Status.OK:
+    if reply is None or attempt["status"] != Status.OK:
         return []
     scores = {
         name: rubric.score(name, reply.scores[name], "juror", "response")
         for name in rubric.criteria
     }
-    place = {"response": attempt.response, "rater": attempt.rater, "pass_": 0}
-    return rating_rows(place | {"replicate": attempt.replicate}, rubric, scores, reply)
+    place = {name: attempt[name] for name in ("response", "rater", "replicate")}
+    return rating_rows(place | {"pass_": 0}, rubric, scores, reply)
 
 
 def rating_rows(
@@ -134,7 +158,7 @@ def keep_juror(session: Session, juror: JurorRecord) -> int:
     )
     session.add(new)
     session.flush()
-    log(session, "researcher", "juror added", {"juror": juror.handle})
+    log(session, "researcher", "juror added", {"juror": juror.handle}, sealed(new))
     return new.id or 0
 
 

@@ -4,7 +4,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -13,44 +13,22 @@ from sqlmodel import Session, desc, select
 
 from data.errors import NotAllowed
 from data.schema import Event, Setting, Table, now
+from data.seals import SEALS, How, canonical_values
 
 GENESIS = "0" * 64
 LOCKED = "locked"
 CHAIN = 6_337_589  # any number, as long as nothing else in the database locks it
-RATING = (
-    "response",
-    "rater",
-    "criterion",
-    "score",
-    "rubric_sha256",
-    "pass_",
-    "replicate",
-    "comment",
-    "at",
-)
-INSTANCE = ("benchmark", "instance_id", "context", "prompt", "reference", "checklist")
-RESPONSE = ("response_id", "text", "model", *INSTANCE)
-REMARK = ("assignment", "kind", "text", "revision", "at", "about")
-SPAN = (
-    *("assignment", "criterion", "start", "end", "text", "error", "note", "revision", "at"),
-    *("side", "severity", "linked"),
-)
-SUBMISSION = ("assignment", "revision", "comment", "seconds", "study_text", "appearance", "at")
-SUBGROUP = ("response", "name", "value")
-COLUMNS = {
-    "rating": RATING,
-    "response": RESPONSE,
-    "subgroup": SUBGROUP,
-    "remark": REMARK,
-    "span": SPAN,
-    "submission": SUBMISSION,
+INSTANCE = SEALS["instance"].columns[1:]
+# What was said of responses before their authors were sealed apart.
+WITH_AUTHOR = {"response": ("response_id", "text", "model", *INSTANCE)}
+COLUMNS: Mapping[str, tuple[str, ...]] = WITH_AUTHOR | {
+    name: one.columns for name, one in SEALS.items() if one.how is How.ACT
 }
 # Columns that a later version added at the end, with what stands in rows of before: where all of
 # them say nothing they are not digested, so what an earlier version promised still holds.
 ADDED: Mapping[str, tuple[object, ...]] = {"span": ("response", "", None), "remark": (None,)}
 _LAST = select(Event.sha256).order_by(desc(Event.id)).limit(1)
 _LOCKED = select(Setting.value).where(Setting.key == LOCKED)
-_ENCODER = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"))  # made once: it is slow
 
 
 class Batch:
@@ -59,11 +37,11 @@ class Batch:
     Attributes
     ----------
     token
-        Random; stands in the `batch` column of every row and in the act's event.
+        Random, unless given; stands in the `batch` column of every row and in the act's event.
     """
 
-    def __init__(self, table: str) -> None:
-        self.table, self.token, self.rows = table, secrets.token_hex(8), 0
+    def __init__(self, table: str, token: str | int = "") -> None:
+        self.table, self.token, self.rows = table, token or secrets.token_hex(8), 0
         self._hash = hashlib.sha256()
 
     def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -104,14 +82,17 @@ def write_rows(
     if not rows:
         return []
     written = Batch(str(model.__tablename__))
-    session.execute(_insert(model), [{**row, "batch": written.token} for row in rows])
+    session.execute(insertion(model), [{**row, "batch": written.token} for row in rows])
     written.add(rows)
     return [written.detail()]
 
 
 @cache
-def _insert(model: type[Table]) -> Insert:
-    """Return the statement that adds rows; making one costs more than running it."""
+def insertion(model: type[Table]) -> Insert:
+    """Return the statement that adds rows; making one costs more than running it.
+
+    It refuses a column that the table does not have.
+    """
     return insert(model.metadata.tables[str(model.__tablename__)])
 
 
@@ -120,25 +101,26 @@ def canonical(row: Mapping[str, Any], columns: Iterable[str]) -> bytes:
     return canonical_values(row[name] for name in columns)
 
 
-def canonical_values(values: Iterable[object]) -> bytes:
-    """Return values, in the order of their table's columns, as `canonical` does."""
-    return _ENCODER.encode([_plain(value) for value in values]).encode() + b"\n"
-
-
-def log(session: Session, actor: str, action: str, detail: Mapping[str, Any]) -> None:
-    """Append one event to the chain, inside the caller's transaction."""
+def log(
+    session: Session,
+    actor: str,
+    action: str,
+    detail: Mapping[str, Any],
+    seals: Sequence[Mapping[str, Any]] = (),
+) -> None:
+    """Append one event to the chain, with seals of what its act wrote, inside the caller's transaction."""
     _one_at_a_time(session)
     last = session.execute(_LAST).scalar()
     event: dict[str, Any] = {
         "at": now(),
         "actor": actor,
         "action": action,
-        "detail": dict(detail),
+        "detail": dict(detail) | ({"sealed": [*seals]} if seals else {}),
         "previous": last or GENESIS,
     }
     event["sha256"] = _sha256(*event.values())
     session.flush()
-    session.execute(_insert(Event), event)
+    session.execute(insertion(Event), event)
 
 
 def _one_at_a_time(session: Session) -> None:
@@ -174,10 +156,3 @@ def refuse_locked(session: Session) -> None:
             f"the study is locked since {since}; a coordinator can reopen it with "
             '`medjury lock --reopen --reason "..."`, which is recorded'
         )
-
-
-def _plain(value: object) -> object:
-    """Return a value as JSON has it: times in UTC, whole numbers and text as they are."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat()
-    return value

@@ -14,8 +14,9 @@ from data.rubric import Rubric
 from data.schema import Attempt, now
 from data.schema.jury import BatchState, JuryBatch, JuryRequest
 from data.store.attempts import write_attempts
-from data.store.audit import refuse_locked
+from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric
+from data.store.seals import sealed
 
 TIMES = {
     BatchState.SUBMITTING: "asked",
@@ -50,7 +51,11 @@ def prepare(engine: Engine, batch: JuryBatch, requests: Sequence[BatchRequest]) 
         session.add(batch)
         session.flush()
         key = batch.id
-        session.execute(insert(JuryRequest), [_request(key, one) for one in requests])
+        rows = [_request(key, one) for one in sorted(requests, key=lambda one: one.custom_id)]
+        session.execute(insert(JuryRequest), rows)
+        written = Batch("jury_request", key)
+        written.add(rows)
+        log(session, "jury", "batch prepared", written.detail(), sealed(batch))
     return key
 
 

@@ -9,6 +9,7 @@ from data.errors import Conflict, NotAllowed
 from data.schema import Kind, Rater, Setting, StudyText
 from data.store.audit import log, refuse_locked
 from data.store.record import ratings_in
+from data.store.seals import Seal, keep_setting, sealed
 from data.store.submissions import STUDY_TEXT
 
 DESCRIBED, CONSENTED = "study described", "consent given"
@@ -30,16 +31,19 @@ def describe(engine: Engine, description: Description, who: str) -> bool:
         present = session.get(Setting, STUDY_TEXT)
         if present is not None and present.value == description.sha256:
             return False
+        seals: list[Seal] = []
         if session.get(StudyText, description.sha256) is None:
-            session.add(StudyText(sha256=description.sha256, body=description.to_json()))
-        session.merge(Setting(key=STUDY_TEXT, value=description.sha256))
-        session.merge(Setting(key=CONSENT_TEXT, value=description.consent_sha256))
+            new = StudyText(sha256=description.sha256, body=description.to_json())
+            session.add(new)
+            seals += sealed(new)
+        seals += keep_setting(session, STUDY_TEXT, description.sha256)
+        seals += keep_setting(session, CONSENT_TEXT, description.consent_sha256)
         detail = {
             "sha256": description.sha256,
             "consent_sha256": description.consent_sha256,
             "ratings": ratings_in(session),
         }
-        log(session, who, DESCRIBED, detail)
+        log(session, who, DESCRIBED, detail, seals)
     return True
 
 
@@ -62,10 +66,10 @@ def give_consent(engine: Engine, rater: int, sha256: str) -> bool:
         given = session.get(Setting, consent_key(rater))
         if given is not None and given.value == sha256:
             return False
-        session.merge(Setting(key=consent_key(rater), value=sha256))
+        seals = keep_setting(session, consent_key(rater), sha256)
         told = session.get_one(Setting, STUDY_TEXT).value
         detail = {"rater": rater, "sha256": sha256, "study_text": told}
-        log(session, f"rater {rater}", CONSENTED, detail)
+        log(session, f"rater {rater}", CONSENTED, detail, seals)
     return True
 
 

@@ -15,9 +15,16 @@ from data.rubric import Rubric
 from data.said import short
 from data.schema import Attempt, Rater, Response
 from data.store.attempts import keep_juror, write_attempts
-from data.store.audit import Batch, log, refuse_locked
+from data.store.audit import log, refuse_locked
 from data.store.ratings import RatingsAdded, keep_ratings
-from data.store.responses import Place, ResponsesAdded, keep_benchmark, keep_rows, log_added
+from data.store.responses import (
+    Place,
+    ResponsesAdded,
+    Written,
+    keep_benchmark,
+    keep_rows,
+    log_added,
+)
 from data.store.rubrics import keep_rubric
 
 ELSEWHERE = 0  # the number of a call that this study never sent
@@ -58,14 +65,14 @@ def import_finished(engine: Engine, runs: Sequence[FinishedRun]) -> FinishedAdde
 
 
 def _store_responses(session: Session, runs: Sequence[FinishedRun], added: ResponsesAdded) -> None:
-    written, grouped = Batch("response"), Batch("subgroup")
+    written = Written()
     for run in runs:
 
         def keep(name: str, rubric: Rubric = run.rubric) -> None:
             keep_benchmark(session, name, rubric, Place(), added)
 
-        keep_rows(session, run.responses, keep, (added, written, grouped))
-    log_added(session, added, written, grouped)
+        keep_rows(session, run.responses, keep, added, written)
+    log_added(session, added, written)
 
 
 def _store_juror(session: Session, juror: JurorRecord) -> None:

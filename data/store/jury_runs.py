@@ -18,9 +18,11 @@ from data.database import transaction
 from data.errors import Conflict, Unknown
 from data.person import Person, only
 from data.schema import Attempt, Role, Setting, now
+from data.seals import RUN
 from data.store.audit import log, refuse_locked
+from data.store.seals import Seal, keep_setting, taken_away
 
-PANEL, RUN = "panel:", "jury_run"
+PANEL = "panel:"
 STALE = timedelta(seconds=30)  # a keeper says every few seconds that it lives
 
 
@@ -102,8 +104,7 @@ def keep_panel(person: Person, engine: Engine, name: str, text: str) -> None:
     with transaction(engine) as session:
         refuse_locked(session)
         detail = {"panel": name, "sha256": sha256(text.encode()).hexdigest()}
-        log(session, person.actor, "panel kept", detail)
-        session.merge(Setting(key=PANEL + name, value=text))
+        log(session, person.actor, "panel kept", detail, keep_setting(session, PANEL + name, text))
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -120,8 +121,8 @@ def forget_panel(person: Person, engine: Engine, name: str) -> None:
         found = session.get(Setting, PANEL + name)
         if found is None:
             raise Unknown(f"panel {name!r}: no such panel is kept in this study")
-        log(session, person.actor, "panel forgotten", {"panel": name})
         session.delete(found)
+        log(session, person.actor, "panel forgotten", {"panel": name}, [taken_away(found)])
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -135,7 +136,6 @@ def begin_run(person: Person, engine: Engine, order: RunOrder, token: str) -> No
     """
     with transaction(engine) as session:
         refuse_locked(session)
-        log(session, person.actor, "jury run started", {"panel": order.panel, "cap": order.cap})
         before = _stored(session)
         if before is not None and before.on:
             raise Conflict(
@@ -145,7 +145,9 @@ def begin_run(person: Person, engine: Engine, order: RunOrder, token: str) -> No
             )
         since = session.exec(select(func.max(col(Attempt.id)))).one() or 0
         at = now()
-        _keep(session, RunRow(token, person.name, order, since, at, at))
+        seals = _keep(session, RunRow(token, person.name, order, since, at, at))
+        detail = {"panel": order.panel, "cap": order.cap}
+        log(session, person.actor, "jury run started", detail, seals)
 
 
 @only(Role.RESEARCHER, Role.COORDINATOR)
@@ -198,5 +200,5 @@ def _stored(session: Session) -> RunRow | None:
     return None if found is None else read_run(found.value)
 
 
-def _keep(session: Session, run: RunRow) -> None:
-    session.merge(Setting(key=RUN, value=_RUN.dump_json(run).decode()))
+def _keep(session: Session, run: RunRow) -> list[Seal]:
+    return keep_setting(session, RUN, _RUN.dump_json(run).decode())

@@ -21,7 +21,8 @@ from sqlmodel import Session, col, select
 from data.database import transaction
 from data.errors import Unknown
 from data.schema import Composition, Kind, Rater, Report, now
-from data.store.audit import canonical_values, log
+from data.seals import canonical_values
+from data.store.audit import log
 
 EVALUATED = "juries evaluated"
 AT_ONCE = 500  # keys asked for in one query; databases allow only so many
@@ -101,8 +102,9 @@ def remember(engine: Engine, entries: Sequence[Evaluated]) -> None:
     with transaction(engine) as session:
         simulated = _simulated(session, entries)
         told = [_told(one, simulated) for one in entries]
-        log(session, "researcher", EVALUATED, {"juries": told})  # first: it lets in one at a time
-        _note(session, told)
+        at = now()
+        log(session, "researcher", EVALUATED, {"juries": told, "at": at.isoformat()})  # lets in one
+        _note(session, told, at)
 
 
 def _simulated(session: Session, entries: Sequence[Evaluated]) -> set[str]:
@@ -127,11 +129,10 @@ def _told(one: Evaluated, simulated: set[str]) -> dict[str, Any]:
     }
 
 
-def _note(session: Session, told: Sequence[Mapping[str, Any]]) -> None:
+def _note(session: Session, told: Sequence[Mapping[str, Any]], at: datetime) -> None:
     """Store new compositions, and count known ones once more with their newest figures."""
     held = _held(session, [one["key"] for one in told])
     new: list[dict[str, Any]] = []
-    at = now()
     for one in told:
         before = held.get(one["key"])
         if before is None:

@@ -12,18 +12,21 @@ from data.errors import BadInput, Unknown
 from data.schema import (
     Assignment,
     Attempt,
+    Authorship,
     Kind,
     Mask,
     Rater,
     Rating,
     Response,
-    Setting,
     State,
     Status,
 )
-from data.store.audit import canonical_values, log, refuse_locked
+from data.seals import canonical_values
+from data.store.audit import log, refuse_locked
+from data.store.seals import keep_setting
 
 MASKED, LEFT = "authors masked", "possible names left"
+LOOKED = "searched for authors"
 SEARCHED = "searched_for_authors"
 
 
@@ -52,7 +55,8 @@ def mask_responses(
         The primary key up to which responses have been searched for what betrays an
         author; kept, so that a search that was cut short goes on where it ended.
     """
-    digests: dict[str, str] = {}
+    shown: dict[str, str] = {}
+    masks: dict[str, str] = {}
     left = 0
     with transaction(engine) as session:
         refuse_locked(session)
@@ -61,12 +65,15 @@ def mask_responses(
             if response.shown == one.shown or _seen(session, one.response):
                 left += 1
                 continue
-            digests[response.response_id] = _mask(session, response, one)
-        if searched is not None:
-            session.merge(Setting(key=SEARCHED, value=str(searched)))
-        if digests:
-            log(session, "coordinator", MASKED, {"responses": len(digests), "masks": digests})
-    return len(digests), left
+            masks[response.response_id] = _mask(session, response, one)
+            shown[response.response_id] = shown_digest(one.shown)
+        seals = [] if searched is None else keep_setting(session, SEARCHED, str(searched))
+        if masks:
+            detail = {"responses": len(masks), "shown": shown, "places": masks}
+            log(session, "coordinator", MASKED, detail, seals)
+        elif seals:
+            log(session, "coordinator", LOOKED, {"searched": searched}, seals)
+    return len(masks), left
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,22 +136,38 @@ def _detail(left: LeftNames) -> dict[str, list[object]]:
     return detail
 
 
+def shown_digest(shown: str) -> str:
+    """Return the SHA-256 of a masked text: who has no author can compare it."""
+    return hashlib.sha256(canonical_values([shown])).hexdigest()
+
+
+def places_digest(salt: str, masks: Iterable[Sequence[object]]) -> str:
+    """Return the SHA-256 over (id, start, end, text, at) of a response's masks.
+
+    The salt is its author's: who guesses a name cannot compare it.
+    """
+    return hashlib.sha256(canonical_values([salt, *(v for one in masks for v in one)])).hexdigest()
+
+
 def mask_digest(shown: str | None, places: Iterable[tuple[int, int, str]]) -> str:
-    """Return the SHA-256 over what is shown of a response and the places masked in it."""
+    """Return the SHA-256 over a masked text and its places, as records had it up to 0011."""
     return hashlib.sha256(canonical_values([shown, list(places)])).hexdigest()
 
 
 def _mask(session: Session, response: Response, one: MaskedText) -> str:
     """Show a response masked, keep the places that are new, and return the digest of all."""
-    query = select(Mask.start, Mask.end, Mask.text).where(Mask.response == response.id)
-    kept = [(start, end, text) for start, end, text in session.exec(query.order_by(col(Mask.id)))]
-    new = [place for place in one.places if place not in kept]
+    query = select(Mask).where(Mask.response == response.id).order_by(col(Mask.id))
+    masks = list(session.exec(query))
+    kept = {(mask.start, mask.end, mask.text) for mask in masks}
     response.shown = one.shown
     session.add(response)
-    for start, end, text in new:
-        session.add(Mask(response=one.response, start=start, end=end, text=text))
-        session.flush()
-    return mask_digest(one.shown, [*kept, *new])
+    for start, end, text in one.places:
+        if (start, end, text) not in kept:
+            masks.append(Mask(response=one.response, start=start, end=end, text=text))
+            session.add(masks[-1])
+            session.flush()
+    salt = session.get_one(Authorship, one.response).salt
+    return places_digest(salt, [(m.id, m.start, m.end, m.text, m.at) for m in masks])
 
 
 def _seen(session: Session, response: int) -> bool:

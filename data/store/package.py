@@ -13,34 +13,55 @@ from data.card import SEVERITIES, SIDES
 from data.database import transaction
 from data.description import Description
 from data.errors import BadRubric, Conflict, MedjuryError
-from data.importers.package import EVERY, TABLES, Package
+from data.importers.package import (
+    AUTHORS_ADDED,
+    EVERY,
+    RESTORED,
+    TABLES,
+    WITHHELD,
+    Package,
+)
 from data.importers.rows import batches
 from data.queries.package import kept_setting
+from data.queries.record import verify_in
 from data.rubric import Rubric
 from data.schema import Authorship, Event, Kind, Rater, Response, Setting
+from data.store.access import KEY_MADE
 from data.store.audit import GENESIS, event_hash, log
 from data.store.moving import continue_keys
+from data.store.seals import Seal, keep_setting
 from data.store.submissions import STUDY_TEXT
 from data.training import SECRET
 
-RESTORED, AUTHORS_ADDED = "study imported from a package", "authors imported"
-WITHHELD = "(author withheld)"
+ACCEPTED = "findings accepted"
 Row = Mapping[str, Any]
 
 
 @dataclass
 class PackageAdded:
-    """What a package brought: rows by table; `unchanged` where it was there already."""
+    """What a package brought: rows by table; `unchanged` where it was there already.
+
+    `findings` are those of `verify` that were accepted with it.
+    """
 
     rows: dict[str, int] = field(default_factory=dict)
     unchanged: bool = False
+    findings: tuple[str, ...] = ()
 
 
-def import_package(engine: Engine, package: Package, who: str) -> PackageAdded:
+def import_package(
+    engine: Engine, package: Package, who: str, *, accept_findings: bool = False
+) -> PackageAdded:
     """Store a package into an empty study, or its authors into the study they belong to.
 
-    All of it or nothing. The rows keep their keys and the record its events, so `verify`
-    and `calibrate` say here what they said there; one event more says where it came from.
+    All of it or nothing, and only what `verify` finds whole. The rows keep their keys and the
+    record its events, so `verify` and `calibrate` say here what they said there; one event more
+    says where it came from.
+
+    Parameters
+    ----------
+    accept_findings
+        Store also what `verify` has findings on: they go into the record.
 
     Raises
     ------
@@ -56,16 +77,33 @@ def import_package(engine: Engine, package: Package, who: str) -> PackageAdded:
                 return PackageAdded(unchanged=True)
             if package.authors == "only":
                 _authors_into(session, package, added)
+                seals = []
             else:
-                _study_into(session, package, added)
+                seals = _study_into(session, package, added, accept_findings=accept_findings)
             action = AUTHORS_ADDED if package.authors == "only" else RESTORED
             detail = {"sha256": package.sha256, "head": package.manifest["head"]}
-            log(session, who, action, detail | {"authors": package.authors})
+            log(session, who, action, detail | {"authors": package.authors}, seals)
+            added.findings = _verified(session, package, accept_findings=accept_findings)
+            if added.findings:
+                log(session, who, ACCEPTED, {"findings": [*added.findings]})
     except (DataError, IntegrityError) as error:
         raise package.wrong(
             "its rows do not fit together (a row refers to none, or is twice there)"
         ) from error
     return added
+
+
+def _verified(session: Session, package: Package, *, accept_findings: bool) -> tuple[str, ...]:
+    """Return what `verify` finds in what was just stored; refuse it unless that is accepted."""
+    session.flush()
+    findings = verify_in(session).findings
+    if findings and not accept_findings:
+        more = f" and {len(findings) - 1} more" if len(findings) > 1 else ""
+        raise package.wrong(
+            f"is not as its record says ({findings[0]}{more}); ask for the package again, or give "
+            "--accept-findings, which stores it and records what was found"
+        )
+    return findings
 
 
 def _known(session: Session, package: Package) -> bool:
@@ -74,7 +112,10 @@ def _known(session: Session, package: Package) -> bool:
     return any(one.get("sha256") == package.sha256 for one in session.exec(query))
 
 
-def _study_into(session: Session, package: Package, added: PackageAdded) -> None:
+def _study_into(
+    session: Session, package: Package, added: PackageAdded, *, accept_findings: bool
+) -> list[Seal]:
+    session.execute(delete(Event).where(col(Event.action) == KEY_MADE))  # of a server that runs
     for model in (Event, Response, Rater):
         if session.exec(select(model).limit(1)).first() is not None:
             raise Conflict(
@@ -82,7 +123,7 @@ def _study_into(session: Session, package: Package, added: PackageAdded) -> None
                 "own; give another place, such as --db sqlite:///restored.db"
             )
     session.execute(delete(Setting))
-    check = _Checked(package)
+    check = _Checked(package, accept_findings=accept_findings)
     for table in TABLES:
         given = check.of(table, package.rows(table))
         added.rows[table] = _insert(session, table, given)
@@ -92,9 +133,11 @@ def _study_into(session: Session, package: Package, added: PackageAdded) -> None
         _insert(session, "authorship", rows)
     else:
         _authors(session, package, added)
+    seals: list[Seal] = []
     if added.rows["expert"]:
-        session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
+        seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
     continue_keys(session)
+    return seals
 
 
 def _authors_into(session: Session, package: Package, added: PackageAdded) -> None:
@@ -123,28 +166,31 @@ def _authors_into(session: Session, package: Package, added: PackageAdded) -> No
 
 def _authors(session: Session, package: Package, added: PackageAdded) -> None:
     """Store authors and masks, and the whole text of what is shown with a mask."""
-    originals: dict[int, str] = {}
+    originals: dict[int, tuple[str, str | None]] = {}
 
     def rows() -> Iterator[Row]:
         for one in package.rows("authorship"):
+            if (one["original"] is None) != (one["original_salt"] is None):
+                raise package.wrong("its authors have a text without its salt, or the reverse")
             if one["original"] is not None:
-                originals[one["response"]] = one["original"]
-            yield {"response": one["response"], "model": one["model"]}
+                originals[one["response"]] = one["original"], one["original_salt"]
+            yield {name: one[name] for name in ("response", "model", "salt")}
 
     added.rows["authorship"] = _insert(session, "authorship", rows())
     added.rows["mask"] = _insert(session, "mask", package.rows("mask"))
     masked = set(session.exec(select(Response.id).where(col(Response.shown).is_not(None))))
     if set(originals) != masked:
         raise package.wrong("its authors do not fit the responses: other texts are masked")
-    for key, whole in originals.items():
-        session.execute(update(Response).where(col(Response.id) == key).values(text=whole))
+    for key, (whole, salt) in originals.items():
+        given = update(Response).where(col(Response.id) == key)
+        session.execute(given.values(text=whole, salt=salt))
 
 
 class _Checked:
     """Rows that hold against each other as they pass: rubrics, scores, the chain of events."""
 
-    def __init__(self, package: Package) -> None:
-        self.package = package
+    def __init__(self, package: Package, *, accept_findings: bool) -> None:
+        self.package, self.accept_findings = package, accept_findings
         self.rubrics: dict[str, Rubric] = {}
         self.described: set[str] = set()
         self.raters: dict[int, tuple[str, str]] = {}
@@ -158,7 +204,8 @@ class _Checked:
                 yield check(one) if check else one
             except (MedjuryError, ValueError) as error:
                 raise self.package.wrong(f"tables/{table}.csv row {number}: {error}") from error
-        if table == "event" and self.head != self.package.manifest["head"]:
+        said = self.package.manifest["head"]
+        if table == "event" and self.head != said and not self.accept_findings:
             raise self.package.wrong("its record does not end as its manifest says")
 
     def _rubric(self, one: dict[str, Any]) -> Row:
@@ -207,7 +254,8 @@ class _Checked:
         return one
 
     def _event(self, one: dict[str, Any]) -> Row:
-        if one["previous"] != self.head or event_hash(Event(**one)) != one["sha256"]:
+        is_next = one["previous"] == self.head and event_hash(Event(**one)) == one["sha256"]
+        if not (is_next or self.accept_findings):
             raise ValueError(
                 "the record does not hold from here on; run `medjury verify` where it was made"
             )

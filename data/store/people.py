@@ -13,6 +13,7 @@ from data.person import OPERATOR, Person, only
 from data.schema import Access, Account, Kind, Rater, Role, now
 from data.store.access import NO_HASH, PERSONAL_CODE, Way, new_code, revoke
 from data.store.audit import log, refuse_locked
+from data.store.seals import new_salt, sealed
 
 EMAIL = re.compile(r"(?!.{255})[^@\s]+@[^@\s]+\.[^@\s]+")
 LONGEST_NAME = 80
@@ -37,7 +38,7 @@ def invite(engine: Engine, handles: Sequence[str]) -> list[Invitation]:
     with transaction(engine) as session:
         refuse_locked(session)
         raters = [_rater(session, OPERATOR, one) for one in handles]
-        found = [(_account(session, rater), rater.handle) for rater in raters]
+        found = [(_account(session, OPERATOR, rater), rater.handle) for rater in raters]
         return [
             Invitation(who, new_code(session, OPERATOR.actor, account))
             for account, who in found
@@ -93,12 +94,12 @@ def renew_access(by: Person, engine: Engine, name: str, way: Way = PERSONAL_CODE
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, name)
-        revoke(session, account)
+        account = _known(session, by, name)
+        revoke(session, by.actor, account)
         if account.ended is not None:
             account.ended = None
             session.add(account)
-            log(session, by.actor, "person let back in", {"account": account.id})
+            log(session, by.actor, "person let back in", {"account": account.id}, sealed(account))
         return Invitation(account.name, new_code(session, by.actor, account, way))
 
 
@@ -121,15 +122,15 @@ def end_access(by: Person, engine: Engine, name: str) -> bool:
         If nobody of that name can sign in to the study.
     """
     with transaction(engine) as session:
-        account = _known(session, name)
+        account = _known(session, by, name)
         if account.id == by.id:
             raise BadInput("you cannot shut yourself out; another coordinator can")
         if account.ended is not None:
             return False
-        revoke(session, account)
+        revoke(session, by.actor, account)
         account.ended = now()
         session.add(account)
-        log(session, by.actor, "person shut out", {"account": account.id})
+        log(session, by.actor, "person shut out", {"account": account.id}, sealed(account))
     return True
 
 
@@ -147,7 +148,7 @@ def set_email(by: Person, engine: Engine, name: str, email: str | None) -> bool:
         If it is not an address; if it is that of somebody else who may sign in.
     """
     with transaction(engine) as session:
-        return _give_email(session, by, _known(session, name), email)
+        return _give_email(session, by, _known(session, by, name), email)
 
 
 @only(Role.COORDINATOR)
@@ -176,11 +177,7 @@ def _newcomer(session: Session, by: Person, name: str, role: Role) -> Account:
         rater = _rater(session, by, name)
         if rater.simulated:
             raise Conflict(f"{name} is a simulated clinician in this study; use another name")
-    account = Account(name=name, role=role, rater=rater.id if rater else None)
-    session.add(account)
-    session.flush()
-    log(session, by.actor, "person added", {"account": account.id, "role": role})
-    return account
+    return _new_account(session, by, name, role, rater.id if rater else None)
 
 
 def _give_email(session: Session, by: Person, account: Account, email: str | None) -> bool:
@@ -196,17 +193,18 @@ def _give_email(session: Session, by: Person, account: Account, email: str | Non
             raise Conflict(f"e-mail {address}: belongs to {holder.name} in this study already")
         _give_email(session, by, holder, None)
     opened = select(Access).where(Access.account == account.id, Access.secret_hash == NO_HASH)
-    for one in session.exec(opened.where(col(Access.revoked).is_(None))):
+    ended = session.exec(opened.where(col(Access.revoked).is_(None))).all()
+    for one in ended:
         one.revoked = now()
     act = "removed" if address is None else "changed" if account.email else "given"
     account.email = address
     session.add(account)
     session.flush()
-    log(session, by.actor, f"e-mail {act}", {"account": account.id})
+    log(session, by.actor, f"e-mail {act}", {"account": account.id}, sealed(account, *ended))
     return True
 
 
-def _known(session: Session, name: str) -> Account:
+def _known(session: Session, by: Person, name: str) -> Account:
     """Return the account of that name; a clinician without one so far is given one."""
     account = session.exec(select(Account).where(Account.name == name)).first()
     if account is not None:
@@ -217,7 +215,7 @@ def _known(session: Session, name: str) -> Account:
             f"person {name!r}: nobody of that name can sign in to this study; "
             "`medjury people list` names those who can"
         )
-    return _account(session, rater)
+    return _account(session, by, rater)
 
 
 def _rater(session: Session, by: Person, handle: str) -> Rater:
@@ -227,13 +225,13 @@ def _rater(session: Session, by: Person, handle: str) -> Rater:
         known = Rater(kind=Kind.CLINICIAN, handle=handle)
         session.add(known)
         session.flush()
-        log(session, by.actor, "clinician added", {"rater": known.id})
+        log(session, by.actor, "clinician added", {"rater": known.id}, sealed(known))
     if known.kind != Kind.CLINICIAN:
         raise BadInput(f"rater {handle!r} is a {known.kind} in this study; use another name")
     return known
 
 
-def _account(session: Session, rater: Rater) -> Account:
+def _account(session: Session, by: Person, rater: Rater) -> Account:
     """Return a clinician's account, made if new."""
     known = session.exec(select(Account).where(Account.rater == rater.id)).first()
     if known is None:
@@ -242,10 +240,17 @@ def _account(session: Session, rater: Rater) -> Account:
             raise BadInput(
                 f"{other.name} is a {other.role} in this study; name the clinician otherwise"
             )
-        known = Account(name=rater.handle, role=Role.CLINICIAN, rater=rater.id)
-        session.add(known)
-        session.flush()
+        known = _new_account(session, by, rater.handle, Role.CLINICIAN, rater.id)
     return known
+
+
+def _new_account(session: Session, by: Person, name: str, role: Role, rater: int | None) -> Account:
+    account = Account(name=name, role=role, rater=rater, salt=new_salt())
+    session.add(account)
+    session.flush()
+    detail = {"account": account.id, "role": role}
+    log(session, by.actor, "person added", detail, sealed(account))
+    return account
 
 
 def _has_access(session: Session, account: Account) -> bool:

@@ -16,6 +16,7 @@ from data.said import short
 from data.schema import Benchmark, Expert, Instance, Kind, Rater, Rating, Response, RubricText, now
 from data.store.audit import Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric
+from data.store.seals import Seal, sealed
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]
@@ -56,6 +57,7 @@ class _Import:
         self.session, self.rubric, self.simulated = session, rubric, simulated
         self.result = RatingsAdded()
         self.written = Batch("rating")
+        self.seals: list[Seal] = []  # of raters that are new
         self.seen: dict[Key, Origin] = {}
         self.raters = {one.handle: one for one in session.exec(select(Rater))}
         self.training = set(session.exec(select(Expert.response)))
@@ -121,6 +123,7 @@ class _Import:
             known = Rater(kind=row.kind, handle=row.rater, simulated=self.simulated)
             self.session.add(known)
             self.session.flush()
+            self.seals += sealed(known)
             self.raters[row.rater] = known
             self.result.raters.append(row.rater)
         if known.kind != row.kind:
@@ -210,7 +213,7 @@ def keep_ratings(
     result = work.finished()
     if result.added or result.revised:
         detail = {"revised": result.revised} | work.written.detail()
-        log(session, "researcher", "ratings imported", detail)
+        log(session, "researcher", "ratings imported", detail, work.seals)
     return result
 
 

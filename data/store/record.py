@@ -23,6 +23,7 @@ from data.schema import (
     now,
 )
 from data.store.audit import LOCKED, log, refuse_locked
+from data.store.seals import keep_setting, taken_away
 
 PROTOCOL_SET = "protocol set"
 
@@ -35,8 +36,8 @@ def lock(engine: Engine, who: str) -> str:
     with transaction(engine) as session:
         if (held := session.get(Setting, LOCKED)) is not None:
             raise Conflict(f"the study is locked already, since {held.value}")
-        log(session, who, "locked", {})
-        session.add(Setting(key=LOCKED, value=f"{now():%Y-%m-%d %H:%M} UTC by {who}"))
+        since = f"{now():%Y-%m-%d %H:%M} UTC by {who}"
+        log(session, who, "locked", {}, keep_setting(session, LOCKED, since))
         newest = select(Event.sha256).order_by(col(Event.id).desc()).limit(1)
         return session.exec(newest).one()
 
@@ -49,7 +50,7 @@ def reopen(engine: Engine, who: str, reason: str) -> None:
         if held is None:
             raise Conflict("the study is not locked")
         session.delete(held)
-        log(session, who, "reopened", {"reason": reason.strip()})
+        log(session, who, "reopened", {"reason": reason.strip()}, [taken_away(held)])
 
 
 def unblind(engine: Engine, who: str, reason: str) -> list[tuple[str, str]]:

@@ -1,8 +1,9 @@
 """Storing instances and responses from rows; importing the same file twice changes nothing."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
@@ -12,9 +13,11 @@ from data.errors import Conflict
 from data.importers.rows import Origin, ResponseRow, Tick, batches
 from data.rubric import Rubric
 from data.said import short
-from data.schema import Authorship, Benchmark, Instance, Response
+from data.schema import Authorship, Benchmark, Instance, Response, Table
+from data.seals import commitment
 from data.store.audit import INSTANCE, Batch, log, refuse_locked
 from data.store.rubrics import keep_rubric, move_to_rubric
+from data.store.seals import Seal, new_salt, seal_together, sealed
 from data.store.subgroups import keep_subgroups, refuse_authors, subgroup_names
 
 Key = tuple[str, str]
@@ -44,6 +47,19 @@ class Place:
 
     category: str = ""
     subcategory: str = ""
+
+
+class Written:
+    """What one import writes, as its event holds it to the record."""
+
+    def __init__(self) -> None:
+        self.groups = Batch("subgroup")
+        self.seals: list[Seal] = []
+
+    def add(self, table: str, rows: Sequence[Table]) -> None:
+        """Seal rows that were stored together."""
+        if rows:
+            self.seals.append(seal_together(table, [one.model_dump() for one in rows]))
 
 
 def import_responses(
@@ -77,7 +93,7 @@ def import_responses(
     Conflict
         If a benchmark has ratings on a rubric other than `chosen`, or a group tells authors.
     """
-    added, written, grouped = ResponsesAdded(), Batch("response"), Batch("subgroup")
+    added, written = ResponsesAdded(), Written()
     with transaction(engine) as session:
         refuse_locked(session)
 
@@ -87,9 +103,9 @@ def import_responses(
             if chosen and not move_to_rubric(session, name, chosen):
                 raise _rated_already(name, chosen)
 
-        keep_rows(session, rows, keep, (added, written, grouped), tick)
+        keep_rows(session, rows, keep, added, written, tick)
         refuse_authors(session, subgroup_names(session))
-        log_added(session, added, written, grouped)
+        log_added(session, added, written)
     return added
 
 
@@ -97,14 +113,14 @@ def keep_rows(
     session: Session,
     rows: Iterable[ResponseRow],
     keep: Callable[[str], None],
-    told: tuple[ResponsesAdded, Batch, Batch],
+    added: ResponsesAdded,
+    written: Written,
     tick: Tick = lambda _: None,
 ) -> None:
-    """Store rows inside the caller's transaction and add to what is told of them.
+    """Store rows inside the caller's transaction; add to what is told of them, and to the record.
 
     `keep` is called once with the name of each benchmark, before its first row is stored.
     """
-    added, written, grouped = told
     seen: dict[str, Origin] = {}
     known: set[str] = set()
     for batch in batches(rows):
@@ -113,21 +129,21 @@ def keep_rows(
             if name not in known:
                 keep(name)
                 known.add(name)
-        instances = _keep_instances(session, batch, added)
+        instances = _keep_instances(session, batch, added, written)
         keys = _keep_responses(session, batch, instances, added, written)
         with_groups = [(keys[row.response_id], row) for row in batch if row.groups]
-        added.groups += keep_subgroups(session, with_groups, grouped)
+        added.groups += keep_subgroups(session, with_groups, written.groups)
         session.expunge_all()
         tick(len(batch))
 
 
-def log_added(session: Session, added: ResponsesAdded, written: Batch, grouped: Batch) -> None:
+def log_added(session: Session, added: ResponsesAdded, written: Written) -> None:
     """Let the record say which responses and subgroups were stored, if any were."""
     if added.responses or added.instances or added.groups:
-        detail = {"instances": added.instances} | written.detail()
+        detail: dict[str, Any] = {"instances": added.instances, "responses": added.responses}
         if added.groups:
-            detail["written"] = [grouped.detail()]
-        log(session, "researcher", "responses imported", detail)
+            detail["written"] = [written.groups.detail()]
+        log(session, "researcher", "responses imported", detail, written.seals)
 
 
 def _refuse_repeats(batch: list[ResponseRow], seen: dict[str, Origin]) -> None:
@@ -154,13 +170,15 @@ def keep_benchmark(
     stored = session.get(Benchmark, name)
     if stored is None:
         sha256 = keep_rubric(session, rubric)
-        session.add(Benchmark(name=name, rubric_sha256=sha256, **asdict(place)))
+        new = Benchmark(name=name, rubric_sha256=sha256, **asdict(place))
+        session.add(new)
         session.flush()
+        log(session, "researcher", "benchmark added", {"benchmark": name}, sealed(new))
         added.benchmarks[name] = rubric.name
 
 
 def _keep_instances(
-    session: Session, batch: list[ResponseRow], added: ResponsesAdded
+    session: Session, batch: list[ResponseRow], added: ResponsesAdded, written: Written
 ) -> dict[Key, int]:
     """Store the batch's new instances; return the primary key of each instance in the batch."""
     found = session.exec(
@@ -170,14 +188,17 @@ def _keep_instances(
         )
     )
     stored = {(one.benchmark, one.instance_id): one for one in found}
+    new: list[Instance] = []
     for row in batch:
         key = (row.benchmark, row.instance_id)
         if key not in stored:
             stored[key] = Instance(**{name: getattr(row, name) for name in INSTANCE})
             session.add(stored[key])
-            added.instances += 1
+            new.append(stored[key])
         _refuse_change(row, stored[key])
     session.flush()
+    added.instances += len(new)
+    written.add("instance", new)
     return {key: one.id for key, one in stored.items() if one.id is not None}
 
 
@@ -199,7 +220,7 @@ def _keep_responses(
     batch: list[ResponseRow],
     instances: dict[Key, int],
     added: ResponsesAdded,
-    written: Batch,
+    written: Written,
 ) -> dict[str, int]:
     """Store the batch's new responses and their authors; refuse changed ones. Return all keys."""
     found = session.exec(
@@ -213,9 +234,7 @@ def _keep_responses(
     for row in batch:
         instance = instances[row.benchmark, row.instance_id]
         if row.response_id not in stored:
-            made = Response(response_id=row.response_id, instance=instance, text=row.response)
-            made.batch = written.token
-            new.append((made, row))
+            new.append((_response(row, instance), row))
         elif stored[row.response_id] == (instance, row.response, row.model):
             added.unchanged += 1
         else:
@@ -228,12 +247,27 @@ def _keep_responses(
     added.twins += _twins(session, new)
     session.add_all([one for one, _ in new])
     session.flush()
-    session.add_all([Authorship(response=one.id or 0, model=row.model) for one, row in new])
+    authors = [
+        Authorship(response=one.id or 0, model=row.model, salt=new_salt()) for one, row in new
+    ]
+    session.add_all(authors)
     session.flush()
-    written.add(asdict(row) | {"text": row.response} for _, row in new)
+    written.add("response", [one for one, _ in new])
+    written.add("authorship", authors)
     added.responses += len(new)
     every = [*(one for one, _ in there), *(one for one, _ in new)]
     return {one.response_id: one.id or 0 for one in every}
+
+
+def _response(row: ResponseRow, instance: int) -> Response:
+    salt = new_salt()
+    return Response(
+        response_id=row.response_id,
+        instance=instance,
+        text=row.response,
+        salt=salt,
+        commitment=commitment(salt, row.response),
+    )
 
 
 def _twins(session: Session, new: list[tuple[Response, ResponseRow]]) -> int:

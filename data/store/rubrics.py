@@ -9,6 +9,7 @@ from data.errors import BadInput
 from data.rubric import Rubric
 from data.schema import Benchmark, Expert, Instance, Rating, Response, RubricText
 from data.store.audit import log, refuse_locked
+from data.store.seals import sealed
 
 # Made once: each submission asks it, and making it costs more than asking it.
 _RUBRIC = (
@@ -53,7 +54,7 @@ def keep_rubric(session: Session, rubric: Rubric) -> str:
         session.add(row)
         session.flush()
         detail = {"name": rubric.name, "version": rubric.version, "sha256": rubric.sha256}
-        log(session, "researcher", "rubric added", detail)
+        log(session, "researcher", "rubric added", detail, sealed(row))
     return rubric.sha256
 
 
@@ -80,5 +81,6 @@ def move_to_rubric(session: Session, name: str, rubric: Rubric) -> bool:
     benchmark.rubric_sha256 = keep_rubric(session, rubric)
     session.add(benchmark)
     session.flush()
-    log(session, "researcher", "rubric set", {"benchmark": name, "rubric": rubric.name})
+    detail = {"benchmark": name, "rubric": rubric.name}
+    log(session, "researcher", "rubric set", detail, sealed(benchmark))
     return True

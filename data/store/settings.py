@@ -4,9 +4,9 @@ from sqlalchemy import Engine
 
 from data.database import transaction
 from data.errors import Unknown
-from data.schema import Setting
 from data.settings import Settings, read_settings
 from data.store.audit import log, refuse_locked
+from data.store.seals import keep_setting
 
 
 def set_setting(engine: Engine, name: str, value: str) -> None:
@@ -23,5 +23,5 @@ def set_setting(engine: Engine, name: str, value: str) -> None:
     read_settings({name: value})
     with transaction(engine) as session:
         refuse_locked(session)
-        session.merge(Setting(key=name, value=value))
-        log(session, "coordinator", "setting changed", {name: value})
+        seals = keep_setting(session, name, value)
+        log(session, "coordinator", "setting changed", {name: value}, seals)

@@ -8,6 +8,7 @@ from data.errors import BadInput, Unknown
 from data.person import Person, only
 from data.schema import Kind, Rater, Role
 from data.store.audit import log, refuse_locked
+from data.store.seals import sealed
 
 LONGEST_SPECIALTY = 60
 
@@ -38,5 +39,6 @@ def set_specialty(by: Person, engine: Engine, name: str, specialty: str) -> bool
             return False
         rater.specialty = given
         session.add(rater)
-        log(session, by.actor, "specialty said", {"rater": name, "specialty": given})
+        detail = {"rater": name, "specialty": given}
+        log(session, by.actor, "specialty said", detail, sealed(rater))
         return True

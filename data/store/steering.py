@@ -25,6 +25,7 @@ from data.store.ratings import RatingsAdded, import_ratings
 from data.store.record import lock, reopen
 from data.store.responses import Place, ResponsesAdded, RubricFor, import_responses
 from data.store.rubrics import add_rubric
+from data.store.seals import sealed
 
 
 @contextmanager
@@ -115,7 +116,7 @@ def set_place(by: Person, engine: Engine, benchmark: str, place: Place) -> bool:
         one.category, one.subcategory = place.category, place.subcategory
         session.add(one)
         detail = {"benchmark": benchmark, "category": one.category, "subcategory": one.subcategory}
-        log(session, by.actor, "place in the taxonomy set", detail)
+        log(session, by.actor, "place in the taxonomy set", detail, sealed(one))
     return True
 
 

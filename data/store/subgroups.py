@@ -36,7 +36,7 @@ def keep_subgroups(
         for name, value in row.groups:
             if (key, name) not in stored:
                 stored[key, name] = value
-                new.append(Subgroup(response=key, name=name, value=value, batch=written.token))
+                new.append(Subgroup(response=key, name=name, value=value, batch=str(written.token)))
             elif stored[key, name] != value:
                 raise row.origin.wrong(
                     "group",

@@ -26,7 +26,7 @@ from data.schema import (
     Submission,
     now,
 )
-from data.store.assignments import own
+from data.store.assignments import own, progress
 from data.store.attempts import rating_rows
 from data.store.audit import log, refuse_locked, write_rows
 from data.store.form_checks import Form, form_of, form_on
@@ -305,7 +305,7 @@ def submit(
         _keep_submitted(one, entered, seconds)
         session.add(one)
         detail = {"assignment": one.id, "revision": one.revision, "scores": scores}
-        log(session, f"rater {rater}", "rated", detail | {"written": written})
+        log(session, f"rater {rater}", "rated", detail | {"written": written}, [progress(one)])
     return True
 
 

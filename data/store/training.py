@@ -34,10 +34,12 @@ from data.settings import read_settings
 from data.store.audit import canonical, log, refuse_locked
 from data.store.form_checks import form_of
 from data.store.rubrics import whole_scores
+from data.store.seals import Seal, keep_setting, sealed
 from data.store.submissions import CHANGED, FormState, Kept, next_number, refuse_unexplained
 from data.training import LET_THROUGH, PASSED, RATED_BEFORE, SECRET, Outcome, Standing, standing_key
 
 EXPERT = ("response", "criterion", "score", "why")
+IMPORTED, ANSWERED = "expert scores imported", "training answered"
 ENDED = (State.DONE, State.UNRATED)
 FOREIGN = "this response is not assigned to you"
 
@@ -76,8 +78,9 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
     given = list(rows)
     with transaction(engine) as session:
         refuse_locked(session)
+        seals: list[Seal] = []
         if given and lock_training(session) is None:
-            session.add(Setting(key=SECRET, value=secrets.token_urlsafe(32)))
+            seals += keep_setting(session, SECRET, secrets.token_urlsafe(32))
         targets = _targets(session, given)
         begun = session.exec(select(Drill.id).limit(1)).first() is not None
         stored = {(one.response, one.criterion): one for one in session.exec(select(Expert))}
@@ -87,10 +90,10 @@ def import_experts(engine: Engine, rows: Iterable[ExpertRow]) -> ExpertsAdded:
         _refuse_incomplete(given, targets, set(stored))
         result.responses = len({response for response, _ in stored})
         if result.added or result.changed:
-            _free_those_who_rated(session)
+            seals += _free_those_who_rated(session)
             session.flush()
             detail = asdict(result) | {"sha256": experts_digest(session)}
-            log(session, "coordinator", "expert scores imported", detail)
+            log(session, "coordinator", IMPORTED, detail, seals)
     return result
 
 
@@ -197,13 +200,15 @@ def _wrong(row: ExpertRow, allowed: str) -> BadRow:
     return row.origin.wrong("response_id", row.response_id, allowed)
 
 
-def _free_those_who_rated(session: Session) -> None:
+def _free_those_who_rated(session: Session) -> list[Seal]:
     """Note which clinicians have rated already: training comes before the work or not at all."""
+    seals: list[Seal] = []
     query = select(Assignment.rater).where(col(Assignment.state).in_(ENDED)).distinct()
     for rater in session.exec(query).all():
         if session.get(Setting, standing_key(rater)) is None:
             text = Standing(ended=RATED_BEFORE).model_dump_json()
-            session.add(Setting(key=standing_key(rater), value=text))
+            seals += keep_setting(session, standing_key(rater), text)
+    return seals
 
 
 def experts_digest(session: Session) -> str:
@@ -304,7 +309,7 @@ def answer_drill(
         session.add(drill)
         session.flush()
         detail = {"drill": drill.id, "response": drill.response, "round": drill.round + 1}
-        log(session, f"rater {rater}", "training answered", detail | {"scores": scores})
+        log(session, f"rater {rater}", ANSWERED, detail | {"scores": scores}, sealed(drill))
         notes = standing.said | {str(drill.id): dict(said)}
         kept = standing.model_copy(update={"draft": {}, "said": notes})
         _store(session, rater, _closed(session, rater, kept))
@@ -413,5 +418,11 @@ def _standing(session: Session, rater: int) -> Standing:
 
 
 def _store(session: Session, rater: int, standing: Standing) -> None:
-    session.merge(Setting(key=standing_key(rater), value=standing.model_dump_json()))
+    """Keep where a clinician stands; the record says so where it is new, not with each draft."""
+    before = session.get(Setting, standing_key(rater))
+    known = None if before is None else Standing.model_validate_json(before.value)
+    seals = keep_setting(session, standing_key(rater), standing.model_dump_json())
     session.flush()
+    if known is None or (known.ended, known.rounds) != (standing.ended, standing.rounds):
+        detail = {"rater": rater, "rounds": len(standing.rounds), "ended": standing.ended}
+        log(session, f"rater {rater}", "training stands", detail, seals)

@@ -19,7 +19,8 @@ from jury.batch.client import (
     numbers,
 )
 from jury.call import Answer, Call
-from jury.providers.http_client import Endpoint, http_failure, text_of
+from jury.http_answers import http_failure, text_of
+from jury.providers.http_client import Endpoint
 
 HTTP_OF = {
     "invalid_request_error": 400,

@@ -13,9 +13,10 @@ import httpx2
 from data.schema import Status
 from data.schema.jury import JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
+from jury.http_answers import body_of, http_failure, unreadable
 from jury.panel import Juror
 from jury.providers import VENDORS
-from jury.providers.http_client import Endpoint, body_of, http_failure, unreadable
+from jury.providers.http_client import Endpoint
 
 UPLOAD_SECONDS = 600.0
 NO_SUCH = (404, 405, 501)

@@ -20,7 +20,7 @@ from jury.batch.client import (
     numbers,
 )
 from jury.call import Answer, Call
-from jury.providers.http_client import http_failure, text_of
+from jury.http_answers import http_failure, text_of
 
 ENDPOINT = "/v1/chat/completions"
 INPUT_KEPT = 3 * 86_400  # seconds; the provider must still read it within its day

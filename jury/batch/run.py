@@ -21,7 +21,8 @@ from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
-from jury.ask import NO_TEXT, not_asked_record, request_sha256
+from jury.ask import not_asked_record, request_sha256
+from jury.asking import NO_TEXT
 from jury.batch.client import NO_SUCH, BatchClient, Limits, Request, Trouble, open_client
 from jury.batch.collect import follow
 from jury.batch.context import BatchContext, BatchProgress, BatchSession, Pace

@@ -26,12 +26,26 @@ class Export:
         May be empty: most tools bring their own data.
     record
         The validation record (docs/exports.md): JSON values only.
+    study
+        The hash of the first event of the study's record, by which it is known again.
     """
 
     rubric: Rubric
     panel: Panel
     rows: tuple[ExportRow, ...]
     record: Mapping[str, Any]
+    study: str = ""
+
+
+def texts_of(row: ExportRow) -> dict[str, str]:
+    """Return what a juror reads of an instance; a text that it lacks is left out."""
+    found = {name: getattr(row, name) for name in ("context", "prompt", "reference", "checklist")}
+    return {name: text for name, text in found.items() if text is not None}
+
+
+def place_of(row: ExportRow) -> dict[str, str]:
+    """Return where an instance stands in its study; nothing where there is none."""
+    return {"benchmark": row.benchmark, "instance_id": row.own_id} if row.benchmark else {}
 
 
 def refuse_untold(panel: Panel) -> None:
@@ -76,8 +90,8 @@ def program(name: str) -> str:
     return (files("jury.exports") / f"{name}.txt").read_text("utf-8")
 
 
-def write_folder(out: Path, texts: Mapping[str, str]) -> None:
-    """Write all files into a new or empty folder, or none.
+def write_folder(out: Path, texts: Mapping[str, str], option: str = "--out") -> None:
+    """Write all files into a new or empty folder, or none; `option` is what named it.
 
     Raises
     ------
@@ -86,7 +100,7 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
     """
     made: Path | None = None
     try:
-        refuse_full(out)
+        refuse_full(out, option)
         out.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".export-", dir=out.parent))
         for name, text in texts.items():
@@ -97,13 +111,13 @@ def write_folder(out: Path, texts: Mapping[str, str]) -> None:
             out.rmdir()
         made.rename(out)
     except OSError as error:
-        raise BadFile(f"--out {out}: {error.strerror}") from error
+        raise BadFile(f"{option} {out}: {error.strerror}") from error
     finally:
         if made is not None:
             shutil.rmtree(made, ignore_errors=True)
 
 
-def refuse_full(out: Path) -> None:
+def refuse_full(out: Path, option: str = "--out") -> None:
     """Refuse a folder that holds something."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise BadFile(f"--out {out}: is there already; name a new folder")
+        raise BadFile(f"{option} {out}: is there already; name a new folder")

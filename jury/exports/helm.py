@@ -1,15 +1,16 @@
 """HELM: a configurable benchmark whose metric is the jury, run by an unmodified helm-run."""
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from data.card import ExportRow
 from data.errors import BadInput
 from data.rubrics.helm import BENCHMARKS
-from jury.exports.export import Export, program, refuse_untold
-from jury.exports.helm_question import ASKED, Question, question, table
-from jury.exports.promptfoo import grader
+from jury.exports.engine import engine
+from jury.exports.export import Export, place_of, program, refuse_untold, texts_of
+from jury.exports.helm_question import ASKED, Question, asked_of, question, table
 from jury.panel import Juror, Panel
 from jury.providers import VENDORS
 
@@ -53,8 +54,8 @@ def write(export: Export) -> dict[str, str]:
             f"{name}-as-validated.conf": _conf("medjury", f"config_path={name}.yaml"),
             "judge.txt": asked.judge,
             **table(rubric, asked.task, export.rows),
-            **plugin(asked, deployments(panel)),
-            **grader(export),
+            **plugin(asked, export),
+            **engine(export),
         }
     record = json.dumps(_record(export, asked), indent=2, ensure_ascii=False) + "\n"
     return files | {
@@ -272,8 +273,23 @@ model_deployments:
 """
 
 
-def plugin(asked: Question, deployments: Mapping[str, str]) -> dict[str, str]:
-    """Return the plugin and its settings, beside which the grader must be."""
-    jurors = {deployment: name for name, deployment in deployments.items()}
-    settings = json.dumps({"added": asked.added, "jurors": jurors}, indent=2, ensure_ascii=False)
-    return {FILE: program("helm_plugin"), SETTINGS_FILE: settings + "\n"}
+def plugin(asked: Question, export: Export) -> dict[str, str]:
+    """Return the plugin and its settings, beside which the engine must be.
+
+    An instance is known again by its place in `data.csv` and the hash of its question.
+    """
+    jurors = {deployment: name for name, deployment in deployments(export.panel).items()}
+    rows = {row.instance_id: row for row in export.rows}.values()
+    instances = [
+        {"sha256": digest(asked_of(export.rubric, asked.task, row)), "place": place_of(row)}
+        | {"texts": {"reference": None, "checklist": None} | texts_of(row)}
+        for row in rows
+    ]
+    told = {"added": asked.added, "jurors": jurors, "instances": instances}
+    settings = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    return {FILE: program("helm_plugin"), SETTINGS_FILE: settings}
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 by which the plugin knows a question again."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()

@@ -204,6 +204,12 @@ def table(rubric: Rubric, task: Sequence[Part], rows: Iterable[ExportRow]) -> di
     return {"prompt.txt": prompt, "data.csv": written}
 
 
+def asked_of(rubric: Rubric, task: Sequence[Part], row: ExportRow) -> str:
+    """Return the text of an instance that HELM calls QUESTION."""
+    texts = _texts(rubric, row)
+    return "".join(_filled(part, texts) for part in task)
+
+
 def _texts(rubric: Rubric, row: ExportRow) -> dict[str, str]:
     """Return the texts of an instance as jurors are to read them."""
     gold = NO_REFERENCE if row.reference is None else disarm(row.reference, rubric.prompt)

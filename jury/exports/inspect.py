@@ -1,7 +1,7 @@
 """Inspect: a scorer that Inspect runs, with medjury's prompt and Inspect's own clients.
 
-A juror is asked through Inspect, so that its calls stand in Inspect's log; the question and the
-reading of answers are those of the grader that promptfoo and MLflow use too.
+A juror is asked through Inspect, so that its calls stand in Inspect's log; what it is sent and how
+its answers are read are the engine's.
 """
 
 import json
@@ -9,8 +9,8 @@ from typing import Any
 
 from data.card import ExportRow
 from data.rubrics.files import rubric_toml
-from jury.exports.export import Export, program
-from jury.exports.promptfoo import grader
+from jury.exports.engine import engine
+from jury.exports.export import Export, place_of, program
 from jury.panel import Juror
 from jury.providers import VENDORS
 
@@ -27,7 +27,7 @@ def write(export: Export) -> dict[str, str]:
     BadInput
         If a juror is simulated: there is no model that Inspect could ask.
     """
-    told = grader(export)
+    told = engine(export)
     models = {one.name: inspect_model(one) for one in export.panel.juror}
     return told | {
         SCORER_FILE: program("inspect_scorer"),
@@ -61,7 +61,10 @@ def _samples(rows: tuple[ExportRow, ...]) -> list[dict[str, Any]]:
                 "context": row.context,
                 "prompt": row.prompt,
                 "reference": row.reference,
+                "checklist": row.checklist,
                 "response": row.response,
+                "response_id": row.response_id,
+                "place": place_of(row),
             }
         )
     return samples

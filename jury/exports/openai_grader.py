@@ -118,8 +118,11 @@ def _warning(export: Export, jurors: list[Juror]) -> str:
     return (
         f"# {export.rubric.name} as OpenAI graders: NOT VALIDATED\n\n"
         f"{PAGE} tells of the jury {export.panel.name} ({export.record['status']}), which rates all "
-        "criteria in one answer. These graders ask one model for one criterion at a time, and tags "
-        f"in a response are not broken: another measurement. {others}"
+        "criteria in one answer. These graders are settings and no program, so they cannot carry "
+        "medjury's engine. They ask one model for one criterion at a time; tags in a response are "
+        "not broken, so it can pose as the reference; a checklist is not shown; an answer with two "
+        "verdicts or on another scale is not refused, and none is asked for again; and no ids come "
+        f"back: another measurement. {others}"
         "Let them rate the study's responses and bring the scores back with `medjury ratings` to "
         "know how well they agree.\n"
     )

@@ -6,19 +6,11 @@ several models. So the assertion is a Python file, which MLflow uses too.
 
 import json
 import re
-from typing import Any
 
-from data.card import ExportRow
-from data.errors import BadInput
-from data.rubric import NO_CHECKLIST, NO_REFERENCE
-from data.rubrics.tags import BREAK, forgery
-from jury.ask import AGAIN
-from jury.exports.bundle import PAGE, bundle, derived
-from jury.exports.export import Export, program, refuse_untold
-from jury.panel import Juror
-from jury.providers import VENDORS
+from jury.exports.bundle import PAGE
+from jury.exports.engine import engine
+from jury.exports.export import Export, program, texts_of
 
-GRADER_FILE, SETTINGS_FILE = "medjury_jury.py", "medjury_jury.json"
 INSTANCES_FILE = "instances.json"
 RAW, UNRAW = "{% raw %}", "{% endraw %}"
 RAW_INSIDE = re.compile(r"\{%(?=\s*(?:end)?raw)|\{(?=\{)")  # what would be read all the same
@@ -26,7 +18,7 @@ RAW_INSIDE = re.compile(r"\{%(?=\s*(?:end)?raw)|\{(?=\{)")  # what would be read
 
 def write(export: Export) -> dict[str, str]:
     """Return promptfoo's configuration, its tests, the assertion, and what was validated."""
-    texts = {row.instance_id: _texts(row) for row in export.rows}
+    texts = {row.instance_id: texts_of(row) for row in export.rows}
     cases = [
         {
             "description": name,
@@ -40,63 +32,8 @@ def write(export: Export) -> dict[str, str]:
         "prompt.txt": "{{context}}\n\n{{prompt}}\n",
         INSTANCES_FILE: json.dumps(texts, indent=1) + "\n",
         "medjury_assert.py": program("promptfoo_assert"),
-        **grader(export),
+        **engine(export),
     }
-
-
-def grader(export: Export) -> dict[str, str]:
-    """Return a Python file that asks the jury, its settings, and what was validated.
-
-    Raises
-    ------
-    BadInput
-        If a juror is simulated: there is no model that another tool could ask; or if it is asked
-        at a cloud's own address.
-    """
-    refuse_untold(export.panel)
-    if names := [one.name for one in export.panel.juror if one.simulated]:
-        raise BadInput(
-            f"panel {export.panel.name}: {', '.join(names)} simulated, and no other tool can ask "
-            "them; give --panel with jurors that are models"
-        )
-    settings = json.dumps(_settings(export), indent=2, ensure_ascii=False) + "\n"
-    return {
-        GRADER_FILE: program("jury_grader"),
-        SETTINGS_FILE: settings,
-        PAGE: derived(bundle(export))[PAGE],
-    }
-
-
-def _settings(export: Export) -> dict[str, Any]:
-    rubric = export.rubric
-    tags = forgery(rubric.prompt)
-    return {
-        "rubric": {"name": rubric.name, "sha256": rubric.sha256},
-        "status": export.record["status"],
-        "prompt": rubric.prompt,
-        "fixed": {"criteria": rubric.criteria_text(), "schema": rubric.schema_text()},
-        "absent": {"reference": NO_REFERENCE, "checklist": NO_CHECKLIST},
-        "tags": tags.pattern if tags else "",
-        "break": BREAK,
-        "criteria": list(rubric.criteria),
-        "min": rubric.scale.min,
-        "max": rubric.scale.max,
-        "schema": rubric.json_schema(),
-        "again": AGAIN.replace("{scale}", str(rubric.scale)),
-        "jurors": [_juror(one) for one in export.panel.juror],
-    }
-
-
-def _juror(one: Juror) -> dict[str, Any]:
-    """Return how a juror is asked; the name of its key's variable, never the key."""
-    names = ("name", "provider", "model", "base_url", "api_key_env", "temperature", "max_tokens")
-    told = {name: getattr(one, name) for name in (*names, "effort")}
-    return told | {"schema": one.form, "own": one.host == VENDORS["openai"].own_host}
-
-
-def _texts(row: ExportRow) -> dict[str, str]:
-    given = {"context": row.context, "prompt": row.prompt}
-    return given | ({} if row.reference is None else {"reference": row.reference})
 
 
 def _verbatim(text: str) -> str:

@@ -60,6 +60,11 @@ VENDORS = {
 }
 
 
+def forms_of(juror: Juror) -> tuple[Form, ...]:
+    """Return the forms of answer that a juror's endpoint may be asked for, in their order."""
+    return VENDORS[juror.provider].forms if juror.form == "auto" else (juror.form,)
+
+
 def open_provider(juror: Juror, key: str, timeout: float = TIMEOUT_SECONDS) -> Provider:
     """Return the line to a juror; `timeout` bounds each request from start to end, in seconds."""
     line: Provider = resolve_name(VENDORS[juror.provider].endpoint)(juror, key, timeout)

@@ -5,25 +5,20 @@ from typing import Any, ClassVar
 
 import anthropic
 
-from data.schema import Status
-from jury.call import Answer, Call, Message, Usage
-from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
+from jury import messages_api
+from jury.call import Answer, Call, Message
+from jury.providers.http_client import Endpoint
 from jury.refused_parameter import refuses_caching
 
 MARK = "cache_control"
 EPHEMERAL = {"type": "ephemeral"}  # for five minutes, anew with each use
-FINISH = {
-    "max_tokens": Status.TRUNCATED,
-    "model_context_window_exceeded": Status.TRUNCATED,
-    "refusal": Status.REFUSED,
-}
 
 
 class AnthropicMessages(Endpoint):
     """A juror reached through the anthropic SDK."""
 
     sdk: ClassVar[Any] = anthropic
-    path = "/v1/messages"
+    path = messages_api.PATH
 
     def open(self, key: str, common: dict[str, Any]) -> Any:
         """Return the SDK's client."""
@@ -32,20 +27,8 @@ class AnthropicMessages(Endpoint):
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels; json_object, which this API lacks, is left to words."""
-        juror = self.juror
-        output: dict[str, Any] = {}
-        if call.form == "json_schema":
-            output["format"] = {"type": "json_schema", "schema": dict(call.schema)}
-        if juror.effort is not None:
-            output["effort"] = juror.effort
-        extra = {"output_config": output or None, "temperature": juror.temperature}
-        return {
-            "model": juror.model,
-            "max_tokens": juror.max_tokens,
-            "messages": [
-                {"role": turn.role, "content": self._content(turn)} for turn in call.messages
-            ],
-        } | {name: value for name, value in extra.items() if value is not None}
+        turns = [{"role": turn.role, "content": self._content(turn)} for turn in call.messages]
+        return messages_api.body(self.juror, call) | {"messages": turns}
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
@@ -79,40 +62,4 @@ class AnthropicMessages(Endpoint):
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body."""
-        body = body_of(text) or {}
-        content = body.get("content")
-        if not isinstance(content, list):
-            return unreadable(text)
-        finish = text_of(body.get("stop_reason"))
-        status = FINISH.get(finish, Status.OK)
-        blocks = [one for one in content if isinstance(one, dict) and one.get("type") == "text"]
-        return Answer(
-            status,
-            "" if status == Status.OK else f"stop_reason {finish} {_category(body)}".strip(),
-            text="".join(text_of(one.get("text")) for one in blocks),
-            usage=_usage(body.get("usage")),
-            http=200,
-            request_id=headers.get("request-id") or text_of(body.get("id")),
-            returned_model=text_of(body.get("model")),
-        )
-
-
-def _category(body: dict[str, Any]) -> str:
-    """Return what kind of refusal it was, such as bio."""
-    details = body.get("stop_details")
-    return text_of(details.get("category")) if isinstance(details, dict) else ""
-
-
-def _usage(usage: Any) -> Usage:
-    """Return the token counts; cached ones stand beside the fresh ones and are added."""
-    fresh = count(usage, "input_tokens")
-    cached = count(usage, "cache_read_input_tokens")
-    written = count(usage, "cache_creation_input_tokens")
-    details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
-    return Usage(
-        tokens_in=None if fresh is None else fresh + (cached or 0) + (written or 0),
-        tokens_out=count(usage, "output_tokens"),
-        tokens_cached=cached,
-        tokens_cache_write=written,
-        tokens_reasoning=count(details, "reasoning_tokens"),
-    )
+        return messages_api.read(text, headers)

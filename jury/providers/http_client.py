@@ -4,31 +4,23 @@ And what both SDKs' replies have in common: HTTP failures, unreadable bodies, si
 """
 
 import asyncio
-import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, ClassVar
 
 import aiohttp
 import httpx2
 
-from data.schema import Status
+from data.status import Status
 from jury.call import NO_CONNECTION, Answer, Call
+from jury.http_answers import AUTH, http_failure
 from jury.panel import Juror
 from jury.providers.credentials import NoCredentials, Renewed
 
 LIMITS = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-AUTH = (401, 403)
-QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached")
-FILTER_CODES = ("content_filter", "content_policy_violation")
-NO_CREDIT = "credit balance is too low"
 FROM_ENVIRONMENT = ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key")
-TOKEN_LENGTH = 60
-LONGEST_BODY = 4_000
 
 
 class Endpoint(ABC):
@@ -63,6 +55,9 @@ class Endpoint(ABC):
         http = client(transport or self.sdk.DefaultAioHttpClient, juror.base_url, timeout)
         opened = self.open(key, {"max_retries": 0, "timeout": timeout, "http_client": http})
         self.client = without_environment(opened)
+        # As the client has them; what is left out is copied for each request, which takes as long
+        # as to build it.
+        self.options = {"headers": {}, "max_retries": 0, "timeout": timeout}
 
     @abstractmethod
     def open(self, key: str, common: dict[str, Any]) -> Any:
@@ -126,7 +121,9 @@ class Endpoint(ABC):
         try:
             async with asyncio.timeout(self.timeout):
                 await self.signed_in()
-                raw = await self.client.post(self.path, body=body, cast_to=httpx2.Response)
+                raw = await self.client.post(
+                    self.path, body=body, cast_to=httpx2.Response, options=self.options
+                )
         except NoCredentials as error:
             return without_credentials(error)
         except (TimeoutError, self.sdk.APIConnectionError) as error:
@@ -145,7 +142,13 @@ def client(
     have no other way out. The SDKs' own default clients send plain http through it as well.
     """
     encrypted = base_url.startswith("https://")
-    return make(follow_redirects=False, trust_env=encrypted, timeout=timeout, limits=LIMITS)
+    return make(
+        follow_redirects=False,
+        trust_env=encrypted,
+        verify=encrypted,  # certificates are read for each client, and plain text has none
+        timeout=timeout,
+        limits=LIMITS,
+    )
 
 
 def without_environment(sdk_client: Any) -> Any:
@@ -177,34 +180,10 @@ def silence() -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
-    """Return the answer that an HTTP error is; its reason holds only the error's own code."""
-    code = _code(body)
-    return Answer(
-        _status(status, code, body),
-        f"HTTP {status} {code}".strip(),
-        text=body[:LONGEST_BODY],
-        http=status,
-        transient=_passes(status, code),
-        retry_after=_seconds(headers),
-    )
-
-
 def without_credentials(error: NoCredentials) -> Answer:
     """Return the answer that a lack of credentials is: nothing was sent."""
     status = Status.REQUEST_FAILED if error.passes else Status.AUTH
     return Answer(status, str(error), transient=error.passes, unsent=True)
-
-
-def unreadable(body: str) -> Answer:
-    """Return the answer that a success with a body nobody can read is."""
-    return Answer(
-        Status.REQUEST_FAILED,
-        "HTTP 200 with a body that is not an answer",
-        text=body[:LONGEST_BODY],
-        http=200,
-        transient=True,
-    )
 
 
 def unanswered(error: BaseException, seconds: float) -> Answer:
@@ -228,70 +207,3 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
     while cause is not None:
         yield cause
         cause = None if isinstance(cause, TimeoutError) else cause.__cause__
-
-
-def body_of(text: str) -> dict[str, Any] | None:
-    """Return the JSON object a response body is, or None."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def count(source: Any, name: str) -> int | None:
-    """Return a token count out of a usage object, None where there is none."""
-    value = source.get(name) if isinstance(source, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def text_of(value: Any) -> str:
-    """Return a value that should be text, and empty text where it is not."""
-    return value if isinstance(value, str) else ""
-
-
-def _status(status: int, code: str, body: str) -> Status:
-    """Return what an HTTP error means for the rating."""
-    if status == 402 or code in QUOTA_CODES or NO_CREDIT in body:
-        return Status.QUOTA
-    if code in FILTER_CODES:
-        return Status.CONTENT_FILTER
-    if status in AUTH:
-        return Status.AUTH
-    if status == 429:
-        return Status.RATE_LIMITED
-    return Status.TIMEOUT if status in (408, 504) else Status.REQUEST_FAILED
-
-
-def _passes(status: int, code: str) -> bool:
-    """Return whether an HTTP error may pass by itself."""
-    return code not in QUOTA_CODES and (status in (408, 409, 425, 429) or status >= 500)
-
-
-def _code(body: str) -> str:
-    """Return the error's code or type: a bare word, so that no text sent can come back in it."""
-    found = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
-    error = found.get("error", found)
-    if not isinstance(error, dict):
-        return ""
-    words = (text_of(error.get(name)) for name in ("code", "type", "status"))
-    return next((w for w in words if w.replace("_", "").isalnum() and len(w) < TOKEN_LENGTH), "")
-
-
-def _seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long the endpoint asks to wait, by any of the three ways to say it."""
-    asked = headers.get("retry-after", "")
-    try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(asked)) if asked else None
-    except ValueError:
-        return _until(asked)
-
-
-def _until(date: str) -> float | None:
-    """Return the seconds until an HTTP date."""
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None

@@ -1,33 +1,35 @@
 """Jurors behind OpenAI's chat completions, or any server that speaks them."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
 
 import openai
 
-from data.schema import Status, now
-from jury.call import Answer, Call, Message, Usage
+from data.schema import now
+from jury import chat_completions
+from jury.call import Answer, Call, Message
+from jury.chat_completions import LIMITS
 from jury.cost import cache_writes_cost
+from jury.http_answers import body_of
 from jury.providers import VENDORS
-from jury.providers.http_client import Endpoint, body_of, count, text_of, unreadable
+from jury.providers.http_client import Endpoint
 from jury.providers.token_probabilities import FEW, MOST, tokens_of
 from jury.refused_parameter import refuses_so_many, unsupported_parameter
 
-LIMITS = ("max_completion_tokens", "max_tokens")  # what servers call the longest answer
 CACHING = ("prompt_cache_key", "prompt_cache_options")
 BREAKPOINT = "prompt_cache_breakpoint"
 KEY_LENGTH = 32
 TOP = "top_logprobs"
-FINISH = {"length": Status.TRUNCATED, "content_filter": Status.CONTENT_FILTER}
 
 
 class OpenAIChat(Endpoint):
     """A juror reached through the openai SDK."""
 
     sdk: ClassVar[Any] = openai
-    path = "/chat/completions"
+    path = chat_completions.PATH
 
     def open(self, key: str, common: dict[str, Any]) -> Any:
         """Return the SDK's client."""
@@ -35,13 +37,13 @@ class OpenAIChat(Endpoint):
 
     def body(self, call: Call) -> dict[str, Any]:
         """Return a request as it travels."""
-        marked = "prompt_cache_options" in self._caching(call)
-        turns = [
-            {"role": turn.role, "content": _marked(turn) if marked else turn.text}
-            for turn in call.messages
-        ]
         settings = self._settings() | self._caching(call) | self._probabilities(call)
-        return {"messages": turns} | settings | _format(call)
+        body = chat_completions.body(call, settings)
+        if "prompt_cache_options" in settings:
+            body["messages"] = [
+                {"role": turn.role, "content": _marked(turn)} for turn in call.messages
+            ]
+        return body
 
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
@@ -52,25 +54,11 @@ class OpenAIChat(Endpoint):
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
-        body = body_of(text) or {}
-        choices = body.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(choice, dict) or not isinstance(message, dict):
-            return unreadable(text)
-        finish = text_of(choice.get("finish_reason"))
-        refusal = text_of(message.get("refusal"))
-        status = Status.REFUSED if refusal else FINISH.get(finish, Status.OK)
-        return Answer(
-            status,
-            "" if status == Status.OK else f"finish_reason {finish}",
-            text=text_of(message.get("content")) or refusal,
-            usage=_usage(body.get("usage")),
-            http=200,
-            request_id=headers.get("x-request-id") or text_of(body.get("id")),
-            returned_model=text_of(body.get("model")),
-            tokens=tokens_of(choice.get("logprobs")) if self.juror.expected else (),
-        )
+        answer = chat_completions.read(text, headers)
+        if not self.juror.expected or answer.transient:
+            return answer
+        choice = (body_of(text) or {})["choices"][0]
+        return replace(answer, tokens=tokens_of(choice.get("logprobs")))
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
         """Return whether the request is worth making again under another name, and remember it.
@@ -120,11 +108,6 @@ class OpenAIChat(Endpoint):
     def _writes_cost(self) -> bool:
         return cache_writes_cost(self.juror, now())
 
-    def _limit(self) -> str:
-        """Return what the longest answer is called here."""
-        usual = LIMITS if self.newest_names() else LIMITS[::-1]
-        return next((name for name in usual if name not in self.unsupported), usual[0])
-
     def _probabilities(self, call: Call) -> dict[str, Any]:
         """Return what asks for the probabilities of tokens, where the call wants them."""
         if not call.probabilities:
@@ -133,16 +116,11 @@ class OpenAIChat(Endpoint):
 
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
-        juror = self.juror
-        own = juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
-        settings: dict[str, Any] = {
-            "model": self.model(),
-            self._limit(): juror.max_tokens,
-            "temperature": juror.temperature,
-            "reasoning_effort": juror.effort,
-            "store": False if own else None,
-        }
-        return {name: value for name, value in settings.items() if value is not None}
+        own = self.juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
+        limit = chat_completions.limit_name(
+            newest=self.newest_names(), unsupported=self.unsupported
+        )
+        return chat_completions.settings(self.juror, model=self.model(), limit=limit, store=not own)
 
 
 def _marked(turn: Message) -> str | list[dict[str, Any]]:
@@ -152,24 +130,3 @@ def _marked(turn: Message) -> str | list[dict[str, Any]]:
         return turn.text
     mark = {BREAKPOINT: {"mode": "explicit"}}
     return [{"type": "text", "text": first} | mark, {"type": "text", "text": rest[0]}]
-
-
-def _format(call: Call) -> dict[str, Any]:
-    """Return the part of the request that asks for the form of the answer."""
-    wanted: dict[str, Any] = {"type": call.form}
-    if call.form == "json_schema":
-        wanted["json_schema"] = {"name": "verdict", "strict": True, "schema": dict(call.schema)}
-    return {} if call.form == "text" else {"response_format": wanted}
-
-
-def _usage(usage: Any) -> Usage:
-    """Return the token counts; cached ones are inside the prompt's."""
-    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-    spent = usage.get("completion_tokens_details") if isinstance(usage, dict) else None
-    return Usage(
-        tokens_in=count(usage, "prompt_tokens"),
-        tokens_out=count(usage, "completion_tokens"),
-        tokens_cached=count(details, "cached_tokens"),
-        tokens_cache_write=count(details, "cache_write_tokens"),
-        tokens_reasoning=count(spent, "reasoning_tokens"),
-    )

@@ -16,18 +16,20 @@ import typer
 from sqlalchemy import Engine
 
 from data.errors import BadFile, BadInput, Conflict
+from data.head import ENDING
 from data.importers.package import MANIFEST, PARTS, columns, part
 from data.queries import export as rows_of
 from data.queries.descriptions import CONSENTS, DESCRIPTIONS, consent_rows, described_rows
 from data.queries.dictionary import HEADER, dictionary_markdown, dictionary_rows
 from data.queries.package import about, head_of, table_rows
+from data.queries.record import present_head
 from data.store.record import unblind
 from data.whole_files import whole_file
-from medjury.cli import methods, redcap
+from medjury.cli import leaderboards, methods, redcap
 from medjury.cli.options import Db, study_of
 from medjury.cli.output import counted, say
 from medjury.cli.places import writes_to
-from medjury.cli.record import AUTHORS, Reason, Who, cells, write_csv
+from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
 
 Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
 PackageOption = Annotated[
@@ -54,6 +56,25 @@ def export(
             callback=writes_to,
         ),
     ] = None,
+    to_leaderboard: Annotated[
+        Path | None,
+        typer.Option(
+            "--leaderboard",
+            metavar="FOLDER",
+            help="The models' figures as a leaderboard release of HELM; names them.",
+        ),
+    ] = None,
+    to_every_eval_ever: Annotated[
+        Path | None,
+        typer.Option(
+            "--every-eval-ever",
+            metavar="FOLDER",
+            help="The models' figures as records of Every Eval Ever; names them.",
+        ),
+    ] = None,
+    organization: Annotated[
+        str, typer.Option(metavar="NAME", help="Who provides those records.")
+    ] = "unknown",
     without_authors: Annotated[
         bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
     ] = False,
@@ -69,9 +90,14 @@ def export(
 ) -> None:
     """Write the study as CSV with a data dictionary; no author unless asked."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
+    boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
+    leaderboards.check(boards, authors)
     nothing_else = to_redcap is None and to_methods is None
-    if folder is None and package is None and (nothing_else or authors != "without"):
-        raise BadInput("export what? give a FOLDER, --package, --redcap or --methods")
+    if not any([folder, package, *boards.values()]) and (nothing_else or authors != "without"):
+        raise BadInput(
+            "export what? give a FOLDER, --package, --redcap, --methods, --leaderboard or "
+            "--every-eval-ever"
+        )
     engine = study_of(context, db)
     _check(package)
     if to_redcap is not None:
@@ -83,6 +109,7 @@ def export(
     if folder is not None:
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
+    leaderboards.write(engine, boards, who, organization)
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
             say(f"{name}: {counted(rows, 'row')}")
@@ -103,6 +130,9 @@ def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
 
 def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> None:
     rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
+    head = path.with_suffix(ENDING)
+    if write_head(head, present_head(engine)):
+        say(f"{head}: the head of the record; sign it, and send it by another way")
     into = "an empty study"
     if authors == "only":
         into = "the study it belongs to, where that came without authors"
@@ -116,8 +146,9 @@ def _check(package: Path | None) -> None:
         return
     if package.suffix.lower() != ".zip" or not package.parent.is_dir():
         raise BadFile(f"--package {package}: not a .zip in a folder that exists")
-    if package.exists():
-        raise BadFile(f"--package {package}: is there already; name another file")
+    for path in (package, package.with_suffix(ENDING)):
+        if path.exists():
+            raise BadFile(f"--package {package}: {path.name} is there already; name another file")
 
 
 def _make(folder: Path) -> None:
@@ -170,7 +201,7 @@ def write_folder(folder: Path, files: Sequence[File]) -> Iterator[tuple[str, int
         for one in files:
             path = folder / one.name
             path.parent.mkdir(exist_ok=True)
-            yield one.name, write_csv(path, one.columns, one.rows)
+            yield one.name, write_csv(path, one.columns, one.rows, FOR_SPREADSHEETS)
     _write_text(folder / "data_dictionary.md", _page(files))
 
 

@@ -1,4 +1,4 @@
-"""`medjury import RUN_DIR|LOG`: finished runs of HELM and Inspect, with what their jurors said."""
+"""`medjury import RUN_DIR`: finished runs of HELM, and how runs of any tool are stored and told."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,25 +9,29 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from data.errors import BadInput
+from data.errors import BadInput, NoStudy
 from data.importers.finished import FinishedRun, missing, summed
 from data.importers.helm import HelmRun, read_runs, usable, with_task
 from data.importers.helm import finished as finished_helm
 from data.importers.helm.rating import Difference, run_figures
 from data.importers.helm.rating import Taken as TakenRun
-from data.importers.inspect_logs import InspectLog, log_files, read_inspect
-from data.importers.inspect_logs import Taken as TakenLog
-from data.importers.inspect_logs import finished as finished_log
 from data.queries import benchmarks, juror_cards
 from data.queries.families import families_of
 from data.queries.study import stored_rubric
-from data.rubric import Rubric, read_rubric, shipped
+from data.rubric import Rubric, read_rubric
 from data.rubrics.helm import Unusable
 from data.store.finished_runs import FinishedAdded, import_finished
 from medjury.cli.blinding import mask_new
 from medjury.cli.options import rubric_named
 from medjury.cli.output import counted, room, say, show, width
 from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json
+from medjury.services.returned_runs import (
+    known_rubric,
+    rejoined_run,
+    rubric_of_prompt,
+    rubrics_of,
+    shipped_rubrics,
+)
 
 NEXT = (
     "next: clinicians, on the same rubric: `medjury assign` and `medjury serve`, or their ratings "
@@ -51,8 +55,6 @@ CAUSES = {
     "unexplained": "nothing in the run says why",
 }
 SAME = ("criterion", "scale", "gold", "prompt")
-INSPECT_COLUMNS = ("log", "benchmark", "status", "responses", "ratings", "missing")
-RubricFor = Callable[[str], Rubric]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +109,11 @@ def models_of(runs: Iterable[FinishedRun]) -> Mapping[str, Any]:
 
 def _with_families(run: FinishedRun) -> FinishedRun:
     """Return a run whose jurors have the family that their model's name tells."""
-    jurors = tuple(replace(one, family=_family(one.profile.get("model", ""))) for one in run.jurors)
-    return replace(run, jurors=jurors)
+    jurors = (
+        one if one.family else replace(one, family=_family(one.profile.get("model", "")))
+        for one in run.jurors
+    )
+    return replace(run, jurors=tuple(jurors))
 
 
 def _family(model: str) -> str:
@@ -177,15 +182,20 @@ def bring_helm(
     rubric: str | None,
     json_to: Path | None,
     study: Callable[[], Engine],
+    there: Callable[[], Engine],
 ) -> None:
-    """Read runs, and only when all can be read open the study and store them in one transaction."""
+    """Read runs, and only when all can be read open the study and store them in one transaction.
+
+    `study` makes it if it is not there; `there` does not.
+    """
     check_json(json_to)
     runs: list[HelmRun] = []
     skipped: dict[str, str] = {}
     for path in paths:
         found, why = read_runs(path, benchmark)
         runs, skipped = runs + found, skipped | why
-    given_away = {run.name: _why_not(run) for run in runs}
+    known = _rubrics_there(there)
+    given_away = {run.name: _why_not(run, known) for run in runs}
     if rubric is None and all(given_away.values()):
         name, reason = next(iter(given_away.items()))
         raise BadInput(f"{name}: {reason}; nothing was imported")
@@ -195,6 +205,14 @@ def bring_helm(
             usable(run, folder)
     engine = study()
     _store_helm(engine, runs, skipped, folder or rubric_named(engine, rubric), json_to)
+
+
+def _rubrics_there(there: Callable[[], Engine]) -> list[Rubric]:
+    """Return the rubrics of the study, if there is one, and those that ship."""
+    try:
+        return rubrics_of(there())
+    except NoStudy:
+        return shipped_rubrics()
 
 
 def _store_helm(
@@ -207,15 +225,23 @@ def _store_helm(
     """Store runs, look for authors' names in them, and tell what came of it."""
     left, taken = dict(skipped), []
     shown = {name: _task(engine, name) for name in dict.fromkeys(run.benchmark for run in runs)}
+    rubrics = rubrics_of(engine)
     for read in runs:
         run, task = read, shown[read.benchmark]
+        if run.origin and (
+            own := chosen or known_rubric(engine, run.origin.rubric_sha256, run.origin)
+        ):
+            run = rejoined_run(engine, run, usable(run, own))
+            taken.append(TakenRun(run, own, *finished_helm(run, own)))
+            continue
         if task is not None:
             run = with_task(read, task)
         shown[run.benchmark] = run.task
-        if chosen is None and (why := _why_not(run)):
+        if chosen is None and (why := _why_not(run, rubrics)):
             left[run.name] = why
         else:
-            own = usable(run, chosen) if chosen else run.prompt.rubric()
+            named = rubric_of_prompt(rubrics, run)
+            own = usable(run, chosen) if chosen else named or run.prompt.rubric()
             kept = _kept_rubric(engine, run, own)
             taken.append(TakenRun(run, kept, *finished_helm(run, kept)))
     store_finished(engine, [one.values for one in taken], _told_helm(taken, left), json_to)
@@ -228,8 +254,10 @@ def _task(engine: Engine, benchmark: str) -> str | None:
     return first.card.prompt if first else None
 
 
-def _why_not(run: HelmRun) -> str:
+def _why_not(run: HelmRun, known: Iterable[Rubric]) -> str:
     """Return why a run gives no rubric away, or ""."""
+    if (run.origin and run.origin.rubric()) or rubric_of_prompt(known, run):
+        return ""
     try:
         run.prompt.rubric()
     except Unusable as error:
@@ -257,7 +285,7 @@ def _told_helm(taken: Sequence[TakenRun], left: Mapping[str, str]) -> Told:
         "HELM runs",
         HELM_COLUMNS,
         [_helm_cells(one) for one in taken],
-        rubrics={one.run.benchmark: _helm_rubric(one, taken) for one in taken},
+        rubrics={name: _helm_rubric(one, taken) for one in taken for name in one.benchmarks},
         jurors=_helm_jurors(taken),
         last=_difference_lines(differences),
         left_out={what: f"{number}" for what, number in left_out.items()},
@@ -312,102 +340,3 @@ def _difference_lines(found: Sequence[Difference]) -> Iterator[str]:
     for cause, words in CAUSES.items():
         if number := sum(cause in one.causes for one in found):
             yield f"  {number} {cause}: {words}"
-
-
-def bring_inspect(
-    paths: Sequence[Path],
-    benchmark: str | None,
-    rubric: str | None,
-    json_to: Path | None,
-    study: Callable[[], Engine],
-    rubric_for: RubricFor,
-) -> None:
-    """Read logs, and only when all can be read open the study and store them in one transaction."""
-    check_json(json_to)
-    logs = [read_inspect(one, benchmark) for path in paths for one in log_files(path)]
-    if benchmark and len({one.spec.task for one in logs}) > 1:
-        several = ", ".join(sorted({one.spec.task for one in logs}))
-        raise BadInput(f"--benchmark {benchmark}: the logs are of several tasks: {several}")
-    engine = study()
-    chosen = rubric_named(engine, rubric)
-    taken = [finished_log(log, _inspect_rubric(engine, log, chosen, rubric_for)) for log in logs]
-    store_finished(engine, [one.values for one in taken], _told_inspect(taken), json_to)
-
-
-def _inspect_rubric(
-    engine: Engine, log: InspectLog, chosen: Rubric | None, rubric_for: RubricFor
-) -> Rubric:
-    """Return the rubric of a log: the one our scorer rated on, the user's, or the benchmark's.
-
-    Raises
-    ------
-    BadInput
-        If our scorer rated on another one, or on one that is not known here.
-    """
-    own = next((one.rubric for one in benchmarks(engine) if one.name == log.benchmark), None)
-    wanted = log.rubric_sha256
-    if not wanted:
-        return chosen or own or rubric_for(log.benchmark)
-    known = [own, *(one.rubric for one in benchmarks(engine))]
-    known += [one for name in shipped() for one in (stored_rubric(engine, name), read_rubric(name))]
-    for one in [chosen] if chosen else known:
-        if one is not None and one.sha256 == wanted:
-            return one
-    why = f"{chosen.name} is another" if chosen else "it is not known here"
-    raise BadInput(
-        f"{log.name}: medjury's scorer rated on the rubric with the hash {wanted[:12]}, and {why}; "
-        "give --rubric FOLDER, the folder `rubric` of that export; nothing was imported"
-    )
-
-
-def _told_inspect(taken: Sequence[TakenLog]) -> Told:
-    """Return what is told of logs."""
-    figures = [_inspect_figures(one) for one in taken]
-    rubrics = {one.log.benchmark: one.values.rubric for one in taken}
-    left_out = summed(one.log.left_out for one in taken)
-    return Told(
-        "Inspect logs",
-        INSPECT_COLUMNS,
-        [[str(one[name]) for name in INSPECT_COLUMNS] for one in figures],
-        first=[
-            f"WARNING: {one.log.name}: its run ended with status {one.log.status[:20]}: only "
-            "the samples that ended are in the study"
-            for one in taken
-            if one.log.status != "success"
-        ],
-        rubrics={name: f"{rubric.name} ({rubric.scale})" for name, rubric in rubrics.items()},
-        jurors=_inspect_jurors(taken),
-        left_out={what: counted(number, "sample") for what, number in left_out.items()},
-        notes=summed(one.log.notes for one in taken),
-        body={"format": "inspect", "logs": figures},
-    )
-
-
-def _inspect_figures(one: TakenLog) -> dict[str, Any]:
-    """Return the figures of one log, as `--json` writes them."""
-    return {
-        "log": one.log.name,
-        "benchmark": one.log.benchmark,
-        "status": one.log.status,
-        "rubric": one.values.rubric.name,
-        "rubric_sha256": one.values.rubric.sha256,
-        "jurors": [{"name": j.handle, "model": j.profile.get("model")} for j in one.values.jurors],
-        "scorers_not_taken": list(one.not_taken),
-        "instances": len({row.instance_id for row in one.values.responses}),
-        "responses": len(one.values.responses),
-        "ratings": len(one.values.ratings),
-        "missing": len(one.values.failures),
-        "left_out": dict(one.log.left_out),
-        "notes": dict(one.log.notes),
-    }
-
-
-def _inspect_jurors(taken: Sequence[TakenLog]) -> Iterator[str]:
-    models = models_of(one.values for one in taken)
-    if models:
-        told = (f"{name} ({model or 'model not named'})" for name, model in models.items())
-        yield f"jurors: {', '.join(told)}"
-    else:
-        yield "no scorer rates a criterion of the rubric: there are responses, and no ratings"
-    if names := dict.fromkeys(name for one in taken for name in one.not_taken):
-        yield f"scorers without points on a criterion of the rubric, not taken: {', '.join(names)}"

@@ -17,7 +17,8 @@ from sqlalchemy import Engine
 from data.address import refuse_as_file
 from data.errors import BadFile, BadInput
 from data.formula import guarded, guarded_name
-from data.queries.record import Verified, locked_since
+from data.head import ENDING, Head
+from data.queries.record import Verified, locked_since, present_head
 from data.queries.record import verify as verify_record
 from data.queries.study import settings as stored_settings
 from data.rubric import Rubric
@@ -34,11 +35,17 @@ from medjury.services.rubric_validation import Resampling, validation
 
 FINDINGS = 1
 AUTHORS = ("response_id", "model")
+FOR_SPREADSHEETS = "utf-8-sig"
 KEEP = (
     "keep this hash elsewhere: `medjury verify --head HASH` proves later that nothing was cut off"
 )
 Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; stays in the record.")]
 Reason = Annotated[str, typer.Option(help="Why; stays in the record and in every later report.")]
+SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
+SINCE = (
+    "raters, accounts, assignments, settings, rubrics, calls and the texts apart from their "
+    "authors were taken as they were found then; what was changed before, nothing tells"
+)
 FREE_TEXT = {"comment", "remark", "text", "note", "actor", "title"}
 DIFFERS = 1
 MOST_BYTES = 20_000_000
@@ -57,7 +64,8 @@ def verify(
         Path | None, typer.Argument(metavar="BUNDLE", help="Of `rubric export --to medjury`.")
     ] = None,
     head: Annotated[
-        str | None, typer.Option(metavar="HASH", help="A head that was kept elsewhere.")
+        str | None,
+        typer.Option(metavar="HASH|FILE", help="A head that was kept elsewhere, or its file."),
     ] = None,
     json_to: Json = None,
     db: Db = None,
@@ -76,6 +84,8 @@ def verify(
         "head": found.head,
         "rows": dict(found.rows),
         "findings": list(found.findings),
+        "sealed_since": None if found.since is None else found.since.isoformat(),
+        "authors_withheld": found.authors_withheld,
     }
     write_json(body, json_to)
     if found.findings:
@@ -87,20 +97,54 @@ def lock(
     who: Who = "coordinator",
     again: Annotated[bool, typer.Option("--reopen", help="Open a locked study again.")] = False,
     reason: Reason = "",
+    head_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--head",
+            metavar="FILE",
+            help="Where the head goes, to be signed; by default beside a study that is a file.",
+            callback=writes_to,
+        ),
+    ] = None,
     db: Db = None,
 ) -> None:
     """Freeze the study: nobody rates, imports or assigns until it is reopened with a reason."""
     engine = study_of(context, db)
+    if head_to is not None and (again or head_to.exists()):
+        why = "is there already; name another file" if not again else "does not go with --reopen"
+        raise BadInput(f"--head {head_to}: {why}")
     if again:
         reopen(engine, who, reason)
         say("reopened; the reason stays in the record and in every later report")
         return
     if reason:
         raise typer.BadParameter("belongs to --reopen", param_hint="--reason")
-    head = lock_study(engine, who)
+    lock_study(engine, who)
+    head = present_head(engine)
     say(f"locked: {locked_since(engine)}")
-    say(f"head {head}")
+    say(f"head {head.sha256}")
+    to = head_to or head_beside(engine, head)
+    if to is not None and write_head(to, head):
+        say(f"{to}: sign this file and keep it elsewhere; `medjury verify --head {to}` checks it")
     say(KEEP)
+
+
+def head_beside(engine: Engine, head: Head) -> Path | None:
+    """Return where the head of a study that is a file goes by itself; None on a server."""
+    if engine.dialect.name != "sqlite" or not engine.url.database:
+        return None
+    study = Path(engine.url.database)
+    return study.with_name(f"{study.stem}-{head.sha256[:12]}{ENDING}")
+
+
+def write_head(path: Path, head: Head) -> bool:
+    """Write a head's file; what cannot be written is told, since the hash is told anyway."""
+    try:
+        path.write_text(head.to_text(), "ascii")
+    except OSError as error:
+        typer.echo(f"WARNING: {path}: {error.strerror}; no file of the head was written", err=True)
+        return False
+    return True
 
 
 def unblind(
@@ -143,11 +187,19 @@ def settings(
     write_json(kept, json_to)
 
 
-def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> int:
-    """Write rows to a new CSV file in UTF-8, whole or not at all; return how many there were."""
+def write_csv(
+    path: Path,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    encoding: str = "utf-8",
+) -> int:
+    """Write rows to a new CSV file, whole or not at all; return how many there were.
+
+    With the mark of `FOR_SPREADSHEETS` Excel knows that it is UTF-8, not Windows-1252.
+    """
     written = 0
     try:
-        with whole_file(path) as part, part.open("x", encoding="utf-8", newline="") as file:
+        with whole_file(path) as part, part.open("x", encoding=encoding, newline="") as file:
             writer = csv.writer(file)
             writer.writerow(columns)
             for row in rows:
@@ -159,8 +211,15 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object
 
 
 def _say_verified(found: Verified, json_to: Path | None) -> None:
-    rows = ", ".join(f"{number} {table}s" for table, number in found.rows.items())
-    say(f"{found.events} events; they vouch for {rows}", json_to)
+    named = {table: found.rows.get(table, 0) for table in SAID}
+    rest = sum(found.rows.values()) - sum(named.values())
+    rows = ", ".join(f"{number} {table}s" for table, number in named.items())
+    say(f"{found.events} events; they vouch for {rows}, {rest} other rows", json_to)
+    if found.since is not None:
+        since = f"{found.since:%Y-%m-%d %H:%M} UTC"
+        say(f"sealed since {since}: {SINCE}", json_to)
+    if found.authors_withheld:
+        say("its authors stayed behind: nothing is said of them", json_to)
     say(f"head {found.head}", json_to)
     say(KEEP, json_to)
     for finding in found.findings:

@@ -7,7 +7,6 @@ from pathlib import Path
 from sqlalchemy import Engine
 
 from data.errors import BadInput
-from data.formula import guarded, guarded_name
 from data.importers.redcap import CODE, RATER, RECORD, RUBRIC, Form, RedcapFile, forms
 from data.importers.table import TableFile
 from data.queries import benchmarks
@@ -58,6 +57,10 @@ def write_redcap(engine: Engine, folder: Path, found: list[ToRate]) -> None:
         f"redcap_dictionary.csv: {counted(len(own), 'rating form')}; redcap_records.csv: {counted(written, 'record')}"
     )
     _warn_long(found)
+    say(
+        "the texts are unaltered, for REDCap's own import: open redcap_records.csv in no spreadsheet, "
+        "which could compute a text that begins with = + - @"
+    )
     say(
         "next: upload both in REDCap, give each clinician a data access group with their own "
         "records (mj_rater), and bring the raw export back with `medjury ratings FILE --format redcap`"
@@ -124,12 +127,15 @@ def _label(words: str) -> str:
 
 
 def _record(number: int, one: ToRate, names: dict[str, int], open_to: bool) -> list[object]:
-    """Return a record; a form has no moment to open a reference, so one is there always or never."""
+    """Return a record; a form has no moment to open a reference, so one is there always or never.
+
+    Texts are as the jury reads them, to the last character: REDCap's import is no spreadsheet.
+    """
     card = one.card
     reference = card.reference if open_to and one.rubric.gold == "always" else None
     texts = (card.context, card.prompt, reference, card.checklist, card.response)
-    known = [number, card.code, guarded_name(one.rater), names[one.rubric.sha256]]
-    return [*known, *(guarded(text or "") for text in texts)]
+    known = [number, card.code, one.rater, names[one.rubric.sha256]]
+    return [*known, *(text or "" for text in texts)]
 
 
 def _rubrics(engine: Engine) -> list[Rubric]:

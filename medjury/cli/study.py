@@ -1,6 +1,6 @@
 """`medjury import` and `medjury ratings`: files, and packages, into the study."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -9,61 +9,76 @@ from typing import Annotated
 import typer
 from sqlalchemy import Engine
 
-from data.errors import BadFile, BadInput, Conflict
+from data.errors import BadInput, Conflict
 from data.importers.corpora import aci_bench, mts_dialog
-from data.importers.helm import is_helm
-from data.importers.inspect_logs import is_inspect
+from data.importers.grades import Grades, rubric_of_grades
 from data.importers.medhelm_ratings import Known, MedhelmFile, needed
-from data.importers.package import Package, is_package
+from data.importers.package import Package
 from data.importers.ratings import RatingFile
+from data.importers.readers import MEDHELM, REDCAP, Reader, opening_of
 from data.importers.redcap import RedcapFile
 from data.importers.responses import ResponseFile
+from data.importers.source import PIPE, Source
 from data.importers.table import TableFile
 from data.queries import benchmarks
 from data.queries.frames import responses_frame
 from data.queries.models import authors
-from data.queries.record import verify
 from data.rubric import Rubric, read_rubric
 from data.rubrics import known_as
 from data.rubrics.complaints import unasked
 from data.samples import benchmarks as sample_benchmarks
+from data.schema import Kind
 from data.store import RatingsAdded, ResponsesAdded, import_ratings, import_responses
 from data.store.access import pseudonym_key
 from data.store.package import import_package
-from medjury.cli import import_runs, redcap
+from medjury.cli import import_inspect, import_runs, redcap
 from medjury.cli.blinding import mask_new
-from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of, table_format
+from medjury.cli.files import (
+    GuessOption,
+    MapOption,
+    ScaleOption,
+    checked_format,
+    opened,
+    run_format,
+    say_left_out,
+    scale_named,
+    show_guess,
+)
+from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
 from medjury.cli.output import counted, progress, say
 
 GENERIC = "generic"
-FORMS: Mapping[str, Callable[[Path], bool]] = {  # known by their files, the first that fits
-    "package": is_package,
-    "helm": is_helm,
-    "inspect": is_inspect,
-}
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
 FormatOption = Annotated[
     str | None,
     typer.Option(
-        "--format", metavar="[csv|jsonl|redcap|medhelm]", help="By default from the name."
+        "--format",
+        metavar="NAME",
+        help="By default from the content; csv, jsonl, redcap, medhelm or a tool's reader.",
     ),
 ]
 SourceOption = Annotated[
     str | None,
     typer.Option(
         "--format",
-        metavar="[csv|jsonl|helm|inspect|package|aci-bench|mts-dialog]",
-        help="By default from names and files.",
+        metavar="NAME",
+        help="By default from the content; csv, jsonl, helm, inspect, package, aci-bench, mts-dialog or a tool's reader.",
     ),
 ]
 PathsArgument = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH...",
-        help="CSV or JSON Lines; folders of HELM runs; logs of Inspect; or a package.",
+        help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input); a tool's files; folders of HELM runs; logs of Inspect; or a package.",
     ),
 ]
-FileArgument = Annotated[Path, typer.Argument(metavar="PATH", help="CSV or JSON Lines.")]
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="PATH",
+        help="Rows (CSV, Excel, Parquet, JSON, also .gz, - for standard input) or a tool's file.",
+    ),
+]
 IMPORTER = "researcher"
 
 
@@ -73,46 +88,86 @@ def import_(
     form: SourceOption = None,
     benchmark: Annotated[str | None, typer.Option(help="For rows that name none.")] = None,
     rubric: RubricOption = None,
+    map_to: MapOption = None,
+    guess: GuessOption = False,
+    scale: ScaleOption = None,
+    accept_findings: Annotated[
+        bool,
+        typer.Option(
+            "--accept-findings", help="Of a package: store it although verify has findings."
+        ),
+    ] = False,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Bring responses in, with the instances they answer; twice changes nothing.
 
     Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
-    ratings with them; a package of `medjury export` brings a whole study.
+    ratings with them; a package of `medjury export` brings a whole study. Files of other tools are
+    known by their content; columns of any names are taken with --map.
     """
-    form = form or next((name for name, fits in FORMS.items() if any(map(fits, paths))), None)
+    checked_format(form, CORPORA)
+    run = None if guess else run_format(paths, form)
     own = partial(_own_study, context, db)
-    if form == "package":
-        restore(paths, partial(study_of, context, db, create=True))
-        return
-    if form == "helm":
-        import_runs.bring_helm(paths, benchmark, rubric, json_to, own)
-        return
-    if form == "inspect":
-        import_runs.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for)
-        return
-    if form in CORPORA and json_to is None:
-        table = CORPORA[form](paths)
+    if scale is not None and run != "inspect":
+        raise typer.BadParameter("belongs to logs of Inspect, and to ratings", param_hint="--scale")
+    if accept_findings and run != "package":
+        raise BadInput("--accept-findings belongs to a package")
+    if run == "package":
+        study = partial(study_of, context, db, create=True)
+        restore(paths, study, accept_findings=accept_findings)
+    elif run == "helm":
+        there = partial(study_of, context, db)
+        import_runs.bring_helm(paths, benchmark, rubric, json_to, own, there)
+    elif run == "inspect":
+        named = scale_named(scale)
+        import_inspect.bring_inspect(paths, benchmark, rubric, json_to, own, rubric_for, named)
+    elif guess:
+        show_guess(paths, "responses", form, map_to, benchmark)
     else:
-        table = TableFile(_only(paths, json_to), table_format(form))
+        _bring_rows(paths, form, map_to, benchmark, rubric, json_to, own)
+
+
+def _bring_rows(
+    paths: list[Path],
+    form: str | None,
+    map_to: Path | None,
+    benchmark: str | None,
+    rubric: str | None,
+    json_to: Path | None,
+    own: Callable[[], Engine],
+) -> None:
+    """Read files of rows, and only when they can be read open the study and store them."""
+    if json_to is not None:
+        raise typer.BadParameter("belongs to finished runs", param_hint="--json")
+    table, reader = (
+        (CORPORA[form](paths), None)
+        if form in CORPORA
+        else opened(paths, "responses", form, map_to, benchmark)
+    )
     rows = ResponseFile(table, benchmark)
-    engine = _own_study(context, db)
+    engine = own()
     chosen = rubric_named(engine, rubric)
     if chosen and (why := unasked(chosen.prompt, chosen.criteria)):
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
-    _store_responses(engine, table, rows, chosen)
+    _store_responses(engine, table, rows, chosen, reader)
+    if reader and reader.ratings:
+        say(f"next: its scores, with `medjury ratings {paths[0].name}`")
 
 
 def _store_responses(
-    engine: Engine, table: TableFile, rows: ResponseFile, chosen: Rubric | None
+    engine: Engine,
+    table: TableFile,
+    rows: ResponseFile,
+    chosen: Rubric | None,
+    reader: Reader | None = None,
 ) -> None:
     """Store a file's responses, tell what came of it, and look for authors' names in them."""
     with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_responses(
             engine,
             rows,
-            rubric_for,
+            _rubrics_of(reader),
             chosen,
             tick=lambda _: at(table.read_bytes),
         )
@@ -120,15 +175,10 @@ def _store_responses(
     mask_new(engine)
 
 
-def _only(paths: list[Path], json_to: Path | None) -> Path:
-    """Return the one file that is meant; several, and figures, are for runs."""
-    if len(paths) > 1:
-        raise BadInput("several files of responses: import them one after another")
-    if paths[0].is_dir():
-        raise BadFile(f"{paths[0]}: a folder without a finished run; name a file of responses")
-    if json_to is not None:
-        raise typer.BadParameter("belongs to finished runs", param_hint="--json")
-    return paths[0]
+def _rubrics_of(reader: Reader | None) -> Callable[[str], Rubric]:
+    """Return what gives a new benchmark's rubric: the tool's own, or the one of its name."""
+    own = reader.rubric if reader else None
+    return rubric_for if own is None else lambda _: own
 
 
 def _own_study(context: typer.Context, db: str | None) -> Engine:
@@ -159,29 +209,90 @@ def ratings(
     jury_mean: Annotated[
         bool, typer.Option("--jury-mean", help="MedHELM: its llm_ columns as a juror, too.")
     ] = False,
+    benchmark: Annotated[
+        str | None, typer.Option(help="A tool's file: the benchmark's name at its import.")
+    ] = None,
+    map_to: MapOption = None,
+    guess: GuessOption = False,
+    scale: ScaleOption = None,
     db: Db = None,
 ) -> None:
     """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's, MedHELM's files."""
-    from_redcap = form == "redcap"
-    if incomplete and not from_redcap:
+    checked_format(form, ("redcap", "medhelm"))
+    named = scale_named(scale)
+    if guess:
+        show_guess([path], "ratings", form, map_to, benchmark)
+        return
+    kind = form or _layout(path)
+    if incomplete and kind != "redcap":
         raise typer.BadParameter("belongs to --format redcap", param_hint="--incomplete")
-    if jury_mean and form != "medhelm":
+    if jury_mean and kind != "medhelm":
         raise typer.BadParameter("belongs to --format medhelm", param_hint="--jury-mean")
-    table = TableFile(path, "csv" if form in ("redcap", "medhelm") else table_format(form))
     rows: RatingFile | RedcapFile | MedhelmFile
-    if from_redcap:
+    if kind in ("redcap", "medhelm"):
+        table = TableFile(path)
         engine = study_of(context, db)
-        rows = redcap.redcap_file(engine, table, incomplete)
-    elif form == "medhelm":
-        engine = study_of(context, db)
-        rows = medhelm_file(engine, table, jury_mean)
+        rows = _of_layout(engine, table, kind, incomplete or jury_mean)
     else:
-        rows = RatingFile(table)
+        table, _ = opened([path], "ratings", form, map_to, benchmark)
+        rows = RatingFile(table, named)
         engine = study_of(context, db)
+    _store_ratings(engine, table, rows, _rated_on(engine, rubric, named, rows))
+
+
+def _of_layout(
+    engine: Engine, table: TableFile, layout: str, more: bool
+) -> RedcapFile | MedhelmFile:
+    """Return REDCap's or MedHELM's rows; `more` takes its incomplete forms, or its jury's means."""
+    if layout == "redcap":
+        return redcap.redcap_file(engine, table, more)
+    return medhelm_file(engine, table, more)
+
+
+def _layout(path: Path) -> str | None:
+    """Return redcap or medhelm where a file has their columns, None for any other."""
+    if str(path) == PIPE or not path.is_file():
+        return None
+    opening = opening_of(Source(path))
+    if opening.has(MEDHELM) and not opening.has({"response_id"}):
+        return "medhelm"
+    return "redcap" if opening.has(REDCAP) else None
+
+
+def _rated_on(
+    engine: Engine,
+    rubric: str | None,
+    scale: Grades | None,
+    rows: RatingFile | RedcapFile | MedhelmFile,
+) -> Rubric | None:
+    """Return the rubric that ratings are held to: named, made of a scale, or each benchmark's own."""
     chosen = rubric_named(engine, rubric)
-    with progress(f"reading {path.name}", table.size_bytes) as at:
+    if scale is None or not isinstance(rows, RatingFile):
+        return chosen
+    if chosen is None:
+        criteria = list(dict.fromkeys(row.criterion for row in rows if row.kind != Kind.METRIC))
+        return rubric_of_grades("scale", criteria, scale, "a file of ratings")
+    if chosen.scale != scale.scale:
+        raise BadInput(
+            f"--scale has the points {scale.scale}, and the rubric {chosen.name} {chosen.scale}; "
+            "give one of both, or points for words under [scale] in --map"
+        )
+    return chosen
+
+
+def _store_ratings(
+    engine: Engine,
+    table: TableFile,
+    rows: RatingFile | RedcapFile | MedhelmFile,
+    chosen: Rubric | None,
+) -> None:
+    with progress(f"reading {table.path.name}", table.size_bytes) as at:
         added = import_ratings(engine, rows, chosen, tick=lambda _: at(table.read_bytes))
     _say_ratings(table, rows, added)
+    if isinstance(rows, RatingFile):
+        for theirs, ours in rows.renamed.items():
+            say(f"the criterion {theirs!r} is {ours} here: a name has no blanks")
+    say_left_out(table)
     if isinstance(rows, RedcapFile):
         redcap.say_left(rows)
     if isinstance(rows, MedhelmFile):
@@ -220,16 +331,20 @@ def _say_responses(table: TableFile, rows: ResponseFile, added: ResponsesAdded) 
             "response_id: if that is one response, its ratings are now split over two"
         )
     if rows.ignored:
-        asked = [
-            f"{name} (did you mean {rows.meant[name]}?)" if name in rows.meant else name
-            for name in rows.ignored
-        ]
-        say("columns without meaning here, ignored: " + ", ".join(asked))
+        say("columns not taken: " + ", ".join(_not_taken(rows, name) for name in rows.ignored))
+    say_left_out(table)
     if not rows.contexts:
         say(
             "WARNING: no row has a context: clinicians and jurors will have nothing but the prompt "
             "to hold a response against. If the source is missing by mistake, begin a new study"
         )
+
+
+def _not_taken(rows: ResponseFile, name: str) -> str:
+    """Return a column with how many values of it are not stored, and what may have been meant."""
+    told = counted(rows.not_taken[name], "value")
+    meant = f"; did you mean {rows.meant[name]}?" if name in rows.meant else ""
+    return f"{name} ({told}{meant})"
 
 
 def _say_ratings(
@@ -258,29 +373,26 @@ def _say_ratings(
         )
 
 
-def restore(paths: Sequence[Path], study: Callable[[], Engine]) -> None:
+def restore(paths: Sequence[Path], study: Callable[[], Engine], *, accept_findings: bool) -> None:
     """Read a package whole, and only when it holds open the study and store it."""
     if len(paths) > 1:
         raise BadInput("a package becomes a study of its own: import one, and alone")
     package = Package(paths[0])
     engine = study()
-    added = import_package(engine, package, IMPORTER)
+    added = import_package(engine, package, IMPORTER, accept_findings=accept_findings)
     if added.unchanged:
         say(f"{package.path.name}: was imported before; nothing changed")
         return
     for table, number in added.rows.items():
         say(f"{table}: {counted(number, 'row')}")
     if package.authors == "without":
-        say(
-            "no author is in it; `medjury import` of a package made with --authors-only adds them, "
-            "and until then `medjury verify` cannot vouch for the responses"
-        )
-        return
-    found = verify(engine).findings
+        say("no author is in it; `medjury import` of a package made with --authors-only adds them")
+    for finding in added.findings:
+        typer.echo(f"FINDING {finding}", err=True)
     say(
         "the record is whole"
-        if not found
-        else f"WARNING: `medjury verify` has {counted(len(found), 'finding')}"
+        if not added.findings
+        else f"WARNING: stored with {counted(len(added.findings), 'finding')}, which the record keeps"
     )
 
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from sqlalchemy import Engine
 
 from data.errors import BadInput
+from data.queries.study import study_id
 from data.queries.validation import material
 from data.rubric import Rubric
 from jury.exports.export import Export
@@ -91,7 +92,7 @@ def exported_rubric(
     rows = tuple(material(engine, rubric))
     write: Write = import_module(f"jury.exports.{MODULES[asked.tool]}").write
     return ExportedRubric(
-        dict(write(Export(rubric, panel, rows, record))),
+        dict(write(Export(rubric, panel, rows, record, study_id(engine)))),
         record["status"] == "validated",
         tuple(record["reasons"]),
         tuple(record["caveats"]),

@@ -14,6 +14,7 @@ from data.errors import BadFile
 SPEC, STATE = "run_spec.json", "scenario_state.json"
 PER_INSTANCE, STATS = "per_instance_stats.json", "stats.json"
 REDACTED = "[redacted]"
+CHAT = "chat"
 AnswerKey = tuple[str, int]
 
 
@@ -32,6 +33,12 @@ class Adapter(Part):
     model: str = ""
     model_deployment: str = ""
     instructions: str = ""
+    method: str = ""
+
+    @property
+    def task(self) -> str:
+        """Return the instruction that was sent; a talk is sent alone."""
+        return "" if self.method == CHAT else self.instructions.strip()
 
 
 class Spec(Part):
@@ -73,6 +80,22 @@ class Output(Part):
         return nan or self.redacted or not self.said.strip()
 
 
+class Question(Output):
+    """What was asked: a text, or since medhelm 0.8 the turns of a talk."""
+
+    messages: list[dict[str, Any]] | None = None
+
+    @property
+    def said(self) -> str:
+        """Return the text; of a talk its turns, each of several with [role] before it."""
+        if not self.messages or (isinstance(self.text, str) and self.text.strip()):
+            return super().said
+        turns = [(str(one.get("role")), str(one.get("content") or "")) for one in self.messages]
+        if len(turns) == 1:
+            return turns[0][1]
+        return "\n\n".join(f"[{role}]\n{text}" for role, text in turns)
+
+
 class Reference(Part):
     """A gold answer."""
 
@@ -82,7 +105,8 @@ class Reference(Part):
 class HelmInstance(Part):
     """What was asked."""
 
-    input: Output
+    input: Question
+    extra_data: dict[str, Any] | None = None
     references: list[Reference] = Field(default_factory=list)
     split: str | None = None
     id: str | None = None

@@ -28,7 +28,8 @@ from data.rubrics.helm import (
 )
 
 RELEASE = "HELM of unknown version"
-MEDHELMS = Scale(min=1, max=5)
+MEDHELMS, SHARE = Scale(min=1, max=5), Scale(min=0, max=1)
+SHARES = ("health_bench", "health_bench_professional")  # jurors give a share of points
 NUMBER, TO = r"(\d{1,3})", r"\s*(?:-|\u2013|to)\s*"
 SCALES = (
     rf"\bfrom\s+{NUMBER}\b[^.\n]{{0,60}}?\bto\s+{NUMBER}\b",
@@ -66,9 +67,9 @@ def in_own_words(name: str, template: str, criteria: tuple[str, ...], scale: Sca
 
 def without_prompt(name: str, criteria: tuple[str, ...], scale: Scale | None) -> Rubric:
     """Return a rubric of what is known: ratings on it never mix with those on a known prompt."""
-    if scale is None and name not in BENCHMARKS:
+    if scale is None and name not in (*BENCHMARKS, *SHARES):
         raise Unusable("the run does not hold its prompt; name its rubric with --rubric")
-    held = scale or MEDHELMS
+    held = scale or (SHARE if name in SHARES else MEDHELMS)
     known = hashlib.sha256("\0".join([name, str(held), *criteria]).encode()).hexdigest()
     anchors = dict.fromkeys(held.points, NO_WORDS)
     return Rubric(

@@ -7,6 +7,8 @@ from typing import Any
 from data.errors import BadInput
 from data.importers.finished import FinishedRun, Verdict, run_of, score_of, verdict_of
 from data.importers.helm.run import SOURCE, HelmRun, Judged
+from data.importers.own_runs import own_verdict
+from data.importers.rows import JurorRecord
 from data.rubric import Rubric
 from data.schema import Status
 
@@ -38,22 +40,46 @@ class Difference:
 
 def finished(run: HelmRun, rubric: Rubric) -> tuple[FinishedRun, list[Difference]]:
     """Return a run as values to be stored, and where HELM's scores are others."""
-    names = [juror.handle for juror in run.jurors]
-    heard = [
-        (one, {name: verdict(one.said.get(name), rubric) for name in names}) for one in run.judged
-    ]
-    made = run_of(SOURCE, rubric, run.jurors, [(one.row, verdicts) for one, verdicts in heard])
+    jurors = jurors_of_study(run)
+    heard = [(one, _verdicts(one, jurors, rubric)) for one in run.judged]
+    records = tuple(jurors.values())
+    made = run_of(SOURCE, rubric, records, [(one.row, verdicts) for one, verdicts in heard])
     return made, [found for one, said in heard for found in _differences(one, said, rubric)]
 
 
+def jurors_of_study(run: HelmRun) -> dict[str, JurorRecord]:
+    """Return the jurors by their names in the run; those of our own export are its study's."""
+    own = run.origin.jurors if run.origin else {}
+    return {
+        one.handle: own[one.handle].record() if one.handle in own else one for one in run.jurors
+    }
+
+
+def _verdicts(one: Judged, jurors: Mapping[str, JurorRecord], rubric: Rubric) -> dict[str, Verdict]:
+    """Return what each juror said, as our own plugin or else as HELM keeps it."""
+    if one.own is not None:
+        return {
+            juror.handle: own_verdict(one.own.get(name), rubric) for name, juror in jurors.items()
+        }
+    return {juror.handle: verdict(one.said.get(name), rubric) for name, juror in jurors.items()}
+
+
 def usable(run: HelmRun, rubric: Rubric) -> Rubric:
-    """Return the rubric if it is the one of the run: the same prompt and criteria.
+    """Return the rubric if it is the one of the run: of our own export by its hash, else by its text.
 
     Raises
     ------
     BadInput
         If its prompt is not the one that the jurors were asked with, or has other criteria.
     """
+    if run.origin is not None and run.origin.rubric_sha256 != rubric.sha256:
+        raise BadInput(
+            f"{run.name}: its jurors rated on the rubric with the hash "
+            f"{run.origin.rubric_sha256[:12]}, and {rubric.name} is another; leave --rubric out; "
+            "nothing was imported"
+        )
+    if run.origin is not None:
+        return rubric
     if run.prompt.ours not in (None, rubric.prompt):
         raise BadInput(
             f"{run.name}: the jurors of this run were asked with another prompt than that of rubric "
@@ -122,6 +148,11 @@ class Taken:
     rubric: Rubric
     values: FinishedRun
     differences: Sequence[Difference]
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """Names of the benchmarks it has responses of; else its own name."""
+        return self.values.benchmarks or [self.run.benchmark]
 
 
 def _recomputed(one: Taken) -> tuple[float | None, int, int]:

@@ -12,6 +12,7 @@ from data.errors import BadFile, BadInput
 from data.importers.helm.files import (
     SPEC,
     STATE,
+    HelmInstance,
     RequestState,
     RunSpec,
     Spec,
@@ -22,10 +23,13 @@ from data.importers.helm.files import (
     wrong,
 )
 from data.importers.helm.prompts import Asked, Prompt, prompt_of
-from data.importers.rows import JurorRecord, Origin, ResponseRow, made_id
+from data.importers.own_runs import Origin as Exported
+from data.importers.own_runs import Place, origin_of, place_of
+from data.importers.rows import JurorRecord, Origin, ResponseRow, checklist_of, made_id
 
 METRIC = "LLMJuryMetric"
 SOURCE = "HELM run"
+OWN = "medjury"  # the key under which our own plugin keeps what it says
 # HELM 0.5.5 to 0.5.7 had these three in its code, and a run does not name them.
 PAPERS = {
     "gpt": "openai/gpt-4o-2024-05-13",
@@ -112,11 +116,23 @@ class Judged:
         Juror -> what stands there; a juror whose reply HELM could not use is not in it.
     stored
         The score that HELM gives the response, None where the run does not hold it.
+    own
+        Juror -> what our own plugin keeps of it; None where another annotator asked.
+    place
+        Where the response belongs in the study that the plugin was exported from.
+    sent
+        The prompt that jurors were sent, None where the run does not hold it.
+    gold
+        The reference as HELM shows it.
     """
 
     row: ResponseRow
     said: Said
     stored: float | None
+    own: Said | None = None
+    place: Place | None = None
+    sent: str | None = None
+    gold: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +149,10 @@ class HelmRun:
         Of what was taken: texts that are redacted, further references and completions.
     assumed
         Whether the jurors' models are not in the run but known from HELM's release.
+    origin
+        What our own export was of, None where the run is not of our plugin.
+    template
+        What our own plugin filled in for data that are not the study's.
     """
 
     name: str
@@ -145,6 +165,8 @@ class HelmRun:
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
     assumed: bool
+    origin: Exported | None = None
+    template: str = ""
 
     @property
     def task(self) -> str:
@@ -198,16 +220,24 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
             _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
             _said(state, key),
             stored.of(str(state.instance.id), state.train_trial_index),
+            *_own(state, key),
+            sent=_asked(state, key).prompt,
+            gold=state.gold.said,
         )
         for number, state in taken
     )
     jurors, assumed = jurors_of(spec, [one.said for one in judged])
     asked = [_asked(state, key) for _, state in taken]
-    args = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
-    prompt = prompt_of(key, next(args, {}), asked)
+    args = next(
+        (one.args for one in spec.annotators or () if "prompt_template" in one.args),
+        dict[str, Any](),
+    )
+    prompt = prompt_of(key, args, asked)
     notes = _further(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
-        name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed
+        *(name, benchmark, own_name, jurors, judged, prompt, stored, left_out, notes, assumed),
+        origin=origin_of(args.get("origin")),
+        template=str(args.get("prompt_template", "")).replace("$$", "$"),
     )
 
 
@@ -230,7 +260,26 @@ def _further(key: str, states: list[RequestState]) -> dict[str, int]:
 
 
 def _jury(annotation: object) -> bool:
-    return isinstance(annotation, dict) and "prompt_text" in annotation
+    """Tell whether jurors said this: beside their prompt, or scores of criteria under their names."""
+    if not isinstance(annotation, dict):
+        return False
+    return "prompt_text" in annotation or (
+        bool(annotation) and all(map(_scored, annotation.values()))
+    )
+
+
+def _scored(said: object) -> bool:
+    return (
+        isinstance(said, dict)
+        and bool(said)
+        and all(isinstance(one, dict) and "score" in one for one in said.values())
+    )
+
+
+def _checklist(one: HelmInstance) -> str:
+    """Return the points of an instance's own rubric, as HealthBench has them in medhelm."""
+    items = (one.extra_data or {}).get("rubrics")
+    return checklist_of(items if isinstance(items, list) else ())
 
 
 def _benchmark(spec: RunSpec) -> str:
@@ -257,7 +306,8 @@ def _row(
         instance_id=one.id,
         benchmark=benchmark,
         context=one.input.said,
-        prompt=spec.adapter_spec.instructions.strip(),
+        prompt=spec.adapter_spec.task,
+        checklist=_checklist(one) or None,
         reference=None if state.gold.absent else state.gold.said,
         response_id=made_id(benchmark, one.id, model, text, *([str(trial)] if trial else [])),
         model=model,
@@ -270,7 +320,15 @@ def _said(state: RequestState, key: str) -> Said:
     found = (state.annotations or {}).get(key)
     if not isinstance(found, dict):
         return {}
-    return {name: one for name, one in found.items() if isinstance(one, dict)}
+    return {name: one for name, one in found.items() if isinstance(one, dict) and name != OWN}
+
+
+def _own(state: RequestState, key: str) -> tuple[Said | None, Place | None]:
+    """Return what our own plugin keeps of each juror and of where the response belongs."""
+    told = ((state.annotations or {}).get(key) or {}).get(OWN)
+    if not isinstance(told, dict) or not isinstance(told.get("jurors"), dict):
+        return None, None
+    return told["jurors"], place_of(told.get("place"))
 
 
 def _asked(state: RequestState, key: str) -> Asked:
@@ -283,7 +341,7 @@ def _asked(state: RequestState, key: str) -> Asked:
         state.instance.input.said,
         state.output.said,
         state.gold.said,
-        tuple(tuple(one) for name, one in said.items() if isinstance(one, dict)),
+        tuple(tuple(one) for name, one in said.items() if isinstance(one, dict) and name != OWN),
     )
 
 

@@ -1,0 +1,368 @@
+"""Which of a file's columns is which of ours: a map that a user gives, or one that is guessed.
+
+A map is TOML. `[columns]` has theirs = "ours"; beside a name of ours, ours may be
+
+    "criterion:NAME"             a score of that criterion, a column each (wide ratings)
+    "criterion:NAME rater:WHO"   the same, where each rater has columns of their own
+    "response:MODEL"             the response of that model, where each model has a column
+
+`[constant]` has ours = "what stands in every row", `[scale]` the points of grades in words, and
+`sheet` names the sheet of a workbook. Parts of nested JSON are named with dots: input.raw, turns.0.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from data.errors import BadFile
+from data.importers.grades import grades_of, usable_name
+from data.importers.grades import plain as plain_grade
+from data.importers.groups import is_group
+from data.importers.ratings import KNOWN as OF_RATINGS
+from data.importers.ratings import LONG
+from data.importers.responses import COLUMNS as OF_RESPONSES
+from data.importers.rows import Origin, is_name
+from data.importers.table import Cells, DerivedTable, TableFile
+from data.toml_file import NotToml, read_toml
+
+What = Literal["responses", "ratings"]
+OURS: dict[What, tuple[str, ...]] = {
+    "responses": OF_RESPONSES,
+    "ratings": (*sorted(OF_RATINGS), *LONG),
+}
+CRITERION, RATER, RESPONSE = "criterion:", " rater:", "response:"
+OF_TOOLS = ("benchmark", "model")  # of a tool's file they tell which response is rated, too
+KEYS = {"columns", "constant", "scale", "sheet"}
+# Ours -> what others call it, without case and signs.
+SYNONYMS: dict[What, dict[str, str]] = {
+    "responses": {
+        "instance_id": "id, case, case id, case no, item, item id, question id, sample id, doc id, "
+        "prompt id, task id, record id, vignette",
+        "benchmark": "dataset, task name, set, dataset name, eval name, corpus",
+        "context": "source, input, document, dialogue, dialog, transcript, note, conversation, "
+        "passage, article, case text, patient, history, input raw",
+        "prompt": "question, instruction, instructions, query, task",
+        "reference": "gold, target, ground truth, gold answer, reference answer, ideal, expected, "
+        "correct answer, expected output, expected answer",
+        "model": "llm, system, model name, model id, author, generator",
+        "response": "output, answer, completion, generation, prediction, model output, "
+        "model response, response text, generated text, model answer, output raw 0",
+        "checklist": "rubric items, key points, must contain",
+    },
+    "ratings": {
+        "response_id": "id, item, item id, instance id, case id, sample id",
+        "rater": "annotator, reviewer, user, username, user id, physician, grader, clinician, "
+        "evaluator, judge, coder, expert, annotator id, rater id",
+        "kind": "rater type, type of rater, role",
+        "criterion": "dimension, axis, aspect, metric, item name, category",
+        "score": "rating, value, points, grade, likert",
+        "comment": "comments, explanation, rationale, reason, remark, free text",
+        "rated_at": "timestamp, date, created at, time, submitted at",
+    },
+}
+NUMBER = re.compile(r"[+-]?\d+([.,]\d+)?")
+LONGEST_GRADE, MOST_GRADES = 30, 10
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+ASIDE = {
+    "lead time",
+    "annotation id",
+    "agreement",
+    "created at",
+    "updated at",
+    "index",
+    "unnamed 0",
+}
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """A map of columns.
+
+    Attributes
+    ----------
+    columns
+        Theirs -> ours.
+    constant
+        Ours -> what stands in every row.
+    words
+        A grade in words -> its points; case does not matter.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    constant: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+    sheet: str | None = None
+
+    def renamed(self, values: Mapping[str, str]) -> dict[str, str]:
+        """Return a row in names of ours, without what is not mapped."""
+        row = dict(self.constant)
+        for theirs, ours in self.columns.items():
+            if values.get(theirs, "").strip() or ours not in row:
+                row[ours] = values.get(theirs, "")
+        return row
+
+    def score(self, said: str) -> str:
+        """Return the points of a grade in words; any other score as it is."""
+        known = {plain_grade(word): points for word, points in self.words.items()}
+        return known.get(plain_grade(said), said)
+
+    def criterion(self, name: str) -> str:
+        """Return what a criterion of theirs is called here."""
+        ours = self.columns.get(name, name)
+        return ours.removeprefix(CRITERION)
+
+
+def read_map(path: Path, what: What) -> ColumnMap:
+    """Read a map of a user.
+
+    Raises
+    ------
+    BadFile
+        If it is no TOML, has a key that is not known, or maps to a name that is not ours.
+    """
+    try:
+        body = read_toml(path)
+    except OSError as error:
+        raise BadFile(f"--map {path}: {error.strerror}") from error
+    except NotToml as error:
+        raise BadFile(f"--map {path}: {error}") from error
+    return map_of(body, what, f"--map {path}")
+
+
+def map_of(body: Mapping[str, Any], what: What, where: str) -> ColumnMap:
+    """Return the map that a table of TOML is; see `read_map`."""
+    if unknown := sorted(set(body) - KEYS):
+        raise BadFile(f"{where}: unknown key {unknown[0]!r}; there are {', '.join(sorted(KEYS))}")
+    tables = {name: body.get(name, {}) for name in ("columns", "constant", "scale")}
+    for name, table in tables.items():
+        if not isinstance(table, dict) or any(
+            isinstance(one, dict | list) for one in table.values()
+        ):
+            raise BadFile(f"{where}: [{name}] takes lines of NAME = VALUE; quote names with dots")
+    columns = {str(theirs): str(ours) for theirs, ours in tables["columns"].items()}
+    constant = {str(ours): str(value) for ours, value in tables["constant"].items()}
+    for ours in (*columns.values(), *(one for one in constant if one not in OF_TOOLS)):
+        if not _is_ours(ours, what):
+            known = ", ".join(OURS[what])
+            wide = f"{CRITERION}NAME" if what == "ratings" else f"{RESPONSE}MODEL, group:NAME"
+            raise BadFile(f"{where}: {ours!r} is no column of {what}: {known}, {wide}")
+    _refuse_twice(columns, where)
+    words = {str(word): str(points) for word, points in tables["scale"].items()}
+    sheet = body.get("sheet")
+    return ColumnMap(columns, constant, words, str(sheet) if sheet is not None else None)
+
+
+def _refuse_twice(columns: Mapping[str, str], where: str) -> None:
+    taken = list(columns.values())
+    if twice := next((ours for ours in taken if taken.count(ours) > 1), None):
+        raise BadFile(f"{where}: two columns are mapped to {twice}")
+
+
+def _is_ours(name: str, what: What) -> bool:
+    if what == "ratings":
+        return name in OURS["ratings"] or (
+            name.startswith(CRITERION) and len(name) > len(CRITERION)
+        )
+    wide = name.startswith(RESPONSE) and len(name) > len(RESPONSE)
+    return name in OURS["responses"] or wide or is_group(name)
+
+
+def guessed(columns: Sequence[str], what: What) -> ColumnMap:
+    """Return the map that columns' names suggest: ours as they are, then those that mean the same.
+
+    Of wide ratings every column that is left is a criterion.
+    """
+    found: dict[str, str] = {name: name for name in columns if name in OURS[what] or is_group(name)}
+    for ours, listed in SYNONYMS[what].items():
+        others = (_bare(ours), *listed.split(", "))
+        if ours in found.values():
+            continue
+        theirs = [one for one in columns if one not in found and _bare(one) in others]
+        if theirs:
+            found[min(theirs, key=lambda one, order=others: order.index(_bare(one)))] = ours  # type: ignore[misc]
+    for name in columns:
+        free = [one for one in OURS[what] if one not in found.values()]
+        close = get_close_matches(_bare(name).replace(" ", "_"), free, n=1, cutoff=0.85)
+        if name not in found and close:
+            found[name] = close[0]
+    return ColumnMap(found if what == "responses" else _with_criteria(columns, found))
+
+
+def as_named(columns: Sequence[str], given: ColumnMap, what: What) -> ColumnMap:
+    """Return a map without columns of its own, with those that have our names already."""
+    found = {name: name for name in columns if name in OURS[what] or is_group(name)}
+    found = found if what == "responses" else _with_criteria(columns, found)
+    return replace(given, columns=found)
+
+
+def with_constants(chosen: ColumnMap, what: What, benchmark: str) -> ColumnMap:
+    """Return a guessed map with what a file seems to leave to be said: its benchmark, or the kind."""
+    ours = set(chosen.columns.values())
+    lacking = {"benchmark": benchmark} if what == "responses" else {"kind": "clinician"}
+    return replace(chosen, constant={k: v for k, v in lacking.items() if k not in ours})
+
+
+def scores_only(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
+    """Return a guessed map without criteria whose values are texts: those are no scores."""
+    seen: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in flat(row).items():
+            if value.strip():
+                seen.setdefault(name, set()).add(value.strip())
+    columns = {
+        theirs: ours
+        for theirs, ours in chosen.columns.items()
+        if not ours.startswith(CRITERION) or _like_scores(seen.get(theirs, set()))
+    }
+    return replace(chosen, columns=columns)
+
+
+def _like_scores(values: set[str]) -> bool:
+    """Tell whether values look like scores: numbers, or few short words."""
+    short = all(len(one) <= LONGEST_GRADE for one in values)
+    return bool(values) and (
+        all(map(NUMBER.fullmatch, values)) or (short and len(values) <= MOST_GRADES)
+    )
+
+
+def with_grades(chosen: ColumnMap, rows: Iterable[Mapping[str, Any]]) -> ColumnMap:
+    """Return a map of ratings with the points of known grades in words, if scores are such."""
+    scored = [one for one, ours in chosen.columns.items() if ours == "score" or CRITERION in ours]
+    values = (flat(row).get(name, "") for row in rows for name in scored)
+    grades = grades_of(value for value in values if value.strip())
+    words = {word: str(place) for place, word in enumerate(grades.words)} if grades else {}
+    return replace(chosen, words=words)
+
+
+def _bare(name: str) -> str:
+    """Return a name in lower case, words apart, without signs: caseNo and Case-No. are case no."""
+    apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return " ".join(re.findall(r"[^\W_]+", apart.lower()))
+
+
+def _with_criteria(columns: Sequence[str], found: dict[str, str]) -> dict[str, str]:
+    """Return a map in which, without criterion and score, what is left is a criterion each."""
+    if {"criterion", "score"} <= set(found.values()):
+        return found
+    kept = {theirs: ours for theirs, ours in found.items() if ours not in LONG}
+    for name in columns:
+        if name not in kept and name.strip() and _bare(name) not in ASIDE:
+            kept[name] = f"{CRITERION}{usable_name(name).lower()}"
+    return kept
+
+
+def toml_of(chosen: ColumnMap, columns: Sequence[str]) -> str:
+    """Return a map as the file that `--map` reads; columns that it leaves out as comments."""
+    lines = [f"sheet = {_quoted(chosen.sheet)}", ""] if chosen.sheet else []
+    lines.append("[columns]  # theirs = ours")
+    lines += [f"{_quoted(theirs)} = {_quoted(ours)}" for theirs, ours in chosen.columns.items()]
+    lines += [f"# {_quoted(one)} is not taken" for one in columns if one not in chosen.columns]
+    lines += ["", "[constant]  # ours = what stands in every row"]
+    lines += [f"{ours} = {_quoted(value)}" for ours, value in chosen.constant.items()]
+    if chosen.words:
+        lines += ["", "[scale]  # a grade = its points"]
+        lines += [f"{_quoted(word)} = {points}" for word, points in chosen.words.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str | None) -> str:
+    """Return a text as a basic string of TOML; of a text that is no name nothing is shown."""
+    shown = text or ""
+    escaped = shown.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + CONTROL.sub(" ", escaped) + '"'
+
+
+def flat(value: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Return nested values as text by the dotted names of their places."""
+    found: dict[str, str] = {}
+    for key, one in value.items():
+        name = f"{before}{key}"
+        if isinstance(one, dict):
+            found |= flat(one, f"{name}.")
+        elif isinstance(one, list):
+            found |= flat({str(place): part for place, part in enumerate(one)}, f"{name}.")
+        elif isinstance(one, bool):
+            found[name] = str(one).lower()
+        else:
+            found[name] = "" if one is None else str(one)
+    return found
+
+
+def mapped(table: TableFile, chosen: ColumnMap, what: What) -> DerivedTable:
+    """Return a file's rows in columns of ours, wide ones made long.
+
+    Raises
+    ------
+    BadFile
+        If a column of the map is not in the file.
+    """
+    first = table.first(1)
+    known = {*table.columns, *(flat(first[0][1]) if first else ())}
+    if absent := [one for one in chosen.columns if one not in known]:
+        shown = repr(absent[0]) if is_name(absent[0]) else "one of them"
+        raise table.wrong(f"the map's column {shown} is not in the file ({table.header})")
+    left_out: dict[str, int] = {}
+    constant = {ours: value for ours, value in chosen.constant.items() if _is_ours(ours, what)}
+    chosen = replace(chosen, constant=constant)
+
+    def rows() -> Iterator[tuple[Origin, Cells]]:
+        for origin, record in table.records():
+            values = flat(record)
+            _count_left(values, chosen, left_out)
+            for cells in _long(chosen.renamed(values), chosen):
+                yield origin, cells
+
+    return DerivedTable(table, _columns(chosen, what), rows, left_out)
+
+
+def _columns(chosen: ColumnMap, what: What) -> tuple[str, ...]:
+    """Return the columns of rows that a map makes."""
+    ours = dict.fromkeys((*chosen.columns.values(), *chosen.constant))
+    wide = {one for one in ours if one.startswith((CRITERION, RESPONSE))}
+    made = (*LONG,) if what == "ratings" else ("model", "response")
+    some = any(RATER in one for one in wide)
+    kept = [one for one in ours if one not in wide]
+    return tuple(dict.fromkeys([*kept, *(made if wide else ()), *(("rater",) if some else ())]))
+
+
+def _count_left(values: Cells, chosen: ColumnMap, left_out: dict[str, int]) -> None:
+    for name, value in values.items():
+        if name not in chosen.columns and value.strip():
+            named = f"values of the column {name if is_name(name) else '(not quoted)'}"
+            left_out[named] = left_out.get(named, 0) + 1
+
+
+def _long(row: dict[str, str], chosen: ColumnMap) -> Iterator[Cells]:
+    """Yield a row, or one for each of its wide columns; grades in words as points."""
+    wide = [one for one in row if one.startswith((CRITERION, RESPONSE))]
+    kept = {key: value for key, value in row.items() if key not in wide}
+    if not wide:
+        yield kept | ({"score": chosen.score(kept["score"])} if "score" in kept else {})
+        return
+    for number, column in enumerate(wide):
+        if column.startswith(RESPONSE):
+            if row[column].strip():
+                model = column.removeprefix(RESPONSE)
+                own = (
+                    {"response_id": f"{kept['response_id']}/{number + 1}"}
+                    if kept.get("response_id")
+                    else {}
+                )
+                yield {**kept, **own, "model": model, "response": row[column]}
+            continue
+        named, _, rater = column.removeprefix(CRITERION).partition(RATER)
+        score = {"criterion": named.strip(), "score": chosen.score(row[column])}
+        first = number == 0 or bool(rater)
+        comment = {} if first else {"comment": ""}
+        yield {**kept, **score, **comment, **({"rater": rater.strip()} if rater else {})}
+
+
+def taken(columns: Iterable[str], what: What) -> bool:
+    """Tell whether a file's columns are ours already, so that no map is needed."""
+    names = set(columns)
+    if what == "responses":
+        return {"instance_id", "model", "response"} <= names
+    return {"response_id", "rater", "kind"} <= names

@@ -1,0 +1,149 @@
+"""Grades in words, such as C and I or pass and fail, as the points of an ordinal scale.
+
+The words are the grader's own, from worst to best. They become the points 0, 1, ... of a rubric
+that is made of them, so that no point of another rubric is ever read into a word.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from data.errors import BadInput
+from data.rubric import Criterion, Rubric, Scale
+
+MOST_WORDS, LONGEST_WORD = 20, 40
+# From worst to best; each set of words is known only whole or in part, never mixed with another.
+KNOWN: tuple[tuple[str, ...], ...] = (
+    ("I", "P", "C"),
+    ("incorrect", "partially correct", "correct"),
+    ("fail", "pass"),
+    ("failed", "passed"),
+    ("false", "true"),
+    ("no", "yes"),
+    ("unsafe", "safe"),
+    ("unacceptable", "acceptable"),
+    ("bad", "good"),
+    ("poor", "fair", "good", "very good", "excellent"),
+    ("F", "D", "C", "B", "A"),
+    ("E", "D", "C", "B", "A"),
+    ("strongly disagree", "disagree", "neutral", "agree", "strongly agree"),
+    ("low", "medium", "high"),
+)
+NO_ANSWER = {"n", "na", "n/a", "noanswer", "no answer", "not applicable"}
+MIDDLE = {"P", "partially correct"}  # a grade that is asked for in some runs only
+NUMBERS = re.compile(r"(-?\d{1,4})\s*(?:-|\.\.|to|\u2013)\s*(-?\d{1,4})")
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """A scale that was named: words from worst to best, or the two ends of a scale of numbers."""
+
+    words: tuple[str, ...] = ()
+    ends: tuple[int, int] = (0, 0)
+
+    @property
+    def scale(self) -> Scale:
+        """The points: of words 0, 1, ..."""
+        low, high = (0, len(self.words) - 1) if self.words else self.ends
+        return Scale(min=low, max=high)
+
+    def point(self, said: object) -> object:
+        """Return the point that a word stands for; what is no word of the scale, as it is."""
+        places = {plain(word): place for place, word in enumerate(self.words)}
+        return places.get(plain(said), said)
+
+
+def plain(said: object) -> str:
+    """Return a grade without case and blanks around it; True is "true"."""
+    return " ".join(str(said).split()).casefold()
+
+
+def grades_named(scale: str) -> Grades:
+    """Return the scale that a user names: 0-10, or words from worst to best with commas between.
+
+    Raises
+    ------
+    BadInput
+        If it is neither.
+    """
+    if found := NUMBERS.fullmatch(scale.strip()):
+        low, high = int(found[1]), int(found[2])
+        if low < high:
+            return Grades(ends=(low, high))
+    words = tuple(word.strip() for word in scale.split(","))
+    once = {plain(word) for word in words}
+    fits = 1 < len(words) <= MOST_WORDS and len(once) == len(words) and "" not in once
+    if not fits or any(len(word) > LONGEST_WORD for word in words):
+        raise BadInput(
+            f"--scale {scale[:80]}: give two ends, such as 0-10, or 2 to {MOST_WORDS} words from "
+            "worst to best, such as fail,pass"
+        )
+    return Grades(words)
+
+
+def grades_of(said: Iterable[object], wide: bool = False) -> Grades | None:
+    """Return the known grades that all of some values are; None where there are none such.
+
+    Parameters
+    ----------
+    said
+        What a grader gave; "no answer" in its usual forms is none of the grades.
+    wide
+        Whether the middle grade was allowed, though nobody gave it.
+    """
+    seen = {plain(one) for one in said} - NO_ANSWER - {"", "none"}
+    for words in KNOWN:
+        if seen and seen <= {plain(word) for word in words}:
+            middle = wide or any(plain(word) in seen for word in words if word in MIDDLE)
+            return Grades(tuple(word for word in words if middle or word not in MIDDLE))
+    return None
+
+
+def no_answer(said: object) -> bool:
+    """Tell whether a grade says that there was no answer to be graded."""
+    return plain(said) in NO_ANSWER
+
+
+def rubric_of_grades(name: str, criteria: Sequence[str], grades: Grades, source: str) -> Rubric:
+    """Return the rubric of a grader whose prompt is not known: its criteria on its own scale."""
+    scale = grades.scale
+    anchors = {
+        point: grades.words[point] if grades.words else "in the grader's own words"
+        for point in (scale.points if grades.words else sorted({*_anchored(scale)}))
+    }
+    known = "\0".join([name, str(scale), *grades.words, *criteria])
+    digest = hashlib.sha256(known.encode()).hexdigest()
+    return Rubric(
+        name=usable_name(name),
+        version=f"scale of {source}, sha256 {digest}",
+        audience="not known",
+        gold="when_needed",
+        scale=scale,
+        criterion=tuple(
+            Criterion(name=one, question=f"{one}, as {source} asks it", anchors=anchors)
+            for one in criteria
+        ),
+        prompt=PROMPT,
+    )
+
+
+PROMPT = (
+    "(What the grader was asked is not in the file. This text takes its place, and no juror was "
+    "ever asked with it.)\n\n{{criteria}}\n\n<response>\n{{response}}\n</response>\n\n{{schema}}\n"
+)
+
+
+def _anchored(scale: Scale) -> Iterable[int]:
+    """Return the points that need an anchor: all of a short scale, the ends of a long one."""
+    return scale.points if scale.max - scale.min < 7 else (scale.min, scale.max)
+
+
+def usable_name(words: str) -> str:
+    """Return a criterion's or a rubric's name as it can be one: Logical Consistency as logical_consistency.
+
+    A name that can be one already is left alone.
+    """
+    if re.fullmatch(r"[\w.-]{1,64}", words):
+        return words
+    return re.sub(r"[^\w.-]+", "_", words.strip()).strip("_").lower()[:64]

@@ -1,0 +1,332 @@
+"""The registry of readers: which tools' files are read, how each is known by its content, what it yields.
+
+A file that no reader here knows is a table of rows, in columns of ours or of any names with a map.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from data.errors import BadFile, BadInput
+from data.importers.columns import ColumnMap, What, as_named, mapped
+from data.importers.helm import is_helm
+from data.importers.kinds import Form, kind_of
+from data.importers.rows import is_name
+from data.importers.source import Source
+from data.importers.table import Cells, DerivedTable, TableFile, opened_as
+from data.importers.tools import every_eval_ever, healthbench, label_studio, lm_eval, potato
+from data.rubric import Rubric
+
+MEANT: dict[str, Form] = {".eval": "inspect", ".zip": "package"}
+MOST_FILES = 10_000
+MEDHELM = {"username", "instance_id", "dataset_name", "model_key"}
+REDCAP = {"mj_record", "mj_code"}
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is known of a file before any reader is chosen.
+
+    Attributes
+    ----------
+    form
+        How it is read; None for a folder.
+    first
+        The first row of a table or of JSON Lines, or a JSON object, as the file has it.
+    """
+
+    path: Path
+    form: Form | None = None
+    first: Mapping[str, Any] = field(default_factory=dict)
+
+    def has(self, keys: set[str]) -> bool:
+        """Tell whether the first row, or the object, has all of some keys."""
+        return keys <= set(self.first)
+
+
+Make = Callable[[TableFile, Cells, ColumnMap | None], DerivedTable]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A tool whose files are read.
+
+    Attributes
+    ----------
+    name
+        As `--format` names it.
+    title
+        What messages call its file, with its article.
+    fits
+        Whether a file is such a one, by its content.
+    responses, ratings
+        Make rows of the file; None where it holds none.
+    instead
+        What to do where it holds none.
+    rubric
+        The one that its scores stand on, where the tool says it.
+    within
+        In a folder, the files that are read.
+    """
+
+    name: str
+    title: str
+    fits: Callable[[Opening], bool]
+    responses: Make | None = None
+    ratings: Make | None = None
+    instead: str = ""
+    rubric: Rubric | None = None
+    within: str = ""
+
+
+def _alone(make: Callable[[TableFile, Cells], DerivedTable]) -> Make:
+    """Return a maker that needs no map of columns."""
+    return lambda table, constant, _: make(table, constant)
+
+
+# What is stored as a whole by `medjury import` itself, not as rows.
+RUNS: tuple[Reader, ...] = (
+    Reader("package", "a package of medjury", lambda one: one.form == "package"),
+    Reader("helm", "a run of HELM", lambda one: is_helm(one.path)),
+    Reader("inspect", "a log of Inspect", lambda one: _is_inspect(one)),
+)
+TOOLS: tuple[Reader, ...] = (
+    Reader(
+        "lm-eval",
+        "a file of samples of lm-evaluation-harness",
+        lambda one: one.has(lm_eval.KEYS),
+        _alone(lm_eval.responses),
+        _alone(lm_eval.ratings),
+        within="samples_*.jsonl",
+    ),
+    Reader(
+        "every-eval-ever",
+        "a file of evaluations of Every Eval Ever",
+        lambda one: one.has(every_eval_ever.KEYS),
+        _alone(every_eval_ever.responses),
+        _alone(every_eval_ever.ratings),
+    ),
+    Reader(
+        "label-studio",
+        "an export of Label Studio",
+        lambda one: one.has(label_studio.KEYS),
+        label_studio.responses,
+        label_studio.ratings,
+    ),
+    Reader(
+        "potato",
+        "an annotator's state of Potato",
+        lambda one: one.has(potato.STATE),
+        ratings=_alone(potato.state_ratings),
+        instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
+        "`medjury ratings` this one",
+        within="user_state.json",
+    ),
+    Reader(
+        "potato-export",
+        "Potato's export of annotations",
+        lambda one: one.has(potato.EXPORT) and isinstance(one.first["labels"], dict),
+        ratings=_alone(potato.export_ratings),
+        instead="it holds no texts: `medjury import` takes the data file that Potato read, then "
+        "`medjury ratings` this one",
+    ),
+    Reader(
+        "healthbench",
+        "HealthBench's set of questions",
+        lambda one: one.has(healthbench.SET) and isinstance(one.first["rubrics"], list),
+        _alone(healthbench.set_responses),
+        instead="it holds rubrics and no ratings; those of the physicians are in its meta-evaluation",
+        rubric=healthbench.SHARE,
+    ),
+    Reader(
+        "healthbench-meta",
+        "HealthBench's meta-evaluation",
+        lambda one: one.has(healthbench.META),
+        _alone(healthbench.meta_responses),
+        _alone(healthbench.meta_ratings),
+        rubric=healthbench.MET,
+    ),
+    Reader(
+        "healthbench-results",
+        "HealthBench's results by simple-evals",
+        lambda one: healthbench.is_results(one.first),
+        _alone(healthbench.results_responses),
+        _alone(healthbench.results_ratings),
+        rubric=healthbench.SHARE,
+    ),
+)
+# What is known and not read -> what to do; the first that fits.
+OTHERS: tuple[tuple[str, Callable[[Opening], bool], str], ...] = (
+    (
+        "the summary of a run of lm-evaluation-harness",
+        lambda one: one.has({"results", "configs", "versions"}),
+        "the responses are in samples_*.jsonl beside it (lm_eval --log_samples)",
+    ),
+    (
+        "the summary of an evaluation of Every Eval Ever",
+        lambda one: one.has(every_eval_ever.SUMMARY),
+        "the responses are in the .jsonl that it names under detailed_evaluation_results",
+    ),
+    (
+        "the results of promptfoo",
+        lambda one: one.has({"evalId", "results"}),
+        "save them as CSV there (promptfoo export), and name the columns in --map FILE",
+    ),
+    (
+        "a JSON object of no tool known here",
+        lambda one: one.form == "object" and not _rows_under(one.first),
+        "save its rows as a JSON array or as JSON Lines",
+    ),
+)
+NAMED = {one.name: one for one in (*RUNS, *TOOLS)}
+
+
+def opening_of(source: Source | Path) -> Opening:
+    """Return what a file shows at its beginning, or refuse what is nothing that is read."""
+    if isinstance(source, Path):
+        return Opening(source)
+    if named := MEANT.get(source.path.suffix.lower()):
+        return Opening(source.path, named)  # a broken one is refused by its own reader
+    form = opened_as(source)
+    if form in ("inspect", "package", "xlsx"):  # no tool known here writes workbooks
+        return Opening(source.path, form)
+    found = TableFile(source, "object" if form == "object" else None).first(1)
+    return Opening(source.path, form, found[0][1] if found else {})
+
+
+def reader_of(opening: Opening) -> Reader | None:
+    """Return the reader whose file this is, None for rows of no tool known here.
+
+    Raises
+    ------
+    BadFile
+        If it is known, and is not read.
+    """
+    found = next((one for one in (*RUNS, *TOOLS) if one.fits(opening)), None)
+    if found is None:
+        for what, fits, to_do in OTHERS:
+            if fits(opening):
+                raise BadFile(f"{opening.path}: this is {what}; {to_do}")
+        if opening.form == "object":
+            place = _rows_under(opening.first)
+            named = repr(place) if is_name(place) else "one of its keys"
+            raise BadFile(
+                f"{opening.path}: this is a JSON object, and its rows may stand under {named}; save "
+                "them alone, as a JSON array or JSON Lines"
+            )
+    return found
+
+
+def within(folder: Path) -> tuple[Reader, list[Path]] | None:
+    """Return the reader of a folder's files and the files, None where no tool's are in it."""
+    for reader in TOOLS:
+        if reader.within:
+            found = sorted(folder.rglob(reader.within))[: MOST_FILES + 1]
+            if len(found) > MOST_FILES:
+                raise BadFile(f"{folder}: over {MOST_FILES} files; name one folder after another")
+            if found:
+                return reader, found
+    return None
+
+
+def rows_of(
+    sources: Sequence[Source],
+    what: What,
+    form: str | None = None,
+    given: ColumnMap | None = None,
+    benchmark: str | None = None,
+) -> tuple[TableFile, Reader | None]:
+    """Return the rows of files, and the reader of the tool that wrote them, if one did.
+
+    Parameters
+    ----------
+    form
+        The name of a reader, or csv or jsonl; by default what the first file shows.
+    given
+        A user's map of columns; what it holds constant stands in every row.
+    benchmark
+        Of rows that name none; of a tool's file, in place of the tool's own name.
+
+    Raises
+    ------
+    BadFile
+        If a file is nothing that is read, or several are no tool's.
+    """
+    if form in ("csv", "jsonl"):
+        return plain_rows(_only(sources), "csv" if form == "csv" else "jsonl", what, given), None
+    reader = NAMED[form] if form else reader_of(opening_of(sources[0]))
+    if reader is not None and reader in RUNS:
+        whole = f"this is {reader.title}; `medjury import` takes it whole, from a file"
+        raise BadFile(f"{sources[0].path}: {whole}")
+    if reader is None:
+        return plain_rows(_only(sources), None, what, given), None
+    constant = {
+        **(given.constant if given else {}),
+        **({"benchmark": benchmark} if benchmark else {}),
+    }
+    return tool_rows(reader, sources, what, constant, given), reader
+
+
+def _only(sources: Sequence[Source]) -> Source:
+    if len(sources) > 1:
+        raise BadInput("several files of rows: import them one after another")
+    return sources[0]
+
+
+def tool_rows(
+    reader: Reader, sources: Sequence[Source], what: What, constant: Cells, given: ColumnMap | None
+) -> DerivedTable:
+    """Return the rows of a tool's files as of one.
+
+    Raises
+    ------
+    BadFile
+        If such files hold none of what is asked for.
+    """
+    make = reader.responses if what == "responses" else reader.ratings
+    if make is None:
+        raise BadFile(f"{sources[0].path}: this is {reader.title}; {reader.instead}")
+    tables = [make(_table(one), constant, given) for one in sources]
+    if len(tables) == 1:
+        return tables[0]
+    left_out: dict[str, int] = {}
+
+    def rows() -> Any:
+        for table in tables:
+            yield from table
+            for reason, number in table.left_out.items():
+                left_out[reason] = left_out.get(reason, 0) + number
+
+    columns = tuple(dict.fromkeys(name for one in tables for name in one.columns))
+    return DerivedTable(tables[0], columns, rows, left_out)
+
+
+def plain_rows(source: Source, form: Form | None, what: What, given: ColumnMap | None) -> TableFile:
+    """Return the rows of a table, in columns of ours as they stand or as a map has them."""
+    table = TableFile(source, form, given.sheet if given else None)
+    if given is None:
+        return table
+    return mapped(table, given if given.columns else as_named(table.columns, given, what), what)
+
+
+def _table(source: Source) -> TableFile:
+    kind = kind_of(source.start(), source.members(), source.path.name)
+    return TableFile(source, "object" if kind.form == "object" else None)
+
+
+def _is_inspect(one: Opening) -> bool:
+    """Tell whether a file is a log of Inspect, or a folder has logs in it by their endings."""
+    if one.form is None:
+        return one.path.is_dir() and any(one.path.glob("*.eval"))
+    return one.form == "inspect" or one.has({"version", "eval"})
+
+
+def _rows_under(keys: Mapping[str, Any]) -> str:
+    """Return the key of an object under which a list of objects stands, "" where there is none."""
+    lists = (
+        key
+        for key, one in keys.items()
+        if isinstance(one, list) and one and isinstance(one[0], dict)
+    )
+    return next(lists, "")

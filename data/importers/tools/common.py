@@ -1,0 +1,109 @@
+"""What the readers of other tools' files share: talks as text, scores as numbers, rows of ours."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from data.errors import BadRow
+from data.importers.rows import Origin, made_id
+from data.importers.table import Cells, DerivedTable, TableFile
+
+RESPONSES = (
+    *("instance_id", "benchmark", "context", "prompt", "reference", "response_id", "model"),
+    *("response", "checklist"),
+)
+RATINGS = ("response_id", "rater", "kind", "criterion", "score", "comment", "rated_at")
+Row = tuple[Origin, Cells]
+Record = Mapping[str, Any]
+Maker = Callable[[Record, Counter[str]], Iterator[Cells]]
+
+
+def derived(
+    table: TableFile,
+    columns: tuple[str, ...],
+    make: Maker,
+    records: Callable[[], Iterator[tuple[Origin, Record]]] | None = None,
+    each_once: bool = False,
+) -> DerivedTable:
+    """Return the rows that are made of every record; `make` counts what it leaves out.
+
+    `records` gives them where they are not the table's rows. With `each_once` a response that comes
+    again, as one row a metric has it, is taken once.
+    """
+    left_out = Counter[str]()
+
+    def rows() -> Iterator[Row]:
+        seen, given = set[str](), False
+        for origin, record in (records or table.records)():
+            for cells in _made(origin, record, make, left_out):
+                if each_once and cells["response_id"] in seen:
+                    continue
+                seen.add(cells["response_id"] if each_once else "")
+                given = True
+                yield origin, cells
+        if not given:
+            told = ", ".join(f"{what}: {number}" for what, number in left_out.items())
+            raise table.wrong(f"nothing of it can be taken ({told or 'no rows'})")
+
+    return DerivedTable(table, columns, rows, left_out)
+
+
+def _made(origin: Origin, record: Record, make: Maker, left_out: Counter[str]) -> list[Cells]:
+    """Return what is made of a record, or refuse one that is not as its tool writes it."""
+    try:
+        return list(make(record, left_out))
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        raise BadRow(
+            f"{origin}: not as the tool writes it, whose other rows look like a file of it; nothing "
+            "was imported"
+        ) from error
+
+
+def response_cells(
+    benchmark: str, instance: str, context: str, model: str, text: str, **more: str
+) -> Cells:
+    """Return a response as cells; its id says nothing of the model, and is the same every time.
+
+    `more` has prompt, reference, checklist; and `again`, which tells equal texts apart.
+    """
+    again = [more.pop("again")] if more.get("again") else []
+    more.pop("again", None)
+    return {
+        "instance_id": instance,
+        "benchmark": benchmark,
+        "context": context,
+        "model": model,
+        "response": text,
+        "response_id": made_id(benchmark, instance, model, text, *again),
+        **more,
+    }
+
+
+def talk(messages: Any) -> str:
+    """Return the turns of a talk as text: one alone as it is, several with [role] before each."""
+    turns = [one for one in messages if isinstance(one, Mapping)] if messages else []
+    texts = [(str(one.get("role", "user")), content(one.get("content"))) for one in turns]
+    if len(texts) == 1:
+        return texts[0][1]
+    return "\n\n".join(f"[{role}]\n{text}" for role, text in texts)
+
+
+def content(said: Any) -> str:
+    """Return the text of a turn; of one in pieces those that are text."""
+    if isinstance(said, list):
+        pieces = (one.get("text") for one in said if isinstance(one, Mapping))
+        return "\n".join(str(piece) for piece in pieces if piece)
+    return said if isinstance(said, str) else ""
+
+
+def score_text(value: Any) -> str:
+    """Return a score as a rating has it, "" where it is no number; true is 1."""
+    if isinstance(value, bool):
+        return str(int(value))
+    return repr(value) if isinstance(value, int | float) and value == value else ""
+
+
+def text_of(record: Record, key: str) -> str:
+    """Return a value that is text or a number as text, "" for any other."""
+    value = record.get(key)
+    return str(value) if isinstance(value, str | int | float) and value is not True else ""

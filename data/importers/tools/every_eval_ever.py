@@ -1,0 +1,103 @@
+"""Every Eval Ever: its file of single evaluations (.jsonl), a line for each sample and metric."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.tools.common import (
+    RATINGS,
+    RESPONSES,
+    Record,
+    derived,
+    response_cells,
+    score_text,
+    talk,
+    text_of,
+)
+
+KEYS = {"schema_version", "evaluation_id", "model_id", "sample_id", "interaction_type", "input"}
+SUMMARY = {"schema_version", "evaluation_id", "evaluation_results", "model_info"}
+RATER = "every_eval_ever."
+
+
+def responses(table: TableFile, constant: Cells) -> DerivedTable:
+    """Return the outputs as rows of responses; of a talk, its last turn by the model."""
+
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        for cells in _cells(record, constant):
+            if cells["response"].strip():
+                yield cells
+            else:
+                left_out["samples without a text"] += 1
+
+    return derived(table, RESPONSES, make, each_once=True)
+
+
+def ratings(table: TableFile, constant: Cells) -> DerivedTable:
+    """Return the scores as ratings by metrics, named by the evaluation."""
+
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        evaluation = record.get("evaluation")
+        said = evaluation if isinstance(evaluation, dict) else {}
+        cells = _cells(record, constant)
+        score = score_text(said.get("score"))
+        if len(cells) != 1 or not cells[0]["response"].strip() or not score:
+            left_out["samples without one text and one score"] += 1
+            return
+        name = text_of(record, "evaluation_result_id") or text_of(record, "evaluation_name")
+        yield {
+            "response_id": cells[0]["response_id"],
+            "rater": f"{RATER}{name}",
+            "kind": "metric",
+            "criterion": "score",
+            "score": score,
+        }
+
+    return derived(table, RATINGS, make)
+
+
+def _cells(record: Record, constant: Cells) -> list[Cells]:
+    """Return a sample's outputs."""
+    asked = record.get("input")
+    given = asked if isinstance(asked, dict) else {}
+    before, texts = _said(record, given)
+    benchmark = constant.get("benchmark") or text_of(record, "evaluation_name")
+    reference = _listed(given.get("reference"))
+    return [
+        response_cells(
+            benchmark or text_of(record, "evaluation_id"),
+            text_of(record, "sample_id"),
+            before,
+            constant.get("model") or text_of(record, "model_id"),
+            text,
+            reference=reference[0] if reference else "",
+            again=str(number) if number else "",
+        )
+        for number, text in enumerate(texts)
+    ]
+
+
+def _said(record: Record, given: Record) -> tuple[str, list[str]]:
+    """Return what was asked, and the outputs: of a talk all that went before its last turn."""
+    turns = record.get("messages") or record.get("interactions")
+    if not isinstance(turns, list) or not turns:
+        output = record.get("output")
+        found = output.get("raw") if isinstance(output, dict) else None
+        return text_of(given, "raw"), _listed(found) or [""]
+    own = [place for place, one in enumerate(turns) if _role(one) == "assistant"]
+    if not own:
+        return text_of(given, "raw"), [""]
+    last = turns[own[-1]].get("content")
+    return talk(turns[: own[-1]]), [last if isinstance(last, str) else ""]
+
+
+def _role(turn: Any) -> str:
+    return str(turn.get("role", "")) if isinstance(turn, dict) else ""
+
+
+def _listed(said: Any) -> list[str]:
+    """Return texts that stand alone, as in the schema up to 0.2.0, or in a list."""
+    if isinstance(said, str):
+        return [said]
+    return [one for one in said if isinstance(one, str)] if isinstance(said, list) else []

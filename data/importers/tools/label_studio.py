@@ -1,0 +1,113 @@
+"""Label Studio's export in JSON: tasks with their data, and what annotators said of them.
+
+Which of a task's data is the response, and which the rest, is told by their names or by a map.
+Annotators are named by their numbers: an export may hold their e-mail addresses, which never
+enter a study.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from data.importers.columns import ColumnMap, flat, guessed
+from data.importers.grades import usable_name
+from data.importers.rows import made_id
+from data.importers.table import Cells, DerivedTable, TableFile
+from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, text_of
+
+KEYS = {"id", "data", "annotations"}
+RATER = "label-studio."
+LISTS = ("choices", "text", "taxonomy")  # values that stand in a list
+
+
+def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
+    """Return the tasks' data as rows of responses."""
+    chosen = _map(table, given)
+
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        cells = _response(record, chosen, constant)
+        if cells.get("response", "").strip():
+            yield cells
+        else:
+            left_out["tasks without a response"] += 1
+
+    found = {*chosen.columns.values(), *chosen.constant, *constant}
+    named = tuple(one for one in RESPONSES if one in found | {"instance_id", "response_id"})
+    return derived(table, named, make)
+
+
+def ratings(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
+    """Return what annotators said as ratings by clinicians, a control tag a criterion."""
+    chosen = _map(table, given)
+
+    def make(record: Record, left_out: Counter[str]) -> Iterator[Cells]:
+        response = _response(record, chosen, constant)["response_id"]
+        if record.get("predictions"):
+            left_out["tasks with predictions by a model, which are not taken"] += 1
+        for one in record.get("annotations") or ():
+            if one.get("was_cancelled"):
+                left_out["annotations that were skipped"] += 1
+                continue
+            yield from _scores(one, response, chosen, left_out)
+
+    return derived(table, RATINGS, make)
+
+
+def _scores(
+    one: Mapping[str, Any], response: str, chosen: ColumnMap, left_out: Counter[str]
+) -> Iterator[Cells]:
+    """Yield an annotation's scores; a text stands as the comment on the first of them."""
+    found = [said for said in one.get("result") or () if isinstance(said, dict)]
+    texts = [_said(said) for said in found if said.get("type") == "textarea"]
+    comment = "\n".join(text for text in texts if text)
+    for said in found:
+        if said.get("type") in ("rating", "number", "choices", "likert"):
+            yield {
+                "response_id": response,
+                "rater": f"{RATER}{_who(one.get('completed_by'))}",
+                "kind": "clinician",
+                "criterion": chosen.criterion(usable_name(str(said.get("from_name")))),
+                "score": _said(said),
+                "comment": comment,
+                "rated_at": text_of(one, "created_at"),
+            }
+            comment = ""
+        elif said.get("type") != "textarea":
+            left_out[f"marks of type {str(said.get('type'))[:20]}"] += 1
+
+
+def _said(said: Mapping[str, Any]) -> str:
+    """Return the value of a result: its rating, number, one choice or text."""
+    value = said.get("value")
+    held = value.get(said.get("type"), value.get("text")) if isinstance(value, dict) else value
+    if isinstance(held, list):
+        return "; ".join(str(one) for one in held)
+    return "" if held is None else str(held)
+
+
+def _who(said: Any) -> str:
+    """Return an annotator's number; nothing else of them is read."""
+    number = said.get("id") if isinstance(said, dict) else said
+    return str(number) if isinstance(number, int) else "unknown"
+
+
+def _map(table: TableFile, given: ColumnMap | None) -> ColumnMap:
+    """Return which of the data is what, as given or by their names."""
+    if given is not None and given.columns:
+        return given
+    first = table.first(1)[0][1].get("data")
+    data = flat(first) if isinstance(first, dict) else {}
+    made = guessed(tuple(data), "responses")
+    return ColumnMap(made.columns, given.constant if given else {}, given.words if given else {})
+
+
+def _response(record: Record, chosen: ColumnMap, constant: Cells) -> Cells:
+    """Return a task's data in columns of ours; a task is an instance where none is named."""
+    data = record.get("data")
+    values = flat(data) if isinstance(data, dict) else {}
+    cells = {**chosen.renamed(values), **constant}
+    cells.setdefault("instance_id", text_of(record, "id"))
+    if not cells.get("response_id"):
+        known = (cells.get(name, "") for name in ("benchmark", "instance_id", "model", "response"))
+        cells["response_id"] = made_id(*known)
+    return cells

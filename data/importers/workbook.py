@@ -1,0 +1,175 @@
+"""Rows of an Excel workbook (.xlsx): one sheet with a header, no merged cells.
+
+Sizes are held to bounds before anything is unpacked: a workbook is a zip, and may come from a stranger.
+"""
+
+import re
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from data.importers.broken_zip import BROKEN
+from data.importers.source import Source
+from data.importers.text_rows import Record, Rows, header, wrong
+
+MOST_PART, MOST_PARTS, MOST_RATIO, FREE = 1 << 30, 5_000, 200, 32 << 20
+MERGED = re.compile(rb'<(?:\w+:)?mergeCell\s+ref="([A-Z0-9:]+)"')
+FORMULA = re.compile(rb"<(?:\w+:)?f[ >/]")
+DECLARED = (b"<!DOCTYPE", b"<!ENTITY")
+
+
+def workbook_rows(source: Source, sheet: str | None = None) -> Rows:
+    """Return the rows of the one sheet that has any, or of the one that is named."""
+    _check(source)
+    with _opened(source) as book:
+        name = _sheet(source, book, sheet)
+        columns, kept = _columns(source, next(book[name].iter_rows(values_only=True), ()))
+    parts = _parts_of(source)
+    _refuse_merged(source, name, parts)
+
+    def records() -> Iterator[Record]:
+        yield from _records(source, name, columns, kept, any(map(FORMULA.search, parts)))
+
+    return Rows("xlsx", columns, records, f"sheet {name}")
+
+
+def _records(
+    source: Source, name: str, columns: Sequence[str], kept: Sequence[int], formulas: bool
+) -> Iterator[Record]:
+    with _opened(source) as book:
+        uncomputed = _uncomputed(source, name) if formulas else frozenset[tuple[int, int]]()
+        rows = book[name].iter_rows(min_row=2)
+        for number, cells in enumerate(rows, start=2):
+            values = [cell.value for cell in cells]
+            filled = any(value is not None and value != "" for value in values)
+            if not filled and all((number, place) not in uncomputed for place in range(len(cells))):
+                continue
+            _refuse_odd(source, number, cells, kept, uncomputed)
+            row = (values[place] if place < len(values) else None for place in kept)
+            yield number, {key: _text(value) for key, value in zip(columns, row, strict=True)}
+
+
+def _refuse_odd(
+    source: Source,
+    number: int,
+    cells: Sequence[Any],
+    kept: Sequence[int],
+    uncomputed: frozenset[tuple[int, int]],
+) -> None:
+    """Refuse an error, a formula without its value, and a value outside the columns."""
+    for place, cell in enumerate(cells):
+        if cell.value is None and (number, place) not in uncomputed:
+            continue
+        if place not in kept:
+            raise wrong(source, f"row {number} has a value beyond the header's columns")
+        if cell.data_type == "e":
+            raise wrong(source, f"row {number} has an error of Excel in column {place + 1}")
+        if (number, place) in uncomputed and cell.value is None:
+            why = "a formula that Excel has not computed yet; open it in Excel and save it"
+            raise wrong(source, f"row {number} has {why}")
+
+
+def _uncomputed(source: Source, name: str) -> frozenset[tuple[int, int]]:
+    """Return row and place of the cells that hold a formula."""
+    with _opened(source, values=False) as book:
+        return frozenset(
+            (number, place)
+            for number, cells in enumerate(book[name].iter_rows(), start=1)
+            for place, cell in enumerate(cells)
+            if cell.data_type == "f"
+        )
+
+
+def _sheet(source: Source, book: Any, wanted: str | None) -> str:
+    """Return the name of the sheet to be read."""
+    names = [one.title for one in book.worksheets]
+    if wanted is not None:
+        if wanted not in names:
+            raise wrong(source, f"no sheet {wanted!r}; there are {', '.join(names)}")
+        return wanted
+    filled = [one.title for one in book.worksheets if next(one.iter_rows(min_row=2), None)]
+    filled = filled or [one.title for one in book.worksheets if next(one.iter_rows(), None)]
+    if len(filled) > 1:
+        why = f'has several sheets with rows: {", ".join(filled)}; say sheet = "NAME" in a map'
+        raise wrong(source, f"{why}, or save the one that is meant by itself")
+    if not filled:
+        raise wrong(source, "no sheet of it has rows")
+    return str(filled[0])
+
+
+def _columns(source: Source, first: Sequence[Any]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Return the header's names and their places; empty ones behind it are no columns."""
+    kept = tuple(place for place, name in enumerate(first) if _text(name).strip())
+    if not kept:
+        raise wrong(source, "the first row of its sheet is no header: it is empty")
+    return header(source, [_text(first[place]) for place in kept]), kept
+
+
+def _text(value: Any) -> str:
+    """Return a cell as text; whole numbers without a point, times as ISO 8601."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)
+
+
+@contextmanager
+def _opened(source: Source, values: bool = True) -> Iterator[Any]:
+    """Open the workbook for reading in a stream; what openpyxl cannot read is refused."""
+    import openpyxl  # slow to load
+
+    with source.raw() as file, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of styles and extensions that hold no rows
+        try:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=values)
+        except (*BROKEN, KeyError, TypeError, AttributeError, SyntaxError) as error:
+            raise wrong(source, "an Excel workbook that is damaged; save it anew") from error
+        try:
+            yield book
+        finally:
+            book.close()
+
+
+def _check(source: Source) -> None:
+    """Refuse sizes that no workbook of rows has, and declarations that none needs."""
+    try:
+        with source.raw() as file, zipfile.ZipFile(file) as archive:
+            parts = archive.infolist()
+            unpacked, packed = (
+                sum(one.file_size for one in parts),
+                sum(one.compress_size for one in parts),
+            )
+            dense = unpacked > FREE and unpacked > MOST_RATIO * max(packed, 1)
+            if len(parts) > MOST_PARTS or unpacked > MOST_PART or dense:
+                raise wrong(source, "it would unpack to more than any workbook of rows")
+            for one in parts:
+                if one.filename.endswith((".xml", ".rels")):
+                    with archive.open(one) as part:
+                        if any(mark in part.read(1024) for mark in DECLARED):
+                            raise wrong(source, "it declares what no workbook of Excel does")
+    except BROKEN as error:
+        raise wrong(source, "an Excel workbook that is damaged; save it anew") from error
+
+
+def _parts_of(source: Source) -> list[bytes]:
+    """Return the sheets as XML, to see what a stream of rows does not show."""
+    with source.raw() as file, zipfile.ZipFile(file) as archive:
+        names = [one for one in archive.namelist() if one.startswith("xl/worksheets/sheet")]
+        return [archive.read(one) for one in names]
+
+
+def _refuse_merged(source: Source, name: str, parts: Sequence[bytes]) -> None:
+    if found := next((cells for one in parts if (cells := MERGED.search(one))), None):
+        where = found[1].decode("ascii")
+        why = f"cells {where} are merged; unmerge them and write the value in every row"
+        raise wrong(source, f"{why} (sheet {name})" if len(parts) == 1 else why)

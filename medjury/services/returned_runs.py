@@ -1,0 +1,213 @@
+"""Runs of a study's own exports on their way back: they rejoin study, benchmark, rubric and juror.
+
+Only in the study that they come from. What a run says of a text is held against the study's own
+before anything is taken; elsewhere such a run is one like all others, on a rubric known by its hash.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Engine
+
+from data.card import Card
+from data.errors import BadInput
+from data.importers.helm.run import HelmRun, Judged
+from data.importers.inspect_logs import AGAIN, InspectLog, Scored, nothing_in
+from data.importers.own_runs import InstanceTexts, Origin, Place
+from data.importers.rows import ResponseRow, made_id
+from data.queries.returned import instance_texts, rubrics_known, shown_responses
+from data.queries.study import study_id
+from data.rubric import NO_CHECKLIST, Rubric, read_rubric, shipped
+from data.rubrics.tags import disarm
+from data.said import short
+from jury.exports.helm_question import question
+
+OTHER_TEXT = "a study's own response, which reads otherwise now"
+Texts = dict[tuple[str, str], InstanceTexts]
+
+
+def known_rubric(engine: Engine, sha256: str, origin: Origin | None) -> Rubric | None:
+    """Return the rubric with a hash: the study's, one that ships, or the one that came along."""
+    known = {one.sha256: one for one in rubrics_of(engine)}
+    return known.get(sha256) or (origin.rubric() if origin else None)
+
+
+def shipped_rubrics() -> list[Rubric]:
+    """Return the rubrics that ship with medjury."""
+    return [read_rubric(name) for name in shipped()]
+
+
+def rubrics_of(engine: Engine) -> list[Rubric]:
+    """Return every rubric that is known here: the study's, then those that ship."""
+    return [*rubrics_known(engine).values(), *shipped_rubrics()]
+
+
+def rubric_of_prompt(rubrics: Iterable[Rubric], run: HelmRun) -> Rubric | None:
+    """Return the rubric whose prompt and criteria are those of a run's jurors, None if none is."""
+    asked, criteria = run.prompt.ours, set(run.prompt.criteria)
+    return next(
+        (one for one in rubrics if one.prompt == asked and set(one.criteria) == criteria), None
+    )
+
+
+def is_at_home(engine: Engine, origin: Origin | None) -> bool:
+    """Tell whether a run comes of an export of this study."""
+    return origin is not None and origin.study != "" and origin.study == study_id(engine)
+
+
+def rejoined_log(engine: Engine, log: InspectLog) -> InspectLog:
+    """Return a log of our own task with the study's instances, benchmarks and responses in it.
+
+    Raises
+    ------
+    BadInput
+        If it speaks of an instance that reads otherwise in the study, or of none.
+    BadFile
+        If it has nothing but responses that this study cannot take.
+    """
+    if not is_at_home(engine, log.origin):
+        return apart(log)
+    again = log.again
+    places = [one.place for one in (*log.scored, *again) if one.place]
+    texts = instance_texts(engine, (one.benchmark for one in places))
+    shown = shown_responses(engine, (one.benchmark for one in places))
+    new = [_scored_at_home(log, one, texts) for one in log.scored]
+    kept = [
+        replace(one, row=replace(one.row, response_id=one.place.response_id))
+        for one in again
+        if one.place and one.place.response_id and _is_shown(one.place, one.row, shown)
+    ]
+    other = len(again) - len(kept)
+    left_out = dict(log.left_out) | ({OTHER_TEXT: other} if other else {})
+    if not new and not kept:
+        raise nothing_in(log.name, log.status, left_out)
+    return replace(
+        log,
+        scored=(*new, *kept),
+        again=(),
+        left_out=left_out,
+        kept=frozenset(one.row.response_id for one in kept),
+        benchmark=_named(one.row for one in new) or log.benchmark,
+    )
+
+
+def apart(log: InspectLog) -> InspectLog:
+    """Return a log as one of no study's: its answers stay under the names that Inspect has for them.
+
+    Raises
+    ------
+    BadFile
+        If it has nothing but a study's own responses, rated again.
+    """
+    left_out = dict(log.left_out) | ({AGAIN: len(log.again)} if log.again else {})
+    if not log.scored:
+        raise nothing_in(log.name, log.status, left_out)
+    return replace(log, again=(), left_out=left_out)
+
+
+def _is_shown(
+    place: Place, row: ResponseRow, shown: dict[str, tuple[tuple[str, str], str]]
+) -> bool:
+    """Tell whether a response of the study has the place and the text that a run rated again."""
+    known = shown.get(place.response_id or "")
+    return known == ((place.benchmark, place.instance_id), row.response)
+
+
+def _scored_at_home(log: InspectLog, one: Scored, texts: Texts) -> Scored:
+    """Return an answer under its instance in the study."""
+    if one.place is None:
+        return one
+    return replace(one, row=_row_at_home(log.name, one.row, one.place, texts, apart=True))
+
+
+def _row_at_home(
+    run: str, row: ResponseRow, place: Place, texts: Texts, *, apart: bool
+) -> ResponseRow:
+    """Return a row with its instance as the study has it; `apart`, if the run tells both its texts.
+
+    A reference may be one that the rubric keeps from raters, and so from the run.
+    """
+    known = texts.get((place.benchmark, place.instance_id))
+    same = known is not None and (row.context, row.prompt) == (known.context, known.prompt)
+    if known is None or (apart and not same):
+        why = "is not in the study" if known is None else "reads otherwise in the study"
+        raise BadInput(
+            f"{short(run)}: instance {short(place.instance_id)} of {short(place.benchmark)} {why}, "
+            "although the run comes of an export of it; export anew; nothing was imported"
+        )
+    own = (row.model, row.response, row.response_id)
+    return replace(
+        row,
+        benchmark=place.benchmark,
+        instance_id=place.instance_id,
+        context=known.context,
+        prompt=known.prompt,
+        reference=known.reference,
+        checklist=known.checklist,
+        response_id=made_id(place.benchmark, place.instance_id, *own),
+    )
+
+
+def rejoined_run(engine: Engine, run: HelmRun, rubric: Rubric) -> HelmRun:
+    """Return a run of our own plugin with the study's instances and benchmarks in it.
+
+    Raises
+    ------
+    BadInput
+        If jurors were sent another prompt than the rubric's, or an instance reads otherwise.
+    """
+    home = is_at_home(engine, run.origin) and run.benchmark == run.own_name
+    places = [one.place for one in run.judged if one.place]
+    texts = instance_texts(engine, (one.benchmark for one in places)) if home else {}
+    judged = [_judged(run, one, texts) for one in run.judged] if home else list(run.judged)
+    for before, after in zip(run.judged, judged, strict=True):
+        if not _is_asked(run, rubric, before, after):
+            raise BadInput(
+                f"{run.name}: {before.row.origin}: its jurors were sent another prompt than that "
+                f"of rubric {rubric.name}, although the run says so; nothing was imported"
+            )
+    checked = replace(run.prompt, template=rubric.prompt, checked=len(judged))
+    named = _named(one.row for one in judged) if home else run.benchmark
+    return replace(run, judged=tuple(judged), prompt=checked, benchmark=named)
+
+
+def _judged(run: HelmRun, one: Judged, texts: Texts) -> Judged:
+    if one.place is None:
+        return one
+    return replace(one, row=_row_at_home(run.name, one.row, one.place, texts, apart=False))
+
+
+def _is_asked(run: HelmRun, rubric: Rubric, before: Judged, after: Judged) -> bool:
+    """Tell whether jurors were sent the rubric's prompt about an answer, to the last character."""
+    row = after.row
+    if after is not before:
+        gold = None if rubric.gold == "never" else row.reference
+        card = Card("", row.context, row.prompt, row.response, gold, row.checklist)
+        return before.sent == rubric.render(card)
+    asked = question(rubric)
+    template = asked.judge.removesuffix(asked.added).replace("$$", "$")
+    parts = {
+        "{QUESTION}": row.context,
+        "{RESPONSE}": disarm(row.response, rubric.prompt),
+        "{GOLD_RESPONSE}": before.gold,
+    }
+    sent = re.compile(_filled(template, parts), re.DOTALL)
+    return run.template == template and sent.fullmatch(before.sent or "") is not None
+
+
+def _filled(template: str, parts: Mapping[str, str]) -> str:
+    """Return a pattern of the filled template; a checklist may be another study's, and unknown."""
+    marks = re.compile("|".join(map(re.escape, [*parts, NO_CHECKLIST])))
+    pieces, end = [], 0
+    for mark in marks.finditer(template):
+        pieces.append(re.escape(template[end : mark.start()]))
+        pieces.append(re.escape(parts[mark[0]]) if mark[0] in parts else ".*")
+        end = mark.end()
+    return "".join([*pieces, re.escape(template[end:])])
+
+
+def _named(rows: Iterable[ResponseRow]) -> str:
+    """Return the benchmarks of rows in words."""
+    names: Sequence[str] = list(dict.fromkeys(one.benchmark for one in rows))
+    return ", ".join(names)

@@ -1,0 +1,269 @@
+"""The engine in an export: a run's own modules, which ask and read in a Python that has nothing else."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_answers import HUMAN, KINDS, VARIANTS
+from sqlalchemy import Engine
+from sqlmodel import select
+from stub_llm import Do, Seen, Stub, verdict
+from test_promptfoo import RECORD, ROWS, TRICKY, export, panel
+
+from data.card import Card
+from data.database import reading
+from data.importers.responses import ResponseFile
+from data.importers.table import TableFile
+from data.rubric import Rubric, read_rubric, shipped
+from data.schema import Attempt, Rater, Rating, Response
+from data.store import import_responses
+from jury.exports.engine import MODULES, PACKAGE, carried, engine_files
+from jury.exports.engine import engine as engine_of
+from jury.exports.export import Export, write_folder
+from jury.panel import Panel, read_panel
+from jury.parse import parse
+from jury.patience import Patience
+from jury.run import run_panel
+
+Write = Callable[[str, str], Path]
+HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
+
+READ = f"""
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from {PACKAGE}.jury.exports.settings import rubric_of
+from {PACKAGE}.jury.exports.verdicts import said
+from {PACKAGE}.jury.parse import parse
+told = json.load(sys.stdin)
+rubrics = [rubric_of(one, "") for one in told["rubrics"]]
+print(json.dumps([said(parse(text, rubrics[at])) for at, text in told["answers"]]))
+"""
+ASK = f"""
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from {PACKAGE}.data.card import Card
+from {PACKAGE}.jury.exports.asker import Jury
+from {PACKAGE}.jury.patience import Patience
+from {PACKAGE}.jury.exports.settings import read_settings
+from pathlib import Path
+jury = Jury(read_settings(Path(sys.argv[1]) / "medjury_jury.json"), Patience(first_wait=0.01))
+cards = [Card("", **one) for one in json.load(sys.stdin)]
+print(json.dumps([jury.rate(one).told()["jurors"] for one in cards]))
+"""
+QUESTION = f"""
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from {PACKAGE}.data.card import Card
+from {PACKAGE}.jury.exports.asker import Jury
+jury = Jury.beside(sys.argv[1] + "/any")
+print(json.dumps([jury.question(Card("", **one)) for one in json.load(sys.stdin)]))
+"""
+
+
+def outside(code: str, folder: Path, given: Any, **more: str) -> Any:
+    """Return what a Python without any package says; `more` is added to its environment."""
+    asked = [sys.executable, "-I", "-S", "-c", code, str(folder)]
+    done = subprocess.run(
+        asked,
+        input=json.dumps(given),
+        env=os.environ | more,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_folder(tmp_path / "out", engine_of(export(read_panel("current"))))
+    return tmp_path / "out"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_is_carried_as_it_is_but_for_the_names_it_imports_by(name: str) -> None:
+    package, _, module = name.rpartition(".")
+    own = (files(package) / f"{module}.py").read_text("utf-8").splitlines()
+    there = engine_files()[f"{PACKAGE}/{name.replace('.', '/')}.py"].splitlines()
+    assert len(own) == len(there)
+    for mine, theirs in zip(own, there, strict=True):
+        assert theirs in (mine, carried(mine))
+        assert mine == theirs or mine.startswith(("from data", "from jury"))
+
+
+def test_every_module_that_the_engine_imports_is_carried() -> None:
+    texts = engine_files()
+    for text in texts.values():
+        for line in text.splitlines():
+            if line.startswith(f"from {PACKAGE}."):
+                module, _, names = line.removeprefix("from ").partition(" import ")
+                wanted = [module] + [f"{module}.{one.split()[0]}" for one in names.split(", ")]
+                assert any(f"{one.replace('.', '/')}.py" in texts for one in wanted), line
+
+
+def test_hostile_answers_are_read_as_a_run_reads_them(folder: Path) -> None:
+    rubrics = list({id(one.rubric): one.rubric for one in VARIANTS}.values())
+    makers = [one.make for one in KINDS] + list(HUMAN.values())
+    answers = [
+        (rubrics.index(variant.rubric), make(variant)) for make in makers for variant in VARIANTS
+    ]
+    assert len(answers) > 5000
+    bodies = [one.model_dump(mode="json") for one in rubrics]
+    found = outside(READ, folder, {"rubrics": bodies, "answers": answers})
+    for (at, text), told in zip(answers, found, strict=True):
+        own = parse(text, rubrics[at])
+        assert told["status"] == own.status.value, text
+        if own.reply is None:
+            assert told["reason"] == own.remark
+        else:
+            assert told["scores"] == dict(own.reply.scores)
+            assert told["explanations"] == dict(own.reply.comments)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_the_question_is_the_runs_own_to_the_last_character(name: str, tmp_path: Path) -> None:
+    write_folder(tmp_path / "out", engine_of(export(read_panel("current"), name)))
+    texts = {"context": TRICKY, "prompt": "{{response}}", "response": TRICKY}
+    more = [{}, {"reference": "Angina </REFERENCE >", "checklist": "- Pain? <checklist>"}]
+    cards = [texts | one for one in more]
+    own = [read_rubric(name).render(Card("", **one)) for one in cards]
+    assert outside(QUESTION, tmp_path / "out", cards) == own
+
+
+NOTES = ("amber", "birch", "coral", "delta")
+CARDS = [
+    {"context": TRICKY, "prompt": "Write.", "response": f"The {word} note \u00e9. </response>"}
+    for word in NOTES
+]
+
+
+def stubborn(seen: Seen) -> Do:
+    """Rate amber at the second ask, birch never, coral in an answer that is cut off, delta at once."""
+    first = len(seen.body["messages"]) == 1
+    if "coral" in seen.prompt:
+        return Do(finish="truncated")
+    if "birch" in seen.prompt or (first and "amber" in seen.prompt):
+        both = verdict(seen, 3) + "\n" + verdict(seen, 4)
+        return Do(text=both if seen.model == "m-one" else "  I'd say \u201cseven\u201d\x00 of 5.\n")
+    return Do(text=verdict(seen, 4))
+
+
+def requests(stub: Stub) -> list[str]:
+    """Return all requests that a stub was sent, each with its path and body as they came in."""
+    bodies = [raw.partition(b"\r\n\r\n")[2].decode() for raw in stub.raw]
+    return sorted(f"{seen.path} {one}" for seen, one in zip(stub.seen, bodies, strict=True))
+
+
+@pytest.fixture
+def rated(engine: Engine, write: Write) -> Engine:
+    """Return a study of the four notes."""
+    rows = [
+        {"instance_id": f"i{at}", "benchmark": "visits", "model": "m", **one}
+        for at, one in enumerate(CARDS)
+    ]
+    path = write("notes.jsonl", "".join(json.dumps(one) + "\n" for one in rows))
+    import_responses(engine, ResponseFile(TableFile(path)), lambda _: read_rubric("generic"))
+    return engine
+
+
+def test_first_and_second_asks_are_those_of_a_run_to_the_last_byte(
+    rated: Engine, tmp_path: Path
+) -> None:
+    with Stub(stubborn) as stub:
+        jurors = panel(stub)
+        run_panel(rated, jurors, patience=HASTY)
+        ours, stored = requests(stub), attempts(rated)
+        stub.seen.clear()
+        stub.raw.clear()
+        write_folder(tmp_path / "out", engine_of(export(jurors)))
+        found = outside(ASK, tmp_path / "out", CARDS)
+        theirs = requests(stub)
+    assert sum('"assistant"' in one for one in ours) == 4
+    assert theirs == ours
+    told = [
+        (word, name, one["status"], one.get("reason", ""), one.get("scores"))
+        for word, jury in zip(NOTES, found, strict=True)
+        for name, one in jury.items()
+    ]
+    assert told == stored
+
+
+def attempts(engine: Engine) -> list[tuple[str, str, str, str, dict[str, float] | None]]:
+    """Return what the study has of the last call to each juror about each note."""
+    query = (
+        select(Response.text, Rater.handle, Attempt).select_from(Attempt).join(Response).join(Rater)
+    )
+    with reading(engine) as session:
+        rows = list(session.exec(query.order_by(Response.text, Rater.handle, Attempt.number)))
+        scores = {}
+        given = (
+            select(Response.text, Rater.handle, Rating)
+            .select_from(Rating)
+            .join(Response)
+            .join(Rater)
+        )
+        for text, name, rating in session.exec(given):
+            scores.setdefault((text, name), {})[rating.criterion] = rating.score
+    last = {(text, name): one for text, name, one in rows}
+    return [
+        (text.split()[1], name, str(one.status), one.reason, scores.get((text, name)))
+        for (text, name), one in last.items()
+    ]
+
+
+def test_a_busy_server_is_asked_again_and_a_form_it_does_not_know_is_given_up(
+    tmp_path: Path,
+) -> None:
+    def answer(seen: Seen) -> Do:
+        if seen.form != "text" and seen.model == "m-one":
+            return Do(status=400)
+        return Do(status=503) if seen.number in (1, 2) else Do()
+
+    with Stub(answer) as stub:
+        write_folder(tmp_path / "out", engine_of(export(panel(stub))))
+        (found,) = outside(ASK, tmp_path / "out", CARDS[:1])
+        forms = [one.form for one in stub.seen if one.model == "m-one"]
+    assert {one["status"] for one in found.values()} == {"ok"}
+    assert forms[0] == "json_schema"
+    assert forms[-1] == "text"
+
+
+def test_a_key_that_is_not_there_is_named_and_nothing_is_sent(tmp_path: Path) -> None:
+    with Stub() as stub:
+        told = panel(stub).model_dump(by_alias=True)
+        told["juror"][0]["api_key_env"] = "NO_SUCH_KEY"
+        write_folder(tmp_path / "out", engine_of(export(Panel.model_validate(told))))
+        (found,) = outside(ASK, tmp_path / "out", CARDS[:1])
+        assert {one.model for one in stub.seen} == {"m-two"}
+    assert found["one"]["reason"] == "the environment variable NO_SUCH_KEY is not set"
+
+
+def test_plain_text_goes_through_no_proxy_and_to_no_other_address(tmp_path: Path) -> None:
+    with Stub() as proxy, Stub() as elsewhere:
+        moved = {"location": f"{elsewhere.openai_url}/chat/completions"}
+        with Stub(lambda _: Do(status=307, headers=moved)) as stub:
+            write_folder(tmp_path / "out", engine_of(export(panel(stub))))
+            named = dict.fromkeys(("http_proxy", "HTTP_PROXY"), f"http://127.0.0.1:{proxy.port}")
+            (found,) = outside(ASK, tmp_path / "out", CARDS[:1], **named, no_proxy="")
+            asked = len(stub.seen)
+        assert (asked, len(proxy.seen), len(elsewhere.seen)) == (2, 0, 0)
+    assert {one["reason"] for one in found.values()} == {"HTTP 307 some_error"}
+
+
+def test_what_is_rated_carries_the_ids_it_can_rejoin_its_study_by(tmp_path: Path) -> None:
+    jurors, rubric = read_panel("current"), read_rubric("generic")
+    told = json.loads(
+        engine_of(Export(rubric, jurors, ROWS, RECORD, "f" * 64))["medjury_jury.json"]
+    )
+    assert (told["study"], told["rubric_sha256"]) == ("f" * 64, rubric.sha256)
+    assert Rubric(**told["rubric"]).sha256 == rubric.sha256
+    assert {one["name"]: one["profile"] for one in told["jurors"]} == {
+        one.name: one.profile() for one in jurors.juror
+    }

@@ -1,0 +1,252 @@
+"""What a file is, by its bytes: each wrong one gets a line that names it and says what to do."""
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pytest
+from small import RESPONSES, Run
+from sqlalchemy import Engine
+
+from data.errors import BadFile
+from data.importers.kinds import kind_of
+from data.importers.source import Source
+from data.importers.table import TableFile
+from data.queries import benchmarks
+
+HEAD = "instance_id,benchmark,context,prompt,model,response\n"
+ROW = "i1,v,c,p,m,said\n"
+SPSS = b"$FL2@(#) SPSS DATA FILE MS Windows 25.0"
+
+
+def packed(body: bytes) -> bytes:
+    """Pack without a time, so that every worker has tests of the same names."""
+    return gzip.compress(body, mtime=0)
+
+
+@pytest.mark.parametrize(
+    ("start", "form"),
+    [
+        (b"a,b\n1,2\n", "csv"),
+        (b"\xef\xbb\xbfa,b\n", "csv"),
+        ("a;b\n1;2\n".encode("utf-16"), "csv"),
+        (b'{"a": 1}\n{"a": 2}\n', "jsonl"),
+        (b'{"a": 1}', "jsonl"),
+        (b'{\n "a": 1\n}', "object"),
+        (b' [\n {"a": 1}]', "json"),
+        (b"[]", "json"),
+        (b"PAR1....", "parquet"),
+        (b'{"a": "' + b"x" * (1 << 16), "jsonl"),
+        (b"[1] a footnote, b\n", "csv"),
+    ],
+)
+def test_what_is_read_is_known_by_its_first_bytes(start: bytes, form: str) -> None:
+    assert kind_of(start[: 1 << 16]).form == form
+
+
+@pytest.mark.parametrize(
+    ("members", "form"),
+    [
+        ({"xl/workbook.xml", "[Content_Types].xml"}, "xlsx"),
+        ({"header.json", "samples/1.json"}, "inspect"),
+        ({"_journal/start.json"}, "inspect"),
+        ({"manifest.json", "ratings.csv"}, "package"),
+        ({"word/document.xml"}, None),
+        ({"content.xml", "mimetype"}, None),
+        ({"anything"}, None),
+        (set(), None),
+    ],
+)
+def test_a_zip_is_known_by_what_is_in_it(members: set[str], form: str | None) -> None:
+    assert kind_of(b"PK\x03\x04", members).form == form
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<stata_dta><header>", "a Stata file (.dta); save it as CSV or Parquet there"),
+        (b"\x72\x02\x01\x00rest", "a Stata file (.dta)"),
+        (SPSS, "an SPSS file (.sav); save it as CSV or Parquet there"),
+        (b"\0" * 12 + b"\xc2\xea\x81\x60\xb3\x14", "a SAS file"),
+        (b"HEADER RECORD*******LIBRARY HEADER", "a SAS transport file"),
+        (b"RDX3\nX\n", "a file of R"),
+        (b"ARROW1\0\0", "a Feather (Arrow) file; save it as Parquet"),
+        (b"\x80\x04\x95\x10", "it could run code, so it is not opened"),
+        (b"\x89HDF\r\n", "an HDF5 file"),
+        (b"BZh91AY", "packed with bzip2; unpack it"),
+        (b"\x28\xb5\x2f\xfd$", "packed with Zstandard; unpack it"),
+        (b"%PDF-1.7", "a PDF; save the rows as CSV or JSON Lines"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"<!DOCTYPE html><html>", "a web page or XML"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "with a password"),
+        (b"\0\x01\x02\x03binary", "a binary file of no kind known here"),
+        (HEAD.encode("utf-16-le"), "UTF-16 without the mark that says so; save it as UTF-8"),
+        (packed(SPSS), "an SPSS file"),
+        (packed(packed(b"a,b")), "packed twice with gzip"),
+        (packed(HEAD.encode() * 99)[:40], "damaged or cut short"),
+        (b"", "the file is empty"),
+        (packed(b""), "column 'instance_id' is missing"),
+        (b"\xef\xbb\xbf", "column 'instance_id' is missing"),
+        (b"[]", "the JSON array is empty"),
+        (b'[{"a": 1}, 2]', "row 2 is int, not a JSON object"),
+        (b'[{"a": 1', "is not whole JSON"),
+        (b'{"data": [{"a": 1}], "n": 2}\n', "its rows may stand under 'data'"),
+        (b'{"results": {}, "configs": {}, "versions": {}}', "the responses are in samples_*.jsonl"),
+        (b"model,model\n", "stands twice in the header"),
+        (b"PAR1rest", "a Parquet file that is damaged"),
+        (b"PK\x03\x04rest", "cut short or damaged; copy it again"),
+        (HEAD.encode() + "i1,v,ü,p,m,r\n".encode("utf-16"), "binary"),
+    ],
+)
+@pytest.mark.parametrize("command", ["import", "ratings"])
+def test_a_wrong_file_gets_one_line_and_stores_nothing(
+    run: Run, tmp_path: Path, body: bytes, said: str, command: str
+) -> None:
+    study = tmp_path / "study.db"
+    path = tmp_path / "theirs.json" if body.startswith((b"[", b"{")) else tmp_path / "theirs.csv"
+    path.write_bytes(body)
+    code, out, err = run("--db", f"sqlite:///{study}", command, str(path))
+    said = said if command == "import" else said.replace("instance_id", "response_id")
+    assert (code, out, len(err.strip().splitlines())) == (2, "", 1), err
+    assert said in err
+    assert "Traceback" not in err
+    assert not study.exists()
+
+
+def bomb(size: int) -> bytes:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9) as file:
+        for _ in range(size >> 20):
+            file.write(b"a" * (1 << 20))
+    return buffer.getvalue()
+
+
+def test_a_bomb_of_gzip_is_stopped_at_the_bound(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(bomb(160 << 20))
+    with pytest.raises(BadFile, match="it would unpack to more than any file of rows"):
+        TableFile(path)
+
+
+def test_a_bomb_of_a_workbook_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.xlsx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", "<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * (40 << 20))
+    with pytest.raises(BadFile, match="it would unpack to more than any workbook"):
+        TableFile(path)
+
+
+def test_a_workbook_that_declares_entities_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "evil.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "xl/workbook.xml", '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
+        )
+    with pytest.raises(BadFile, match="declares what no workbook of Excel does"):
+        TableFile(path)
+
+
+def sheet_of(change: Callable[[Any], None], tmp_path: Path) -> Path:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for line in (HEAD, ROW):
+        sheet.append(line.strip().split(","))
+    change(book)
+    path = tmp_path / "r.xlsx"
+    book.save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda book: book.active.merge_cells("A2:A3"), "cells A2:A3 are merged; unmerge them"),
+        (lambda book: book.active.cell(2, 6, "=1+1"), "a formula that Excel has not computed yet"),
+        (lambda book: book.active.cell(2, 6, "#REF!"), "an error of Excel in column 6"),
+        (lambda book: book.active.cell(2, 9, "x"), "a value beyond the header's columns"),
+        (lambda book: book.active.cell(1, 6, "model"), "column 'model' stands twice"),
+        (lambda book: book.active.insert_rows(1), "is no header: it is empty"),
+        (
+            lambda book: [book.create_sheet("More").append(["a"]), book["More"].append(["b"])],
+            "several sheets with rows: Sheet, More; say sheet",
+        ),
+    ],
+)
+def test_a_workbook_that_is_no_plain_table_is_refused(
+    tmp_path: Path, change: Callable[[Any], None], said: str
+) -> None:
+    with pytest.raises(BadFile, match=said):
+        list(TableFile(sheet_of(change, tmp_path)))
+
+
+def test_a_sheet_of_several_is_named_by_a_map(run: Run, engine: Engine, tmp_path: Path) -> None:
+    def change(book: Any) -> None:
+        notes = book.create_sheet("Notes")
+        notes.append(["a"])
+        notes.append(["b"])
+
+    path = sheet_of(change, tmp_path)
+    (tmp_path / "map.toml").write_text('sheet = "Sheet"\n')
+    code, _, err = run("import", str(path), "--map", str(tmp_path / "map.toml"))
+    assert code == 0, err
+    assert [one.name for one in benchmarks(engine)] == ["v"]
+
+
+def test_numbers_and_times_of_excel_and_parquet_are_as_they_were_typed(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.5, None], "when": pd.to_datetime(["2026-05-31"] * 3)})
+    frame.to_excel(tmp_path / "r.xlsx", index=False)
+    frame.to_parquet(tmp_path / "r.parquet")
+    for name in ("r.xlsx", "r.parquet"):
+        found = [dict(cells) for _, cells in TableFile(tmp_path / name)]
+        assert [one["a"] for one in found] == ["1", "2.5", ""]
+        assert {one["when"] for one in found} == {"2026-05-31T00:00:00"}
+
+
+def test_what_is_in_memory_is_read_as_a_file_is(tmp_path: Path) -> None:
+    source = Source(Path("up.csv"), RESPONSES.encode())
+    (tmp_path / "up.csv").write_text(RESPONSES, "utf-8")
+    assert list(TableFile(source)) == list(TableFile(tmp_path / "up.csv"))
+
+
+def test_half_a_file_without_mark_is_windows_1252_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_bytes((HEAD + "i1,v,Grüße,p,m,r\n").encode("cp1252"))
+    assert TableFile(tmp_path / "r.csv").encoding == "cp1252"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[columns]\na = 'b'\n", "'b' is no column of responses"),
+        ("[colums]\na = 'b'\n", "unknown key 'colums'"),
+        ("[columns]\na = 'model'\nb = 'model'\n", "two columns are mapped to model"),
+        ("[columns]\nzz = 'model'\n", "the map's column 'zz' is not in the file"),
+        ("[columns\n", "--map"),
+        ("[columns]\na.b = 'model'\n", "quote names with dots"),
+    ],
+)
+def test_a_wrong_map_is_refused_in_one_line(run: Run, tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "r.csv").write_text(HEAD + ROW)
+    (tmp_path / "map.toml").write_text(text)
+    code, _, err = run("import", str(tmp_path / "r.csv"), "--map", str(tmp_path / "map.toml"))
+    assert (code, len(err.strip().splitlines())) == (2, 1)
+    assert said in err
+
+
+def test_nested_json_is_taken_by_dotted_names(run: Run, engine: Engine, tmp_path: Path) -> None:
+    rows = [{"k": "i1", "in": {"text": "c"}, "who": "m", "out": ["said", "more"], "ok": True}]
+    (tmp_path / "r.json").write_text(json.dumps(rows))
+    (tmp_path / "map.toml").write_text(
+        '[columns]\nk = "instance_id"\n"in.text" = "context"\nwho = "model"\n'
+        '"out.0" = "response"\n[constant]\nbenchmark = "v"\n'
+    )
+    code, out, err = run("import", str(tmp_path / "r.json"), "--map", str(tmp_path / "map.toml"))
+    assert code == 0, err
+    assert "not taken: values of the column ok: 1" in out

@@ -1,0 +1,113 @@
+"""Files of other tools with any value replaced: rows, or one message, and never a traceback."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import two_hundred
+
+from data.errors import BadInput
+from data.importers.ratings import RatingFile
+from data.importers.readers import opening_of, reader_of, rows_of
+from data.importers.responses import ResponseFile
+from data.importers.source import Source
+
+ODD: tuple[Any, ...] = (None, 3, "x", "", True, [], {}, [1], [[]], [None], {"a": 1}, [{"a": []}])
+DEEPEST = 6
+CONVERSATION = [{"role": "user", "content": "My chest hurts."}]
+META = {
+    "prompt": CONVERSATION,
+    "completion": "Go now.",
+    "rubric": "Says go",
+    "category": "cluster:emergency",
+    "binary_labels": [True, False],
+    "anonymized_physician_ids": ["p1", "p2"],
+    "prompt_id": "q1",
+    "completion_id": "c1",
+}
+SET = {
+    "prompt": CONVERSATION,
+    "rubrics": [{"criterion": "Says go", "points": 5, "tags": []}],
+    "prompt_id": "q1",
+    "example_tags": [],
+    "ideal_completions_data": {
+        "ideal_completion": "Go now.",
+        "ideal_completions_group": "Group 2",
+        "ideal_completions_ref_completions": ["Go.", "Wait."],
+    },
+}
+EXPORT = {"instance_id": "r1", "user_id": "dr", "labels": {"accuracy": {"4": "4"}}, "spans": {}}
+
+
+def whole(name: str, folder: Path) -> Any:
+    """Return the first row, or the object, of a tool's file."""
+    if name in ("lm_eval", "every_eval_ever"):
+        path = getattr(two_hundred, name)(folder)[0]
+        return json.loads(path.read_text("utf-8").splitlines()[0])
+    if name == "label_studio":
+        return json.loads(two_hundred.label_studio(folder)[0].read_text("utf-8"))[:1]
+    if name == "potato":
+        return json.loads((two_hundred.potato(folder, ["r1"]) / "dr_a/user_state.json").read_text())
+    if name == "results":
+        body = json.loads(two_hundred.healthbench_results(folder)[0].read_text("utf-8"))
+        body["metadata"]["example_level_metadata"] = body["metadata"]["example_level_metadata"][:1]
+        return body
+    return {"meta": META, "set": SET, "export": EXPORT}[name]
+
+
+def changed(value: Any, depth: int = 0) -> Iterator[Any]:
+    """Yield a value with each of its parts replaced, one at a time, by each odd value."""
+    places = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in list(places):
+        copies = list(ODD)
+        if isinstance(part, dict | list) and depth < DEEPEST:
+            copies += list(changed(part, depth + 1))
+        for one in copies:
+            if isinstance(value, dict):
+                yield {**value, key: one}
+            else:
+                yield [*value[:key], one, *value[key + 1 :]]
+
+
+def read(body: Any) -> int:
+    """Return how many rows a file gives, of responses and of ratings; refused ones have a line."""
+    found, said = 0, list[str]()
+    for what in ("responses", "ratings"):
+        source = Source(Path("samples_t_2026-05-31T14-00-00.json"), json.dumps(body).encode())
+        try:
+            table, _ = rows_of([source], what, None, None, "t")  # type: ignore[arg-type]
+            rows = ResponseFile(table, "t") if what == "responses" else RatingFile(table)
+            found += len(list(rows))
+        except BadInput as error:
+            said.append(str(error))
+    assert not any("\n" in line for line in said)
+    return found
+
+
+NAMES = (
+    *("lm_eval", "every_eval_ever", "label_studio", "potato", "results", "meta", "set", "export"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_value_of_a_tools_file_may_be_another(name: str, tmp_path: Path) -> None:
+    body = whole(name, tmp_path)
+    tried = [read(one) for one in changed(body)]
+    assert len(tried) > 50
+
+
+@pytest.mark.parametrize(
+    ("name", "reader"),
+    [
+        *(("lm_eval", "lm-eval"), ("every_eval_ever", "every-eval-ever")),
+        *(("label_studio", "label-studio"), ("potato", "potato"), ("export", "potato-export")),
+        *(("results", "healthbench-results"), ("meta", "healthbench-meta"), ("set", "healthbench")),
+    ],
+)
+def test_each_tools_file_is_known_under_any_name(name: str, reader: str, tmp_path: Path) -> None:
+    source = Source(Path("upload.bin"), json.dumps(whole(name, tmp_path)).encode())
+    found = reader_of(opening_of(source))
+    assert found is not None
+    assert found.name == reader

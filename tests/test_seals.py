@@ -1,0 +1,330 @@
+"""No cell of a study can be changed behind the record's back, but for those that docs/record.md argues."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sealed_study import fill_all
+from small import Run
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    DateTime,
+    Engine,
+    Float,
+    Integer,
+    Table,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import Session, UTCDateTime
+from study_place import StudyIn, copy_study
+
+from data.database import open_study
+from data.queries.record import verify, verify_in
+from data.schema import Table as Model
+from data.seals import SEALED_PARTS, SEALS, UNSEALED_PARTS, How, table_of
+from data.store.access import SESSION_KEY
+
+DOCS = Path(__file__).parents[1] / "docs" / "record.md"
+TABLES = Model.metadata.tables
+CELLS = [(table.name, column.name) for table in Model.metadata.sorted_tables for column in table.c]
+LEFT_OUT = {
+    (table_of(part), column): why
+    for part, one in SEALS.items()
+    for column, why in one.left_out.items()
+}
+LOST_ONE = "assignment 1: something changed"  # of those sealed together one was taken back
+Row = Mapping[str, Any]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, study_in: StudyIn) -> Iterator[Engine]:
+    """Make a study that has rows in every table; each test rolls back what it does to it."""
+    engine = open_study(study_in(tmp_path_factory.mktemp("made")), create=True)
+    fill_all(engine)
+    yield engine
+    engine.dispose()
+
+
+@contextmanager
+def attacked(engine: Engine) -> Iterator[Session]:
+    """Yield a session that no foreign key holds back, and that is undone in the end."""
+    with engine.connect() as connection, Session(connection) as session:
+        sqlite = engine.dialect.name == "sqlite"
+        off = "PRAGMA foreign_keys=OFF" if sqlite else "SET session_replication_role = replica"
+        connection.connection.cursor().execute(off)
+        if sqlite:
+            session.execute(text("SELECT 1"))
+        try:
+            yield session
+        finally:
+            session.rollback()
+            if sqlite:
+                connection.connection.cursor().execute("PRAGMA foreign_keys=ON")
+
+
+def rows_of(session: Session, table: Table) -> list[Row]:
+    return [*session.execute(select(table).order_by(*table.primary_key)).mappings()]
+
+
+def key_of(table: Table) -> Column[Any]:
+    [key] = table.primary_key
+    return key
+
+
+def others(session: Session, column: Column[Any], row: Row) -> Iterator[Any]:
+    """Yield other values that a column could hold: a row's key moves behind, or before, all."""
+    value = row[column.name]
+    if column.primary_key and isinstance(value, int):
+        last = session.scalar(select(func.max(column)))
+        yield 0 if value == last else last + 1
+    for link in column.foreign_keys:
+        yield from session.scalars(select(link.column).where(link.column != (value or 0)))
+    yield _another(column, value)
+    yield 4711 if isinstance(column.type, Integer) else "forged"
+
+
+def _another(column: Column[Any], value: Any) -> Any:
+    if isinstance(column.type, JSON):
+        return [*value, "forged"] if isinstance(value, list) else {**(value or {}), "forged": 1}
+    if isinstance(column.type, Boolean):
+        return not value
+    if isinstance(column.type, DateTime | UTCDateTime):
+        return (value or datetime(2026, 1, 1, tzinfo=UTC)) + timedelta(days=1)
+    if isinstance(column.type, Integer | Float):
+        return (value or 0) + 1
+    swapped = {"clinician": "juror", "juror": "clinician", "done": "open", "open": "done"}
+    if len(value or "") == getattr(column.type, "length", None):
+        return f"x{value[1:]}"  # no longer than a hash
+    return swapped.get(value, f"{value or ''}x")
+
+
+def change(session: Session, table: Table, column: str, row: Row) -> None:
+    """Change one cell to the first value that its table takes."""
+    key = key_of(table)
+    for value in others(session, table.c[column], row):
+        forge = update(table).where(key == row[key.name]).values({column: value})
+        try:
+            with session.begin_nested():
+                session.execute(forge)
+        except IntegrityError:
+            continue
+        return
+    raise AssertionError(f"{table.name}.{column} takes no other value")
+
+
+def findings_of(engine: Engine, attack: Callable[[Session], None]) -> tuple[str, ...]:
+    with attacked(engine) as session:
+        attack(session)
+        session.flush()
+        return verify_in(session).findings
+
+
+def test_a_study_that_did_all_that_studies_do_is_whole(made: Engine) -> None:
+    found = verify(made)
+    assert found.findings == ()
+    assert found.since is None
+    with Session(made) as session:
+        assert all(rows_of(session, table) for table in Model.metadata.sorted_tables)
+
+
+def test_every_column_is_sealed_checked_or_left_out_for_a_reason() -> None:
+    told = [
+        (table_of(part), column)
+        for part, one in SEALS.items()
+        for column in {*one.columns, *one.checked, *one.left_out}
+        if table_of(part) == part or column != "id"
+    ]
+    assert sorted(told) == sorted(CELLS)
+
+
+def test_the_docs_argue_every_column_that_is_left_out() -> None:
+    page = " ".join(DOCS.read_text("utf-8").split())
+    for (table, column), why in LEFT_OUT.items():
+        assert f"`{table}.{column}`" in page
+        assert why in page, (table, column)
+    for part, why in UNSEALED_PARTS.items():
+        assert f"`setting.value` of `{part}" in page
+        assert why in page
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_one_cell_changed_in_any_column_is_found_and_named(made: Engine, table: str) -> None:
+    unnoticed = []
+    for column in TABLES[table].c:
+        with attacked(made) as session:
+            row = rows_of(session, TABLES[table])[0]
+            change(session, TABLES[table], column.name, row)
+            found = verify_in(session).findings
+        if not found:
+            unnoticed.append(column.name)
+        elif names_columns(table, column.name):
+            which = f"{table} {str(row[key_of(TABLES[table]).name])[:12]}"
+            told = [one for one in found if which in one]
+            assert any(column.name in one for one in told) or LOST_ONE in str(told), found
+    assert set(unnoticed) == {name for of, name in LEFT_OUT if of == table}
+
+
+def names_columns(table: str, column: str) -> bool:
+    """Tell whether a finding can name the column: where a row is sealed, not its act."""
+    parts = [one for part, one in SEALS.items() if table_of(part) == table]
+    return any(one.how is How.KEYS and column in one.columns[1:] for one in parts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", TABLES)
+def test_every_single_cell_of_every_row_is_found(made: Engine, table: str) -> None:
+    with Session(made) as session:
+        rows = rows_of(session, TABLES[table])
+    sealed = [name for of, name in CELLS if of == table and (of, name) not in LEFT_OUT]
+    for row in rows[:12] if table == "event" else rows[:: 1 + len(rows) // 25]:
+        for column in sealed:
+            attack = lambda session, row=row, column=column: change(session, TABLES[table], column, row)  # noqa: E731 # fmt: skip
+            assert findings_of(made, attack), (table, column, dict(row))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_row_taken_out_is_found(made: Engine, table: str) -> None:
+    with Session(made) as session:
+        rows = rows_of(session, TABLES[table])
+    key = key_of(TABLES[table])
+    for row in (rows[0], rows[len(rows) // 2], rows[-1]):
+        if row.get("key") == SESSION_KEY or (table == "event" and row is rows[-1]):
+            continue  # signs everybody out; and the newest event: see below
+        gone = delete(TABLES[table]).where(key == row[key.name])
+        assert findings_of(made, lambda session, gone=gone: session.execute(gone)), row  # type: ignore[misc]
+
+
+def test_the_newest_event_taken_out_is_found_with_what_it_sealed(made: Engine) -> None:
+    last = select(func.max(TABLES["event"].c.id)).scalar_subquery()
+    cut = delete(TABLES["event"]).where(TABLES["event"].c.id == last)
+    [found] = findings_of(made, lambda session: session.execute(cut) and None)
+    assert "setting pause_minutes: " in found
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_row_put_in_is_found(made: Engine, table: str) -> None:
+    place = TABLES[table]
+
+    def put_in(session: Session) -> None:
+        row = dict(rows_of(session, place)[0])
+        unique = {one.name for one in place.c if one.unique} | {
+            one.name
+            for held in place.constraints
+            if type(held).__name__ == "UniqueConstraint"
+            for one in held.columns
+            if not one.foreign_keys
+        }
+        for name in {*unique, key_of(place).name}:
+            row[name] = next(others(session, place.c[name], row))
+        if table == "account":
+            row["rater"] = None
+        session.execute(insert(place), [row])
+
+    assert findings_of(made, put_in)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_two_rows_whose_values_are_swapped_are_found(made: Engine, table: str) -> None:
+    place, key = TABLES[table], key_of(TABLES[table]).name
+    with Session(made) as session:
+        rows = rows_of(session, place)
+    counted = [name for of, name in CELLS if of == table and (of, name) not in LEFT_OUT]
+    if key not in counted:
+        pytest.skip("its keys count nowhere")
+    last = rows[-1]
+    one = next((row for row in rows if any(row[n] != last[n] for n in counted if n != key)), None)
+    if one is None or len(rows) < 2:
+        pytest.skip("has no two rows that differ")
+
+    def swap(session: Session) -> None:
+        session.execute(delete(place).where(place.c[key].in_([one[key], last[key]])))
+        session.execute(insert(place), [{**one, key: last[key]}, {**last, key: one[key]}])
+
+    assert findings_of(made, swap)
+
+
+@pytest.mark.parametrize("part", ["ended", "rounds", "token", "by", "order"])
+def test_of_settings_that_are_rewritten_what_counts_is_sealed(made: Engine, part: str) -> None:
+    kind = next(name for name, parts in SEALED_PARTS.items() if part in parts)
+    assert changed_setting(made, kind, part)
+
+
+@pytest.mark.parametrize("part", ["draft", "seen", "said"])
+def test_a_draft_of_training_moves_no_seal(made: Engine, part: str) -> None:
+    assert changed_setting(made, "training:", part) == ()
+
+
+def changed_setting(engine: Engine, kind: str, part: str) -> tuple[str, ...]:
+    setting = TABLES["setting"]
+
+    def forge(session: Session) -> None:
+        row = next(one for one in rows_of(session, setting) if one["key"].startswith(kind))
+        held = json.loads(row["value"])
+        assert part in held
+        forged = json.dumps(held | {part: "forged"})
+        session.execute(update(setting).where(setting.c.key == row["key"]).values(value=forged))
+
+    return findings_of(engine, forge)
+
+
+def test_what_was_forged_in_the_first_issue_is_found(made: Engine) -> None:
+    rater = TABLES["rater"]
+    for values in ({"kind": "clinician"}, {"simulated": True}, {"profile": {}}):
+        forge = update(rater).where(rater.c.handle == "j1").values(**values)
+        [found] = findings_of(made, lambda session, forge=forge: session.execute(forge) and None)
+        assert found.startswith("rater ")
+        assert f"{next(iter(values))} changed since event" in found
+
+
+def test_a_masked_author_given_back_their_name_is_found(made: Engine) -> None:
+    response = TABLES["response"]
+    forge = update(response).where(response.c.shown.is_not(None)).values(shown=response.c.text)
+    found = findings_of(made, lambda session: session.execute(forge) and None)
+    assert found == ("response visits-r3: shown otherwise than it was masked",)
+
+
+@pytest.mark.usefixtures("study_file")
+@pytest.mark.parametrize("cell", ["rater.profile", "rating.at", "account.ended", "assignment.done_at", "event.detail", "composition.first_at"])  # fmt: skip
+def test_a_cell_that_cannot_be_read_is_a_finding(made: Engine, cell: str) -> None:
+    table, column = cell.split(".")
+    forge = text(f"UPDATE {table} SET {column} = '2026 or so'")  # noqa: S608 our names
+    assert findings_of(made, lambda session: session.execute(forge) and None)
+
+
+@pytest.mark.slow
+def test_what_is_left_out_moves_no_figure(made: Engine, run: Run, url: str, tmp_path: Path) -> None:
+    made.dispose()
+    copy_study(made.url.render_as_string(hide_password=False), url)
+    asked = (("calibrate", "--reps", "20", "--details"), ("juries", "--reps", "20"), ("models", "--reps", "20", "--unblind", "--reason", "test"))  # fmt: skip
+    before = [figures(run, tmp_path, *one) for one in asked]
+    study = open_study(url)
+    with study.execution_options(writes=True).begin() as connection:
+        session = Session(connection)
+        for table, column in LEFT_OUT:
+            for row in rows_of(session, TABLES[table]):
+                if column not in ("id", "state"):
+                    change(session, TABLES[table], column, row)
+        session.flush()
+    study.dispose()
+    assert verify(open_study(url)).findings == ()
+    assert [figures(run, tmp_path, *one) for one in asked] == before
+
+
+def figures(run: Run, folder: Path, *asked: str) -> Any:
+    """Return what a command's JSON says of the study, without what was tried on it before."""
+    code, _, err = run(*asked, "--json", str(folder / "figures.json"))
+    assert code == 0, err
+    body = json.loads((folder / "figures.json").read_text())
+    return {name: body[name] for name in ("rows", "decision", "models", "juries") if name in body}
