@@ -1,5 +1,5 @@
 # The commands of daily work; `make check` is what CI runs.
-.PHONY: check fix demo slow evidence fuzz pins
+.PHONY: check fix demo slow evidence fuzz fuzz-time pins audit docs
 
 EVIDENCE = simulated_effects population reliability crossed like_for_like non_inferiority detection subgroups \
 	false_alarms icc_difference shrinkage edges conformal icc real_data
@@ -10,4 +10,7 @@ demo: ; uv run medjury demo
 slow: ; uv run pytest -m slow
 evidence: ; uv run pytest -m "slow or not slow" $(addprefix tests/test_,$(addsuffix .py,$(EVIDENCE)))
 fuzz: ; PYTHONPATH=tests:. uv run python -m fuzz.each $(or $(SECONDS),180) $(READERS)
+fuzz-time: ; PYTHONPATH=. uv run python benchmarks/hostile_texts.py $(or $(SECONDS),60)
 pins: ; .ci/pin && uv sync
+audit: ; uv run .ci/audit
+docs: ; uv run .ci/sbom docs/sbom.json # CycloneDX: what is installed here

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from annotate.spelling import SEPARATORS, folded
+from annotate.surroundings import Surroundings
 
 GAP = r"(?:[ \u00a0]?[-\u2010-\u2013][ \u00a0]?|[-\u2010-\u2013_./]{1,2}|[ \u00a0])"
 # Letters of scripts that put no space between words do not bound a name, nor does emphasis.
@@ -123,12 +124,6 @@ UNIT = re.compile(
     re.IGNORECASE,
 )
 
-LIVER = re.compile(
-    r"\b(?:s?got|s?ast|s?alt|[gy\u03b3]?-?ggt|ldh|alp|bilirubin|albumin|transaminase\w*|liver|hepat\w+"
-    r"|enzymes?|lfts?|u/l|iu)\b",
-    re.IGNORECASE,
-)
-
 
 def default_names() -> list[str]:
     """Return well-known names of models and of their makers, in alphabetical order."""
@@ -145,8 +140,8 @@ def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     own = [_shape(variant) for name in names for variant in _variants(name) if _telling(variant)]
     plain = [_shape(name) for name in PLAIN]
     longest_first = sorted({*own, *plain}, key=lambda shape: (-len(shape), shape))
-    maker = rf"(?:(?:{vendors()}|meta-llama|mistralai)/)?"
-    body = "|".join([*longest_first, *shapes])
+    maker = rf"(?:(?:{_any_of([*_vendors(), 'meta-llama', 'mistralai'])})/)?"
+    body = _any_of([*longest_first, *shapes])
     return re.compile(START + f"{maker}(?:{body})" + SUFFIX.format(g=GAP) + END, re.IGNORECASE)
 
 
@@ -175,7 +170,7 @@ def doubtful_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
     shapes = sorted(
         {_shape(name) for name in [*AMBIGUOUS, *kept]}, key=lambda one: (-len(one), one)
     )
-    return re.compile(START + f"(?:{'|'.join(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
+    return re.compile(START + f"(?:{_any_of(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
 
 
 @lru_cache(maxsize=1)
@@ -228,20 +223,47 @@ def _compound(name: str) -> bool:
 
 def vendors() -> str:
     """Return the alternatives of all makers, for use inside a pattern."""
-    return "|".join(_shape(name) for name in [*PLAIN, "Mistral", "Cohere", *MAKERS])
+    return "|".join(_vendors())
 
 
-def is_measurement(text: str, start: int, end: int) -> bool:
+def _vendors() -> list[str]:
+    return [_shape(name) for name in [*PLAIN, "Mistral", "Cohere", *MAKERS]]
+
+
+# What is the same letter to a pattern that ignores case, beside its capital.
+SAME_LETTER = {"i": "\u0130\u0131", "k": "\u212a", "s": "\u017f"}
+
+
+def _any_of(shapes: Sequence[str]) -> str:
+    """Return alternatives that are tried only where their first letter stands.
+
+    Shapes that begin with one letter keep their order among themselves, and go before those that
+    begin with several, with a digit or with another sign; no shapes of two letters can both match.
+    """
+    by_letter: dict[str, list[str]] = {}
+    others = []
+    for shape in shapes:
+        if "a" <= shape[0] <= "z" and shape[1:2] not in {"?", "*", "{"}:
+            by_letter.setdefault(shape[0], []).append(shape[1:])
+        else:
+            others.append(shape)
+    groups = [
+        f"(?-i:[{letter}{letter.upper()}{SAME_LETTER.get(letter, '')}])(?:{'|'.join(rests)})"
+        for letter, rests in by_letter.items()
+    ]
+    return "|".join([*groups, *others])
+
+
+def is_measurement(around: Surroundings, start: int, end: int) -> bool:
     """Whether a name that ends in a digit is a word and a measured number.
 
     GPT is also a liver enzyme: with a bare number among liver values it is no model.
     """
+    text = around.text
     if not text[end - 1].isdigit():
         return False
-    liver = text[start : start + 3].casefold() == "gpt" and LIVER.search(
-        text[max(0, start - 60) : end + 60]
-    )
-    return bool(liver) or UNIT.match(text, end) is not None
+    liver = text[start : start + 3].casefold() == "gpt" and around.of_the_liver(start, end)
+    return liver or UNIT.match(text, end) is not None
 
 
 def _variants(name: str) -> Sequence[str]:

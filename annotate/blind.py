@@ -9,7 +9,8 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import accumulate, chain
+from functools import cached_property
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from annotate import reasoning
@@ -23,7 +24,8 @@ from annotate.authors import (
     vendors,
     well_known_words,
 )
-from annotate.spelling import readings, undisguised
+from annotate.spelling import Reading, readings, undisguised
+from annotate.surroundings import Surroundings
 
 __all__ = ["MARK", "Found", "Masked", "Why", "default_names", "find_self_naming", "mask", "unmask"]
 
@@ -52,6 +54,13 @@ class Hit(NamedTuple):
     start: int
     end: int
     why: Why
+
+
+class Named(NamedTuple):
+    """A name that means nothing else, and whether somebody is said to have used it."""
+
+    match: re.Match[str]
+    used: bool
 
 
 MAKER = rf"(?:{vendors()})(?!\w)"
@@ -129,14 +138,11 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
         name that people or things bear too, or one that the text says someone else used.
         Laboratory GPT is neither. Signs that are not drawn and letters set apart hide nothing.
     """
-    known = tuple(sorted(set(names)))
-    sure: list[Hit] = []
-    doubtful: list[Hit] = []
-    for read in readings(text):
-        sure += [Hit(*read.span(*one[:2]), one.why) for one in _sure(read.text, known)]
-        doubtful += [Hit(*read.span(*one[:2]), one.why) for one in _doubtful(read.text, known)]
-    sure = _merged(sure)
-    doubtful = [one for one in _merged(doubtful) if _free(one, sure)]
+    read = [_Searched(one, tuple(sorted(set(names)))) for one in readings(text)]
+    sure = _merged([hit for one in read for hit in one.sure()])
+    doubtful = [
+        hit for hit in _merged([hit for one in read for hit in one.doubtful()]) if _free(hit, sure)
+    ]
     found = [Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in sure]
     found += [
         Found(one.start, one.end, text[one.start : one.end], "possible", one.why)
@@ -150,10 +156,11 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
 
     A mark can make what stands beside it sure, so the masked text is searched until nothing is.
     """
+    known = tuple(sorted(set(names)))
     hits: list[Hit] = []
     while True:
         shown = _with_marks(text, hits)
-        sure = [one for one in find_self_naming(shown, names) if one.kind == "sure"]
+        sure = _merged([hit for one in readings(shown) for hit in _Searched(one, known).sure()])
         place = _Places(hits)
         more = [Hit(*place.original((one.start, one.end)), one.why) for one in sure]
         if (merged := _merged([*hits, *more])) == hits:
@@ -222,55 +229,75 @@ def _merged(hits: Sequence[Hit]) -> list[Hit]:
     return merged
 
 
-def _sure(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
-    """Find what surely betrays an author in a text as it is read."""
-    yield from (Hit(*span, Why.REASONING) for span in reasoning.blocks(text)[0])
-    yield from (Hit(*span, Why.TEMPLATE) for span in reasoning.formats(text))
-    yield from (Hit(*span, Why.SAYS) for span in self_descriptions(text))
-    yield from (Hit(*span, Why.OWN) for span in own_names(text, names))
-    yield from (Hit(*span, Why.NAME) for span in plain_names(text, names))
-    yield from (Hit(*span, Why.INTRODUCED) for span in introductions(text, names))
+class _Searched:
+    """One reading of a text, searched; what several rules ask of it is found once."""
+
+    def __init__(self, reading: Reading, names: tuple[str, ...]) -> None:
+        self._reading, self._text, self._names = reading, reading.text, names
+        self._around = Surroundings(reading.text)
+
+    def sure(self) -> list[Hit]:
+        """Return what surely betrays an author, at its places in the original."""
+        return [self._in_original(hit) for hit in self._sure()]
+
+    def doubtful(self) -> list[Hit]:
+        """Return what may betray an author, at its places in the original."""
+        return [self._in_original(hit) for hit in self._doubtful()]
+
+    def _in_original(self, hit: Hit) -> Hit:
+        return Hit(*self._reading.span(hit.start, hit.end), hit.why)
+
+    def _sure(self) -> Iterator[Hit]:
+        text, around, names = self._text, self._around, self._names
+        yield from (Hit(*span, Why.REASONING) for span in self._blocks[0])
+        yield from (Hit(*span, Why.TEMPLATE) for span in reasoning.formats(text))
+        yield from (Hit(*span, Why.SAYS) for span in self_descriptions(around))
+        yield from (Hit(*span, Why.OWN) for span in own_names(around, names))
+        yield from (Hit(*span, Why.NAME) for span in plain_names(around, self._versions))
+        yield from (Hit(*span, Why.INTRODUCED) for span in introductions(around, names))
+
+    def _doubtful(self) -> Iterator[Hit]:
+        text = self._text
+        yield from doubtful_names(self._around, self._versions, self._names)
+        yield from (Hit(*span, Why.REASONING) for span in self._blocks[1])
+        yield from (Hit(*match.span(), Why.SAYS) for match in _OF_MACHINES.finditer(text))
+        yield from (Hit(*span, Why.DISGUISED) for span in undisguised(text, well_known_words()))
+
+    @cached_property
+    def _blocks(self) -> tuple[list[Span], list[Span]]:
+        return reasoning.blocks(self._text)
+
+    @cached_property
+    def _versions(self) -> list[Named]:
+        """Return the names that mean nothing else, less those that are measurements."""
+        found = plain_matches(self._text, self._names)
+        return [
+            Named(match, self._around.someone_used(match.start()))
+            for match in found
+            if not is_measurement(self._around, *match.span())
+        ]
 
 
-def _doubtful(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
-    """Find what may betray an author in a text as it is read."""
-    yield from doubtful_names(text, names)
-    yield from (Hit(*span, Why.REASONING) for span in reasoning.blocks(text)[1])
-    yield from (Hit(*match.span(), Why.SAYS) for match in _OF_MACHINES.finditer(text))
-    yield from (Hit(*span, Why.DISGUISED) for span in undisguised(text, well_known_words()))
-
-
-def self_descriptions(text: str) -> Iterator[Span]:
+def self_descriptions(around: Surroundings) -> Iterator[Span]:
     """Find machines that say what they are, and who made them."""
     for pattern in DESCRIPTIONS:
-        for match in pattern.finditer(text):
-            if not _THIRD_PARTY.search(_before(text, match.start("it"))):
+        for match in pattern.finditer(around.text):
+            if not around.someone_used(match.start("it")):
                 yield match.span("it")
 
 
-PEOPLE = (
-    r"\b(?:patients?|pts?|he|she|they|mother|father|wife|husband|partner|daughter|son|family|parents?"
-    r"|mom|mum|dad|caregiver|friend|you)\b"
-)
-USED = (
-    r"\b(?:ask(?:ed|ing|s)?|us(?:ed|es|ing|e)|consult(?:ed|ing|s)?|read|search(?:ed|ing)|googled"
-    r"|look(?:ed|ing)|tried|talk(?:ed|ing|s)|chat(?:ted|ting|s)|spoke|typed|queried|told|according)\b"
-)
-_THIRD_PARTY = re.compile(rf"{PEOPLE}[^.!?\n]*{USED}(?:\W+\w+){{0,4}}\W*$", re.IGNORECASE)
-
-
-def plain_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
+def plain_names(around: Surroundings, named: Sequence[Named]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
-    for match in plain_matches(text, names):
-        if _is_name(text, match) and not _THIRD_PARTY.search(_before(text, match.start())):
+    for match, used in named:
+        if not used and not _is_word_and_number(around.text, match):
             yield match.span()
 
 
-def own_names(text: str, names: tuple[str, ...]) -> Iterator[Span]:
+def own_names(around: Surroundings, names: tuple[str, ...]) -> Iterator[Span]:
     """Find a study's own compound names, with anything or nothing between their letters."""
     pattern = own_pattern(names)
-    for match in pattern.finditer(text) if pattern else ():
-        if not is_measurement(text, *match.span()):
+    for match in pattern.finditer(around.text) if pattern else ():
+        if not is_measurement(around, *match.span()):
             yield match.span()
 
 
@@ -281,38 +308,20 @@ _WORD_AND_NUMBER = re.compile(
 _EPIC = re.compile(r"\bepic\W$", re.IGNORECASE)
 
 
-def _is_name(text: str, match: re.Match[str]) -> bool:
-    """Whether the match is no measured value, such as GPT 4 U/L, and no Claude with a number.
+def _is_word_and_number(text: str, match: re.Match[str]) -> bool:
+    """Whether the match may be a measured value, such as GPT 4 U/L, a Claude with a number, or an app.
 
     Epic Haiku is an app in which clinicians read their notes.
     """
-    alone = _WORD_AND_NUMBER.fullmatch(match.group()) or _EPIC.search(
-        text[max(0, match.start() - 6) : match.start()]
-    )
-    return not alone and not is_measurement(text, *match.span())
+    before = text[max(0, match.start() - 6) : match.start()]
+    return bool(_WORD_AND_NUMBER.fullmatch(match.group()) or _EPIC.search(before))
 
 
-INTRODUCING = (
-    r"(?:\bI\s+am|\bI['\u2019]m|\bmy\s+name\s+is|\bcall\s+me|\bthis\s+is|\b(?:response|answer|summary|note)"
-    r"\s+(?:by|from)|\b(?:generated|written|drafted|produced|prepared|answered|summari[sz]ed)\s+"
-    r"(?:by|with|using)|^\W*(?:model|assistant|author|llm|generator|generated\s+by)\s*:|\bas)\W{1,3}$"
-)
-_INTRODUCING = re.compile(INTRODUCING, re.IGNORECASE | re.MULTILINE)
 _WEAK = re.compile(
-    r"(?:my\s+name\s+is|call\s+me|this\s+is|(?:written|prepared|drafted)\s+by)\W*$", re.IGNORECASE
+    r"my\s+name\s+is|call\s+me|this\s+is|(?:written|prepared|drafted)\s+by", re.IGNORECASE
 )
-_AS = re.compile(r"\bas\W*$", re.IGNORECASE)
 _FIRST_PERSON = re.compile(
     r"\s*,\s*(?:I\b|I['\u2019]|my\b|an?\s+(?:AI|large|language))", re.IGNORECASE
-)
-_MACHINE = re.compile(
-    r"\b(?:AI|artificial intelligence|language model|LLM|chatbot"
-    r"|(?<!physician )(?<!medical )(?<!nursing )assistant)\b"
-)
-_HUMAN = re.compile(
-    r"\b(?:year[- ]old|patients?|mother|father|wife|husband|daughter|son|nurse|doctor|dr|physician|pain|here for"
-    r"|appointment|calling|zodiac|horoscope|star sign|my sign|leo|virgo|taurus|libra|aries|scorpio)\b",
-    re.IGNORECASE,
 )
 _SPEAKER = re.compile(
     r"^\W*(?:patient|pt|doctor|dr|nurse|clinician|guest|mother|father|family)\w*\W*[\]:]",
@@ -323,12 +332,11 @@ _SURNAME = re.compile(
 )
 
 
-def introductions(text: str, names: tuple[str, ...]) -> Iterator[Span]:
+def introductions(around: Surroundings, names: tuple[str, ...]) -> Iterator[Span]:
     """Find doubtful names by which a text introduces its author."""
-    for match in doubtful_pattern(names).finditer(text):
-        before, after = _before(text, match.start()), _after(text, match.end())
-        thing = match.group().casefold() in THINGS
-        if _INTRODUCING.search(before) and _introduces_author(before, after, thing):
+    for match in doubtful_pattern(names).finditer(around.text):
+        by = around.introduced(match.start())
+        if by and _introduces_author(around, match, by):
             yield match.span()
 
 
@@ -336,15 +344,17 @@ THINGS = {"bard", "copilot", "gemini", "grok", "haiku", "llama", "mistral", "opu
 THINGS |= {"sonnet", "tongyi"}  # no one's name
 
 
-def _introduces_author(before: str, after: str, thing: bool) -> bool:
-    sentence = before + " " + after
-    if _SURNAME.match(after) or _SPEAKER.search(before):
+def _introduces_author(around: Surroundings, match: re.Match[str], by: str) -> bool:
+    """Whether what is introduced by words such as "I am" or "as" is the author of the text."""
+    start, end = match.span()
+    ends = around.ends(end)
+    if _SURNAME.match(around.text, end, ends) or _SPEAKER.match(around.before(start)):
         return False
-    if _MACHINE.search(sentence):
-        return not _AS.search(before) or _FIRST_PERSON.match(after) is not None
-    if _AS.search(before):
-        return _FIRST_PERSON.match(after) is not None
-    return (thing or not _WEAK.search(before)) and not _HUMAN.search(sentence)
+    first_person = _FIRST_PERSON.match(around.text, end, ends) is not None
+    if around.of_machines(start, end) or by.casefold() == "as":
+        return by.casefold() != "as" or first_person
+    thing = match.group().casefold() in THINGS
+    return (thing or not _WEAK.fullmatch(by)) and not around.of_humans(start, end)
 
 
 _TITLE = re.compile(
@@ -358,32 +368,22 @@ _THING = re.compile(
 )
 
 
-def doubtful_names(text: str, names: tuple[str, ...]) -> Iterator[Hit]:
+def doubtful_names(
+    around: Surroundings, named: Sequence[Named], names: tuple[str, ...]
+) -> Iterator[Hit]:
     """Find names that may betray an author, less those that plainly are something else."""
-    for match in chain(plain_matches(text, names), doubtful_versions().finditer(text)):
-        if not is_measurement(text, *match.span()):
-            other = _is_other(text, match)
-            yield Hit(*match.span(), Why.OTHER_MEANING if other else Why.USED)
+    text = around.text
+    for match, used in named:
+        yield Hit(*match.span(), Why.USED if used else Why.OTHER_MEANING)
+    for match in doubtful_versions().finditer(text):
+        if not is_measurement(around, *match.span()):
+            used = around.someone_used(match.start())
+            yield Hit(*match.span(), Why.USED if used else Why.OTHER_MEANING)
     for match in doubtful_pattern(names).finditer(text):
         before, after = text[max(0, match.start() - 12) : match.start()], _near(text, match.end())
         if not (_TITLE.search(before) or _THING.match(after) or _SURNAME.match(after)):
             yield Hit(*match.span(), Why.OTHER_MEANING)
 
 
-def _is_other(text: str, match: re.Match[str]) -> bool:
-    """Whether a name with a version may be a thing, and is not told of somebody's use of it."""
-    return not _THIRD_PARTY.search(_before(text, match.start()))
-
-
 def _near(text: str, place: int) -> str:
     return text[place : place + 30]
-
-
-def _before(text: str, place: int) -> str:
-    """Return the sentence up to a place."""
-    return re.split(r"[.!?]\s|\n", text[max(0, place - 200) : place])[-1]
-
-
-def _after(text: str, place: int) -> str:
-    """Return the sentence from a place on."""
-    return re.split(r"[.!?](?:\s|$)|\n", text[place : place + 200])[0]

@@ -107,9 +107,9 @@ def _joined(match: re.Match[str]) -> Iterator[tuple[int, str]]:
     usual = ""
     if match["dropped"]:
         return
-    for part in re.finditer(rf"{LETTER}|{SEPARATORS}+", match.group()):
-        word, place = part.group(), match.start() + part.start()
-        if re.fullmatch(LETTER, word):
+    for part in _SIGNS.finditer(match.string, *match.span()):
+        word, place = part.group(), part.start()
+        if part["letter"]:
             yield place, word
         elif not usual:
             usual = word
@@ -118,6 +118,7 @@ def _joined(match: re.Match[str]) -> Iterator[tuple[int, str]]:
             yield place, signs[0] if signs else " "
 
 
+_SIGNS = re.compile(rf"(?P<letter>{LETTER})|{SEPARATORS}+")
 _DISGUISES = [str.maketrans("013457@$!|", f"o{one}eastasil") for one in "il"]
 _MIXED = re.compile(r"[A-Za-z0-9@$!|]{5,}")
 _LETTERS = re.compile(r"[A-Za-z]+")

@@ -182,6 +182,15 @@ SET_APART = re.compile(
 )
 
 
+FARTHEST = 300  # blanks: more than the distances above, which count characters, take in
+_LONG_BLANK = re.compile(rf"[^\S\n]{{{FARTHEST + 1},}}")
+
+
+def closer(text: str) -> str:
+    """Return a text whose longest runs of blanks are cut short, as patterns try each of their blanks."""
+    return _LONG_BLANK.sub(" " * FARTHEST, text)
+
+
 def plain(text: str) -> str:
     """Return a text in small letters, without accents, unseen signs and look-alikes."""
     if not text.isascii():

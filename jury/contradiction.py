@@ -7,9 +7,10 @@ the verdict. Amounts with a unit (5 mg, 3 days) do not.
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 
 from data.question import RubricLike as Rubric
@@ -106,16 +107,17 @@ def claims(text: str, rubric: Rubric, *, anywhere: bool = False) -> Iterator[Cla
     heading: str | None = None
     for sentence, about in _with_numbers(text, rubric.criteria):
         said = _without_own_scale(_in_digits(sentence) if about else sentence, rubric)
-        said = words.MEANING.sub(" ", said)
+        said = words.closer(words.MEANING.sub(" ", said))
         overall = words.OVERALL.search(said) is not None
         named = [
             (one.start(), rubric.criteria[(one.lastindex or 1) - 1]) for one in known.finditer(said)
         ]
         heading = named[-1][1] if named else heading
         under = heading if SCORE_LINE.match(said) else None
+        nearest = cache(partial(_nearest, named, said=said))  # of a row, one place for all
         for place, number in _numbers(said, about=about, anywhere=anywhere):
             if _small(number, rubric) or (anywhere and about and abs(number) <= PERCENT):
-                yield Claim(_nearest(named, place, said) or under, number, overall)
+                yield Claim(nearest(place) or under, number, overall)
 
 
 @lru_cache(maxsize=8)
@@ -125,7 +127,7 @@ def _with_numbers(text: str, criteria: tuple[str, ...]) -> tuple[tuple[str, bool
         words.WORD.findall(text)
     ):
         return ()
-    text = words.COUNTED.sub(" ", words.LIST_SIGN.sub("", text))
+    text = words.closer(words.COUNTED.sub(" ", words.LIST_SIGN.sub("", text)))
     found = []
     for one in words.SENTENCE.split(text):
         if words.COULD_COUNT.search(one) or not words.IN_WORDS.keys().isdisjoint(
@@ -163,12 +165,13 @@ def _stands_as_score(said: str, number: re.Match[str]) -> bool:
 
 def _nearest(named: Sequence[tuple[int, str]], place: int, said: str) -> str | None:
     """Return the criterion a number is for: "4 for clarity", else the last before it, else the next."""
-    after = [one for one in named if one[0] > place]
+    behind = bisect_right(named, place, key=lambda one: one[0])
+    after = named[behind][1] if behind < len(named) else None
     number = AMOUNT.match(said, place)
-    if after and number and words.FOR.fullmatch(said, number.end(), after[0][0]):
-        return after[0][1]
-    before = [name for at, name in named if at < place]
-    return before[-1] if before else after[0][1] if after else None
+    if after and number and words.FOR.fullmatch(said, number.end(), named[behind][0]):
+        return after
+    ahead = bisect_left(named, place, key=lambda one: one[0])
+    return named[ahead - 1][1] if ahead else after
 
 
 def _small(number: float, rubric: Rubric) -> bool:
@@ -207,11 +210,13 @@ def _without_own_scale(said: str, rubric: Rubric) -> str:
     ends = (rubric.scale.min, rubric.scale.max)
     said = words.RANGE.sub(lambda one: " " if (int(one[1]), int(one[2])) == ends else one[0], said)
     said = words.OUT_OF.sub(
-        lambda one: (one[1] or " ") if int(one[2]) == rubric.scale.max else one[0], said
+        lambda one: (one[1] or " ") if int(one[2]) == rubric.scale.max else one[0],
+        words.closer(said),
     )
-    return words.OUT_OF_ALONE.sub(
-        lambda one: " " if int(one[1]) == rubric.scale.max else one[0], said
+    said = words.OUT_OF_ALONE.sub(
+        lambda one: " " if int(one[1]) == rubric.scale.max else one[0], words.closer(said)
     )
+    return words.closer(said)
 
 
 def _turned(said: str, rubric: Rubric) -> bool:

@@ -11,6 +11,8 @@ FIRST_KEY = re.compile(
     r"""\{\s*(?:"([^"\\]{1,64})"|['`\u2018\u201c]?(\w{1,64})['`\u2019\u201d]?\s*:)"""
 )
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+BEGINS = re.compile(r'\{[ \t\n\r]*["}]')
+STRUCTURE = re.compile(rf"{STRING.pattern}|[{{}}]", re.DOTALL)
 NAMES = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)"
 OPENS = re.compile(
     rf"\s*(?:<{NAMES}(?:\s[^<>]*)?>|\[THINK(?:ING)?\]|\u25c1think\u25b7"
@@ -52,10 +54,11 @@ def after_reasoning(text: str) -> str:
     further down stays: a juror that quotes such a tag must not hide its own verdict by it.
     """
     text = text.lstrip("\ufeff \t\r\n")
-    while opening := OPENS.match(text):
+    at = 0
+    while opening := OPENS.match(text, at):
         closing = CLOSES.search(text, opening.end())
-        text = text[closing.end() :] if closing else ""
-    return text
+        at = closing.end() if closing else len(text)
+    return text[at:]
 
 
 def objects(text: str) -> Iterator[dict[str, Any] | str]:
@@ -74,18 +77,33 @@ def pieces(text: str) -> Iterator[Piece]:
         return
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_pairs, parse_float=_decimal)
     at = text.find("{")
+    broken: set[int] = set()
     while at >= 0:
         end = at + 1
         try:
-            found, end = decoder.raw_decode(text, at)
-            yield Piece(at, end, found)
+            if at not in broken and BEGINS.match(text, at):
+                found, end = decoder.raw_decode(text, at)
+                yield Piece(at, end, found)
         except RecursionError:
             yield Piece(at, len(text), "")
             return
-        except ValueError:
-            if key := FIRST_KEY.match(text, at):
-                yield Piece(at, end, key[1] or key[2])
+        except ValueError as error:  # not JSON's own: a number too long
+            failed = error.pos if isinstance(error, json.JSONDecodeError) else at
+            broken.update(_still_open(text, at, failed))
+        if end == at + 1 and (key := FIRST_KEY.match(text, at)):
+            yield Piece(at, end, key[1] or key[2])
         at = text.find("{", end)
+
+
+def _still_open(text: str, at: int, end: int) -> list[int]:
+    """Return where the objects begin that are open where reading one fails: they all fail there."""
+    opened: list[int] = []
+    for token in STRUCTURE.finditer(text, at, end):
+        if token[0] == "{":
+            opened.append(token.start())
+        elif token[0] == "}" and opened:
+            opened.pop()
+    return opened
 
 
 def members(text: str, at: int) -> list[tuple[str, Place]]:
