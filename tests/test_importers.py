@@ -38,10 +38,11 @@ def count(engine: Engine, table: str) -> int:
 
 def test_a_file_imported_twice_changes_nothing_and_says_so(engine: Engine, write: Write) -> None:
     path = write("r.csv", RESPONSES)
-    first, second = bring(engine, path), bring(engine, path)
+    first, events = bring(engine, path), count(engine, "event")
+    second = bring(engine, path)
     assert (first.responses, first.instances, first.unchanged) == (4, 2, 0)
     assert (second.responses, second.instances, second.unchanged) == (0, 0, 4)
-    assert count(engine, "event") == 2
+    assert count(engine, "event") == events > 0
 
 
 def test_texts_are_kept_to_the_last_byte(engine: Engine, write: Write) -> None:
