@@ -16,14 +16,14 @@ from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
 from jury.admission import admit, keys
-from jury.asking import AGAIN
-from jury.call import Answer, Call, Form, Message, Provider
+from jury.asking import again, first_ask, next_ask
+from jury.call import Answer, Call, Form, Provider
 from jury.cost import price
 from jury.expected_score import read_for
 from jury.fitness import RUBRIC, Fitness, put
 from jury.injection import Injection, SelfTest, bear
 from jury.panel import Juror, Panel
-from jury.parse import Parsed, read_answer, storable
+from jury.parse import Parsed, read_answer
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
 from jury.refused_parameter import refused_setting
@@ -273,8 +273,7 @@ async def _hear(line: _Line, trials: _Trials) -> _Heard:
 
 def _tiny(juror: Juror, form: Form) -> Call:
     """Return the tiny question; with the probabilities of the answer's tokens, where it is to tell them."""
-    asked = (Message("user", QUESTION),)
-    return Call(asked, TINY.json_schema(), form, probabilities=juror.expected)
+    return Call(first_ask(QUESTION), TINY.json_schema(), form, probabilities=juror.expected)
 
 
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
@@ -285,7 +284,7 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
     line.usd = 0.0
 
     async def ask(prompt: str) -> Parsed:
-        call = Call((Message("user", prompt),), rubric.json_schema(explanation), form)
+        call = Call(first_ask(prompt), rubric.json_schema(explanation), form)
         answer = await line.put_patiently(call)
         return read_answer(answer, rubric)
 
@@ -301,7 +300,7 @@ async def _fitness(line: _Line, form: Form, pairs: RubricPairs) -> Fitness:
     line.usd = 0.0
 
     async def ask(card: Card) -> Parsed:
-        asked = (Message("user", rubric.render(card, juror.explanation)),)
+        asked = first_ask(rubric.render(card, juror.explanation))
         schema = rubric.json_schema(juror.explanation)
         call = Call(asked, schema, form, probabilities=juror.expected)
         return await _rated(line, call, rubric)
@@ -316,10 +315,9 @@ async def _rated(line: _Line, call: Call, rubric: Rubric) -> Parsed:
     parsed = read_for(line.juror, answer, rubric)
     if answer.status != Status.OK or parsed.status == Status.OK:
         return parsed
-    said = Message("assistant", storable(answer.text).strip() or "(no answer)")
-    again = Message("user", AGAIN.format(reason=parsed.reason, scale=rubric.scale))
-    call = replace(call, messages=(*call.messages, said, again))
-    return read_for(line.juror, await line.put_patiently(call), rubric)
+    turns = next_ask(call.messages, answer.text, again(parsed.reason, rubric.scale))
+    answer = await line.put_patiently(replace(call, messages=turns))
+    return read_for(line.juror, answer, rubric)
 
 
 def _row(
