@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from data.database import transaction
-from data.errors import Conflict
+from data.errors import BadRow, Conflict
 from data.importers.rows import Origin, ResponseRow, Tick, batches
 from data.rubric import Rubric
 from data.said import short
@@ -238,12 +238,7 @@ def _keep_responses(
         elif stored[row.response_id] == (instance, row.response, row.model):
             added.unchanged += 1
         else:
-            raise row.origin.wrong(
-                "response_id",
-                row.response_id,
-                "the study already has this id with another text, model or instance; "
-                "responses are never changed",
-            )
+            raise _another_response(row)
     added.twins += _twins(session, new)
     session.add_all([one for one, _ in new])
     session.flush()
@@ -257,6 +252,16 @@ def _keep_responses(
     added.responses += len(new)
     every = [*(one for one, _ in there), *(one for one, _ in new)]
     return {one.response_id: one.id or 0 for one in every}
+
+
+def _another_response(row: ResponseRow) -> BadRow:
+    """Return the error of a row whose id the study has with something else."""
+    return row.origin.wrong(
+        "response_id",
+        row.response_id,
+        "the study already has this id with another text, model or instance; "
+        "responses are never changed",
+    )
 
 
 def _response(row: ResponseRow, instance: int) -> Response:

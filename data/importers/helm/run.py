@@ -197,9 +197,7 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     BadFile
         If a file of it cannot be read as HELM's.
     """
-    for file in (SPEC, STATE):
-        if not (folder / file).is_file():
-            raise NoJury(f"{file} is not there: the run did not end, or is not copied in full")
+    _refuse_unfinished(folder)
     spec = read_part(folder, SPEC, RunSpec)
     states = read_part(folder, STATE, States).request_states
     key = _annotator(spec, states)
@@ -215,23 +213,20 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
     model = spec.adapter_spec.model or spec.adapter_spec.model_deployment
     if not model.strip():
         raise wrong(folder, SPEC, "adapter_spec.model is missing: who wrote the responses?")
+    asked = [_asked(state, key) for _, state in taken]
     judged = tuple(
         Judged(
             _row(spec, benchmark, model, Origin(f"{name}/{STATE}", number), state),
             _said(state, key),
             stored.of(str(state.instance.id), state.train_trial_index),
             *_own(state, key),
-            sent=_asked(state, key).prompt,
+            sent=question.prompt,
             gold=state.gold.said,
         )
-        for number, state in taken
+        for (number, state), question in zip(taken, asked, strict=True)
     )
     jurors, assumed = jurors_of(spec, [one.said for one in judged])
-    asked = [_asked(state, key) for _, state in taken]
-    args = next(
-        (one.args for one in spec.annotators or () if "prompt_template" in one.args),
-        dict[str, Any](),
-    )
+    args = _of_template(spec)
     prompt = prompt_of(key, args, asked)
     notes = _further(key, states) | notes_of(state for _, state in taken)
     return HelmRun(
@@ -239,6 +234,19 @@ def read_run(folder: Path, name: str, benchmark: str | None = None) -> HelmRun:
         origin=origin_of(args.get("origin")),
         template=str(args.get("prompt_template", "")).replace("$$", "$"),
     )
+
+
+def _refuse_unfinished(folder: Path) -> None:
+    """Refuse a folder that lacks what a run writes at its end."""
+    for file in (SPEC, STATE):
+        if not (folder / file).is_file():
+            raise NoJury(f"{file} is not there: the run did not end, or is not copied in full")
+
+
+def _of_template(spec: RunSpec) -> dict[str, Any]:
+    """Return the settings of the annotator that has a template of its own; none where no one has."""
+    given = (one.args for one in spec.annotators or () if "prompt_template" in one.args)
+    return next(given, {})
 
 
 def _annotator(spec: RunSpec, states: list[RequestState]) -> str | None:
