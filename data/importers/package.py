@@ -195,11 +195,6 @@ def _json(cell: str, kind: type) -> Any:
     return found
 
 
-def is_package(path: Path) -> bool:
-    """Tell whether a file means to be a package: by its ending; its content is judged later."""
-    return path.suffix.lower() == ".zip" and path.is_file()
-
-
 def _another(said: Mapping[str, Any]) -> str:
     """Return what is other in a package of another version, and what to do."""
     made, tables = str(said.get("medjury", ""))[:20], str(said.get("tables", "?"))[:8]

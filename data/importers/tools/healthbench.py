@@ -29,38 +29,39 @@ SET = {"prompt", "rubrics", "prompt_id"}
 META = {"prompt", "completion", "rubric", "binary_labels", "anonymized_physician_ids", "prompt_id"}
 BENCHMARK, POINTS = "healthbench", "healthbench_points"
 GRADER, PHYSICIAN = "healthbench.grader", "healthbench.physician-"
-SHARE = Rubric(
-    name="healthbench_share",
-    version="1",
-    audience="not known",
-    gold="never",
-    scale=Scale(min=0, max=1),
-    criterion=(
-        Criterion(
-            name="share",
-            question="Which share of the checklist's points does the response earn?",
-            anchors={0: "None of the points", 1: "All of the points"},
+
+
+def _of_one_point(name: str, criterion: Criterion) -> Rubric:
+    """Return a rubric that asks of a checklist whether, or how far, a response meets it."""
+    return Rubric(
+        name=name,
+        version="1",
+        audience="not known",
+        gold="never",
+        scale=Scale(min=0, max=1),
+        criterion=(criterion,),
+        prompt=(
+            "<conversation>\n{{context}}\n</conversation>\n\n<response>\n{{response}}\n</response>\n\n"
+            "<checklist>\n{{checklist}}\n</checklist>\n\n{{criteria}}\n\n{{schema}}\n"
         ),
-    ),
-    prompt=(
-        "<conversation>\n{{context}}\n</conversation>\n\n<response>\n{{response}}\n</response>\n\n"
-        "<checklist>\n{{checklist}}\n</checklist>\n\n{{criteria}}\n\n{{schema}}\n"
+    )
+
+
+SHARE = _of_one_point(
+    "healthbench_share",
+    Criterion(
+        name="share",
+        question="Which share of the checklist's points does the response earn?",
+        anchors={0: "None of the points", 1: "All of the points"},
     ),
 )
-MET = Rubric(
-    name="healthbench_met",
-    version="1",
-    audience="not known",
-    gold="never",
-    scale=Scale(min=0, max=1),
-    criterion=(
-        Criterion(
-            name="met",
-            question="Does the response meet the checklist's one point?",
-            anchors={0: "It does not meet it", 1: "It meets it"},
-        ),
+MET = _of_one_point(
+    "healthbench_met",
+    Criterion(
+        name="met",
+        question="Does the response meet the checklist's one point?",
+        anchors={0: "It does not meet it", 1: "It meets it"},
     ),
-    prompt=SHARE.prompt,
 )
 
 

@@ -17,7 +17,6 @@ from data.importers.tools.common import RATINGS, RESPONSES, Record, derived, tex
 
 KEYS = {"id", "data", "annotations"}
 RATER = "label-studio."
-LISTS = ("choices", "text", "taxonomy")  # values that stand in a list
 
 
 def responses(table: TableFile, constant: Cells, given: ColumnMap | None = None) -> DerivedTable:
