@@ -36,6 +36,40 @@ PackageOption = Annotated[
     Path | None,
     typer.Option(metavar="FILE.zip", help="All in one file; `medjury import` reads it back."),
 ]
+RedcapFolder = Annotated[
+    Path | None, typer.Option("--redcap", metavar="FOLDER", help="For rating in REDCap.")
+]
+MethodsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--methods",
+        metavar="FILE.md",
+        help="A methods section and a GRRAS checklist.",
+        callback=writes_to,
+    ),
+]
+LeaderboardFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--leaderboard",
+        metavar="FOLDER",
+        help="The models' figures as a leaderboard release of HELM; names them.",
+    ),
+]
+RecordsFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--every-eval-ever",
+        metavar="FOLDER",
+        help="The models' figures as records of Every Eval Ever; names them.",
+    ),
+]
+Organization = Annotated[str, typer.Option(metavar="NAME", help="Who provides those records.")]
+WithoutAuthors = Annotated[
+    bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
+]
+Unblinded = Annotated[bool, typer.Option("--unblind", help="Name the authors too; recorded.")]
+AuthorsOnly = Annotated[bool, typer.Option("--authors-only", help="Only who wrote what; recorded.")]
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same package
 EACH = 1000
 
@@ -44,46 +78,14 @@ def export(
     context: typer.Context,
     folder: Folder = None,
     package: PackageOption = None,
-    to_redcap: Annotated[
-        Path | None, typer.Option("--redcap", metavar="FOLDER", help="For rating in REDCap.")
-    ] = None,
-    to_methods: Annotated[
-        Path | None,
-        typer.Option(
-            "--methods",
-            metavar="FILE.md",
-            help="A methods section and a GRRAS checklist.",
-            callback=writes_to,
-        ),
-    ] = None,
-    to_leaderboard: Annotated[
-        Path | None,
-        typer.Option(
-            "--leaderboard",
-            metavar="FOLDER",
-            help="The models' figures as a leaderboard release of HELM; names them.",
-        ),
-    ] = None,
-    to_every_eval_ever: Annotated[
-        Path | None,
-        typer.Option(
-            "--every-eval-ever",
-            metavar="FOLDER",
-            help="The models' figures as records of Every Eval Ever; names them.",
-        ),
-    ] = None,
-    organization: Annotated[
-        str, typer.Option(metavar="NAME", help="Who provides those records.")
-    ] = "unknown",
-    without_authors: Annotated[
-        bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
-    ] = False,
-    unblinded: Annotated[
-        bool, typer.Option("--unblind", help="Name the authors too; recorded.")
-    ] = False,
-    authors_only: Annotated[
-        bool, typer.Option("--authors-only", help="Only who wrote what; recorded.")
-    ] = False,
+    to_redcap: RedcapFolder = None,
+    to_methods: MethodsFile = None,
+    to_leaderboard: LeaderboardFolder = None,
+    to_every_eval_ever: RecordsFolder = None,
+    organization: Organization = "unknown",
+    without_authors: WithoutAuthors = False,
+    unblinded: Unblinded = False,
+    authors_only: AuthorsOnly = False,
     reason: Reason = "",
     who: Who = "coordinator",
     db: Db = None,
