@@ -31,7 +31,7 @@ RUN = [page for page in PAGES if blocks(page, "sh")]
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A demo study, which each page gets a copy of."""
+    """Make a demo study, of which each page gets a copy."""
     study = tmp_path_factory.mktemp("demo") / "study.db"
     call = [sys.executable, "-m", "medjury", "--db", f"sqlite:///{study}", "demo", "--no-serve"]
     subprocess.run(call, check=True, capture_output=True)
