@@ -102,7 +102,7 @@ class Fall:
 
 
 @dataclass(frozen=True)
-class Detectable:
+class DetectableFall:
     """A fall to this ICC or lower, right after the baseline, would be found.
 
     Attributes
@@ -156,7 +156,7 @@ class AnchorRow(Noted):
 
 
 @dataclass(frozen=True)
-class Share:
+class BenchmarkShare:
     """How much of the responses of a period a benchmark has, 0 to 1."""
 
     benchmark: str
@@ -189,7 +189,7 @@ class CaseMix(Noted):
 
     baseline: str
     now: str
-    shares: tuple[Share, ...] = ()
+    shares: tuple[BenchmarkShare, ...] = ()
     moved: float = NAN
     mean_baseline: float = NAN
     mean_now: float = NAN
