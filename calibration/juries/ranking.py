@@ -22,10 +22,10 @@ from calibration.juries.pools import (
 from calibration.juries.resampled import JuryIccs, jury_iccs
 from calibration.juries.weighted import WeightedPool, weighted_pool
 from calibration.messages.form import counted, listed
+from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import without_variance
 from data.errors import BadInput, TooFew
 
 PoolName = Literal["mean", "median", "weighted"]
@@ -349,9 +349,9 @@ def _sizes(k: int, sizes: Sizes | None) -> Sizes:
     if sizes is None:
         return range(1, min(LARGEST, k) + 1)
     if not len(sizes) or sizes[0] < 1 or sizes[-1] > k:
-        given = f"{sizes[0]}-{sizes[-1]}" if len(sizes) else "none"
+        requested = f"{sizes[0]}-{sizes[-1]}" if len(sizes) else "none"
         raise BadInput(
-            f"sizes {given}: there are {counted(k, 'juror')} to choose from; "
+            f"sizes {requested}: there are {counted(k, 'juror')} to choose from; "
             f"give sizes within 1-{k}"
         )
     return sizes

@@ -128,9 +128,9 @@ def mean_of_defined(values: Array) -> Array:
     return mean
 
 
-def _wins(own: Array, other: Array) -> Array:
+def _wins(scores: Array, opponents: Array) -> Array:
     """Return 1 for a win, half for a tie, 0 for a loss or where one has no score."""
-    difference = own - other
+    difference = scores - opponents
     wins: Array = (difference > ROUNDING) + 0.5 * (np.abs(difference) <= ROUNDING)
     return wins
 

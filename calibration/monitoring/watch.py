@@ -143,7 +143,7 @@ class _Series:
 
 
 @dataclass(frozen=True, eq=False)
-class _Target:
+class _CusumTarget:
     """A value that periods are compared with.
 
     Attributes
@@ -169,11 +169,11 @@ class _CusumLook(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Comparison:
+class _CusumSeries:
     """Periods compared with a target: the CUSUM at the end of each, its limit and its window."""
 
     of: str
-    target: _Target
+    target: _CusumTarget
     series: _Series
     sums: Array
     limits: Array
@@ -280,7 +280,7 @@ def _baseline_length(rows: Sequence[PeriodRow], target_options: TargetOptions) -
 
 def _target(
     usable: _Series, n_baseline: int, target_options: TargetOptions, rule: AlarmRule
-) -> _Target:
+) -> _CusumTarget:
     """Return the target with its error at the end of each watched period, or of the newest."""
     watched = usable.after(n_baseline)
     factor = watched.factor if len(watched.rows) else usable.factor[-1:]
@@ -294,20 +294,22 @@ def _target(
             if is_exact or not mean_weight
             else float(factor[-1] / mean_weight / target_options.se**2)
         )
-        return _Target(
+        return _CusumTarget(
             float(fisher_z(target_options.icc)), variance, _rounded(target_periods), rate
         )
     if not n_baseline:
-        return _Target(NAN, np.full(len(factor), NAN), NAN, rate)
+        return _CusumTarget(NAN, np.full(len(factor), NAN), NAN, rate)
     weights = usable.weights[:n_baseline]
     z = float(weights @ usable.z[:n_baseline] / weights.sum())
     mean_weight = watched.weights.mean() if len(watched.rows) else weights.mean()
-    return _Target(z, factor / weights.sum(), _rounded(float(weights.sum() / mean_weight)), rate)
+    return _CusumTarget(
+        z, factor / weights.sum(), _rounded(float(weights.sum() / mean_weight)), rate
+    )
 
 
-def _floor_target(usable: _Series, rule: AlarmRule) -> _Target:
+def _floor_target(usable: _Series, rule: AlarmRule) -> _CusumTarget:
     no_variance = np.zeros(len(usable.rows))
-    return _Target(
+    return _CusumTarget(
         float(fisher_z(rule.floor)), no_variance, np.inf, rule.false_alarms * FLOOR_SHARE
     )
 
@@ -317,7 +319,7 @@ def _rounded(periods: float) -> float:
     return float(f"{periods:.2g}")
 
 
-def _compare(below: str, series: _Series, target: _Target, rule: AlarmRule) -> _Comparison:
+def _compare(below: str, series: _Series, target: _CusumTarget, rule: AlarmRule) -> _CusumSeries:
     years = np.minimum(np.arange(len(series.rows)) // rule.year, YEARS - 1)
     year_limits = limits(target.periods, rule.year, target.rate, int(years.max(initial=0)) + 1)
     most_step = (
@@ -325,12 +327,12 @@ def _compare(below: str, series: _Series, target: _Target, rule: AlarmRule) -> _
     )
     falls = np.minimum(target.z - series.z, most_step * np.sqrt(series.factor / series.weights))
     cusum = falling_cusum(falls, series.weights, series.factor, target.variance, rule.year)
-    return _Comparison(
+    return _CusumSeries(
         below, target, series, cusum.sums, np.array(year_limits)[years], cusum.windows
     )
 
 
-def _first_fall(comparisons: Sequence[_Comparison], rule: AlarmRule) -> Fall | None:
+def _first_fall(comparisons: Sequence[_CusumSeries], rule: AlarmRule) -> Fall | None:
     """Return the first fall that raised an alarm; of two in one period, that below the target."""
     alarms = [
         (comparison, comparison.alarm) for comparison in comparisons if comparison.alarm is not None
@@ -357,7 +359,7 @@ def _first_fall(comparisons: Sequence[_Comparison], rule: AlarmRule) -> Fall | N
     )
 
 
-def _detectable(watched: _Series, target: _Target, rule: AlarmRule) -> DetectableFall:
+def _detectable(watched: _Series, target: _CusumTarget, rule: AlarmRule) -> DetectableFall:
     """Return the smallest fall right after the baseline that would be found, at today's errors."""
     fall = detectable_fall(target.periods, rule.year, target.rate)
     weight = float(watched.weights.mean())
@@ -380,8 +382,8 @@ def _why_no_cusum(
 def _cusum_rows(
     rows: Sequence[PeriodRow],
     usable: _Series,
-    target: _Target,
-    comparisons: tuple[_Comparison, _Comparison],
+    target: _CusumTarget,
+    comparisons: tuple[_CusumSeries, _CusumSeries],
 ) -> list[CusumRow]:
     """Return a row for each period; None where the period takes no part in a CUSUM."""
     by_target, by_floor = (dict(_by_period(comparison)) for comparison in comparisons)
@@ -394,7 +396,7 @@ def _cusum_rows(
     ]
 
 
-def _by_period(comparison: _Comparison) -> Iterator[tuple[str, _CusumLook]]:
+def _by_period(comparison: _CusumSeries) -> Iterator[tuple[str, _CusumLook]]:
     """Yield each period with the CUSUM at its end."""
     figures = zip(
         comparison.series.rows, comparison.sums, comparison.limits, comparison.windows, strict=True

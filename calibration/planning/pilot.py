@@ -17,11 +17,11 @@ from calibration.agreement import (
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import compared
-from calibration.f_interval import UNDEFINED
-from calibration.grid import Grid
+from calibration.icc import UNDEFINED
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.planning.rows import Reliability, Variation
-from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.rating_matrix import Grid
+from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note, noted
@@ -90,10 +90,10 @@ class PairedReadings:
         data, clinicians = self.prepared, self.clinicians
         scales = scale(data, counts)
         column = panel_column(data, scales, clinicians)
-        values, given = data.values[:, clinicians].T, data.given[:, clinicians].T
+        values, has_composite = data.values[:, clinicians].T, data.given[:, clinicians].T
         factor, mean = scales.factor[:, clinicians], scales.mean[:, clinicians]
         squares = factor**2 @ values**2 - 2 * (factor**2 * mean) @ values
-        squares += (factor * mean) ** 2 @ given
+        squares += (factor * mean) ** 2 @ has_composite
         weights = counts[:, data.clusters] * (column.count >= 2)
         with np.errstate(divide="ignore", invalid="ignore"):
             centre = (weights * column.total).sum(axis=1) / (weights * column.count).sum(axis=1)
@@ -162,7 +162,9 @@ def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
             name, notes=noted(reasons_undefined[0], remarks.simulated(scope.simulated & raters))
         )
     statistics = [scorer_replicates(grid, panel, (), scope.asked.method) for panel in (jury, other)]
-    drawn = scope.resample(lambda counts: np.hstack([one(counts) for one in statistics]))
+    drawn = scope.resample(
+        lambda counts: np.hstack([statistic(counts) for statistic in statistics])
+    )
     return _variation_of_resamples(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
 
 
@@ -208,8 +210,10 @@ def _why_undefined_reliability(responses: int, icc: float) -> Note | None:
 
 
 def _clinicians_notes(scope: Scope, instances: int, drawn: Array) -> Iterator[Note | None]:
-    given = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(axis=0)
-    if few := int((given < FEW_COMPOSITES).sum()):
+    n_composites = (~np.isnan(scope.grid.composites[:, scope.grid.of_kind("clinician")])).sum(
+        axis=0
+    )
+    if few := int((n_composites < FEW_COMPOSITES).sum()):
         yield note(PlanningCode.FEW_COMPOSITES, clinicians=few, least=FEW_COMPOSITES)
     yield from _common_notes(scope, instances, drawn, set(scope.clinicians))
 

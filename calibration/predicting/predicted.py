@@ -24,8 +24,7 @@ from calibration.predicting.prediction_powered import (
     stratified,
 )
 from calibration.predicting.rows import PredictedRow, row_notes, simulated, unscored, warning
-from calibration.scope import Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import Array, RubricShape, Scores
 from calibration.values import COMBINED, NAN, Note, note, noted
 from calibration.verdict import Verdicts
@@ -38,7 +37,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
+class PredictionTables:
     """A row for each benchmark, and a table of `COLUMNS` with a row for each response."""
 
     rows: list[PredictedRow]
@@ -57,11 +56,11 @@ class _BenchmarkPrediction:
 def predictions(
     scores: Scores,
     sitting: Sitting,
-    asked: Asked,
+    options: Asked,
     verdicts: Verdicts,
     level: float = 0.9,
     tick: Callable[[float], None] | None = None,
-) -> Predictions:
+) -> PredictionTables:
     """Return the clinicians' mean over all responses, and their likely composite on each.
 
     Parameters
@@ -69,7 +68,7 @@ def predictions(
     scores : Scores
     sitting : Sitting
         The jury. Its composite on a response is the mean of its jurors' composites, in points.
-    asked : Asked
+    options : Asked
         Criterion and seed, as for the verdicts.
     verdicts : Verdicts
         The study's decisions on this jury, with the agreement table they rest on.
@@ -93,11 +92,11 @@ def predictions(
     """
     if not 0 < level < 1:
         raise BadInput(f"level {level:g}: it is a share between 0 and 1, such as 0.9")
-    if asked.seed < 0:
-        raise BadInput(f"seed {asked.seed}: it is 0 or more")
+    if options.seed < 0:
+        raise BadInput(f"seed {options.seed}: it is 0 or more")
     parts: list[_BenchmarkPrediction] = []
     rows: list[PredictedRow] = []
-    for scope in scopes(scores, sitting, asked, tick):
+    for scope in scopes(scores, sitting, options, tick):
         if scope.jury is None:
             raise TooFew("no juror has rated anything: there is no jury to predict with")
         if scope.name == COMBINED:
@@ -105,7 +104,7 @@ def predictions(
         else:
             parts.append(_benchmark_prediction(scores, scope, level, verdicts))
             rows.append(parts[-1].row)
-    return Predictions(rows, pd.concat([part.responses for part in parts], ignore_index=True))
+    return PredictionTables(rows, pd.concat([part.responses for part in parts], ignore_index=True))
 
 
 def _benchmark_prediction(
