@@ -256,9 +256,7 @@ def _row(
     interval = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
     icc = column_icc(x, y, scope.asked.method)
     clinicians = _clinicians(scope, both)
-    scoring_days = [
-        options.scored[name] for name in _response_ids(scope, both) if name in options.scored
-    ]
+    scoring_days = _scoring_days(scope, options, both)
     return PeriodRow(
         benchmark=scope.name,
         period=period.label,
@@ -307,8 +305,9 @@ def _raters_without_variance(scope: Scope, raters: Sequence[str]) -> Note | None
     return remarks.no_variance(unscaled(scope.grid, raters))
 
 
-def _response_ids(scope: Scope, rows: Flags) -> list[str]:
-    return [scope.grid.responses[place] for place in np.flatnonzero(rows)]
+def _scoring_days(scope: Scope, options: PeriodOptions, rows: Flags) -> list[DayRange]:
+    names = [scope.grid.responses[place] for place in np.flatnonzero(rows)]
+    return [options.scored[name] for name in names if name in options.scored]
 
 
 def _notes(
