@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from calibration.baselines.transformer import Transformer, build, read_config
-from calibration.baselines.weights import read_weights
+from calibration.baselines.transformer import Transformer, build, read_config, read_weights
 from data.errors import BadFile, BadInput
 
 MINILM = "all-MiniLM-L6-v2"
