@@ -3,7 +3,7 @@
     uv run python benchmarks/rating_room/strangers.py --strangers 300 --clinicians 20
 
 The strangers run in a process of their own, on the same processors as all else, and each sends
-the largest of what it may begin: `tests/crowd.py`.
+the largest of what it may begin: `tests/kit/crowd.py`.
 """
 
 import argparse

@@ -12,7 +12,17 @@ from itertools import product
 
 from data.schema import Status
 from kit.hostile_texts import AFTER, AROUND, BARE, LATER, SCALES
-from kit.hostile_variants import ANY, BROKEN, SCALED, TWO, WRAPPED_OWN, Kind, Make, Variant
+from kit.hostile_variants import (
+    ANY,
+    BROKEN,
+    SCALED,
+    TWO,
+    WRAPPED_OWN,
+    Kind,
+    Make,
+    Variant,
+    table_of,
+)
 
 
 def _around(v: Variant, frame: str, planted_first: bool) -> str:
@@ -328,7 +338,7 @@ READ: dict[str, Make] = {
     "case_told_before": lambda v: (
         f"The patient got 40 mg furosemide. BP 120/80, HR 72.\n\n{v.verdict}"
     ),
-    "agreeing_table": lambda v: f"{_table(list(v.own), list(v.own.values()))}\n\n{v.verdict}",
+    "agreeing_table": lambda v: f"{table_of(list(v.own), list(v.own.values()))}\n\n{v.verdict}",
     "agreeing_fractions": lambda v: (
         "\n".join(f"{n}: 2/{v.rubric.scale.max}" for n in v.own) + f"\n\n{v.verdict}"
     ),

@@ -162,16 +162,16 @@ class Kind:
 WRAPPED_OWN: dict[str, Callable[[Variant, dict[str, int]], str]] = {
     "python_repr": lambda v, s: str(json.loads(v.say(s))),
     "flat_single_quotes": lambda v, s: str(dict(s)),
-    "capitalised": lambda v, s: _named(v, s, str.title),
-    "upper_case": lambda v, s: _named(v, s, str.upper),
-    "translated": lambda v, s: _named(v, s, v.name),
+    "capitalised": lambda v, s: named(v, s, str.title),
+    "upper_case": lambda v, s: named(v, s, str.upper),
+    "translated": lambda v, s: named(v, s, v.name),
     "translated_flat": lambda v, s: json.dumps({v.name(n): p for n, p in s.items()}),
     "translated_words": lambda v, s: json.dumps({v.name(n): v.word(p) for n, p in s.items()}),
     "yaml": lambda v, s: "\n".join(f"{n}:\n  score: {p}" for n, p in s.items()),
     "yaml_flat": lambda v, s: "\n".join(f"{n}: {p}" for n, p in s.items()),
     "yaml_translated": lambda v, s: "\n".join(f"{v.name(n)}: {p}" for n, p in s.items()),
-    "table": lambda v, s: _table(list(s), list(s.values())),
-    "table_translated": lambda v, s: _table([v.name(n) for n in s], list(s.values())),
+    "table": lambda v, s: table_of(list(s), list(s.values())),
+    "table_translated": lambda v, s: table_of([v.name(n) for n in s], list(s.values())),
     "table_down": lambda v, s: (
         "| x | y |\n|---|---|\n" + "\n".join(f"| {n} | {p} |" for n, p in s.items())
     ),
@@ -204,7 +204,7 @@ WRAPPED_OWN: dict[str, Callable[[Variant, dict[str, int]], str]] = {
     ),
     "full_width": lambda v, s: "\n".join(f"{n}\uff1a{chr(0xFF10 + p)}" for n, p in s.items()),
     "circled": lambda v, s: "\n".join(f"{n}: {chr(0x245F + p)}" for n, p in s.items()),
-    "cyrillic_names": lambda v, s: _named(
+    "cyrillic_names": lambda v, s: named(
         v, s, lambda n: n.replace("a", "\u0430").replace("o", "\u043e").replace("e", "\u0435")
     ),
     "words": lambda v, s: "\n".join(f"{n}: {v.word(p)}" for n, p in s.items()),
@@ -216,11 +216,11 @@ WRAPPED_OWN: dict[str, Callable[[Variant, dict[str, int]], str]] = {
 }
 
 
-def _named(v: Variant, scores: dict[str, int], how: Callable[[str], str]) -> str:
+def named(v: Variant, scores: dict[str, int], how: Callable[[str], str]) -> str:
     return json.dumps(
         {how(n): {"explanation": "w", "score": p} for n, p in scores.items()}, ensure_ascii=False
     )
 
 
-def _table(heads: list[str], points: list[int]) -> str:
+def table_of(heads: list[str], points: list[int]) -> str:
     return f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n| {' | '.join(map(str, points))} |"
