@@ -5,8 +5,7 @@ import math
 from kit.composites import NAN, simulate
 from kit.scores import note_of, scope_of
 
-from calibration.juries.ranking import jury_ranking
-from calibration.juries.rows import Wanted
+from calibration.juries.ranking import Wanted, jury_ranking
 
 
 def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():

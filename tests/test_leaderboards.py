@@ -14,7 +14,7 @@ from kit.studies import Run
 from scipy import stats
 from sqlalchemy import Engine
 
-from calibration.models.benchmark_means import BenchmarkMean, benchmark_means
+from calibration.models.model_scores import BenchmarkMean, benchmark_means
 from calibration.writers.every_eval_ever import Judge, Source, record, records
 from calibration.writers.release import release
 from data.queries.record import acts

@@ -8,8 +8,8 @@ import pandas as pd
 from calibration.agreement import Panel
 from calibration.grid import Grid
 from calibration.messages import told
-from calibration.monitoring.calendar import next_start
-from calibration.monitoring.fisher import fisher_z, independent_se
+from calibration.monitoring.cusum import fisher_z, independent_se
+from calibration.monitoring.periods import next_start
 from calibration.monitoring.rows import PeriodRow
 from calibration.repeats import Repeats
 from calibration.scope import Asked, Scope
