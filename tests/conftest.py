@@ -3,14 +3,13 @@
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
-from kit import postgres, quick, study_place
+from kit import postgres, study_place
 from kit.browsers import chromium, new_context
 from kit.jurors import Stub
 from kit.servers import Server, serving
@@ -29,7 +28,6 @@ LEFT_OPEN = "<psycopg.Connection object .* was deleted while still open"
 MARKS = {
     "database": "works on a study, so it is worth a run on PostgreSQL too",
     "first": "the first browser test of its file",
-    "quick": "values in, values out: starts no process, opens no socket and no database",
 }
 
 
@@ -39,21 +37,13 @@ def pytest_configure(config: pytest.Config) -> None:
     warnings.filterwarnings("ignore", LEFT_OPEN, ResourceWarning)  # after the last one
     for name, meaning in MARKS.items():
         config.addinivalue_line("markers", f"{name}: {meaning}")
-    quick.watch()
     if postgres.wanted() and not hasattr(config, "workerinput"):
         postgres.share()
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only quick tests are wanted, import no module that has none."""
-    if config.option.markexpr != "quick" or not collection_path.match("test_*.py"):
-        return None
-    return None if quick.may_be_quick(collection_path) else True
-
-
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is quick, asks for a study, or begins a file's journeys; put browsers' ones first."""
+    """Mark what asks for a study, and each file's first journey; put browsers' journeys first."""
     begun: set[Path] = set()
     for item in items:
         asked = getattr(item, "fixturenames", ())
@@ -64,17 +54,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("e2e") and item.path not in begun:
             begun.add(item.path)
             item.add_marker("first")
-        if quick.is_quick(item.path, asked, {one.name for one in item.iter_markers()}):
-            item.add_marker("quick")
     # The long files begin first, or one worker is left with them when the others have ended.
     items.sort(key=lambda item: not item.path.stem.endswith("_e2e"))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Fail a quick test that starts anything: it is not what its mark says."""
-    with quick.nothing_starts() if item.get_closest_marker("quick") else nullcontext():
-        return (yield)
 
 
 @pytest.fixture(scope="session", autouse=True)
