@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from conftest import Run
 from kit.jurors import Do, Stub
 from kit.jury_runs import fill, panel_at
 from kit.jury_runs import run as run_jury
+from kit.studies import Run
 from sqlalchemy import Engine
 
 from annotate.screens.lab_run import _kinds
