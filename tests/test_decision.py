@@ -15,7 +15,8 @@ from kit.scores import study
 from kit.studies import table_rows
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import CLAIMS, Decision, Kind, to_json
+from calibration.decision import CLAIMS, Decision, Kind
+from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.messages.headlines import HEADLINES
 from calibration.misses import Misses, Outcome
@@ -307,7 +308,7 @@ def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margi
     assert contradicts(found, jury, held, margin, looked) == ""
     assert found.headline == HEADLINES["agreement"][found.kind]
     assert all(found.sentences)
-    json.dumps(to_json(found), allow_nan=False)
+    json.dumps(decision_json(found), allow_nan=False)
 
 
 @given(JURIES, HELD_ROWS, MARGINS)

@@ -8,8 +8,8 @@ from kit.scores import note_of
 from calibration.agreement import Panel
 from calibration.codes import NoteCode
 from calibration.differences import compared, difference_rows
-from calibration.icc_difference import icc_difference
-from calibration.plain import plain
+from calibration.jackknife import icc_difference
+from calibration.json_values import json_value
 
 METHODS = ["paper", "published"]
 
@@ -188,7 +188,7 @@ def test_simulated_raters_are_named():
 
 def test_fields_are_plain_and_in_the_order_of_the_contract():
     row = difference_rows(scope_of(scores()))[0]
-    assert list(plain(row)) == [
+    assert list(json_value(row)) == [
         *("benchmark", "a", "b", "difference", "low", "high", "p", "p_holm"),
         *("n_tried", "n_responses", "icc_a", "icc_b", "detectable", "note", "notes"),
     ]

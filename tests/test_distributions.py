@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from kit.scores import CRITERIA, JURORS, note_of, study
 
 from calibration.distributions import at_points, distribution_rows
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 
 
 def rows_of(scores, needed=None, name=None, **options):

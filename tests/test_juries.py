@@ -15,7 +15,7 @@ from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
 from calibration.juries.pools import compositions, mean_pool, number_of_juries
 from calibration.juries.ranking import Wanted, cost, jury_ranking
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
 HAND = [[1, 1, 2], [2, 2, 1], [3, 3, 4], [4, 4, 3]]  # a clinician and two jurors

@@ -9,7 +9,7 @@ from scipy.optimize import nnls
 from calibration.agreement import Panel, column_icc, columns
 from calibration.juries.pools import middle
 from calibration.juries.ranking import Wanted, jury_ranking
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import z_within_raters
 
 
 @pytest.mark.parametrize("method", METHODS)

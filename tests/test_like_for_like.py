@@ -10,7 +10,7 @@ from calibration.bootstrap import Resampling, draw_counts, replicates
 from calibration.icc import icc_consistency
 from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
 from calibration.messages import words
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import z_within_raters
 
 
 def make_table(n, doctors=5, each=3, juror_noise=1.0, seed=0):

@@ -5,10 +5,8 @@ import pytest
 from kit.scores import note_of, study
 from scipy import optimize
 
-from calibration.missing import missing_rows
-from calibration.missing_bounds import icc_bounds
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.missing import icc_bounds, missing_rows
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 
 METHODS = ["paper", "published"]

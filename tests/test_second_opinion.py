@@ -10,8 +10,7 @@ import pytest
 from kit.scores import study
 from kit.studies import Run, rated
 
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.second_opinion import _library, second_opinion
 from calibration.table import agreement_rows
 from data.errors import BadInput

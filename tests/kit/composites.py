@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import Panel
-from calibration.grid import Grid, analysed_grid
-from calibration.repeats import Repeats
+from calibration.composite import Repeats
+from calibration.rating_matrix import Grid, analysed_grid
 from calibration.scope import Asked, Scope
 
 JURY = Panel(("j0", "j1", "j2"), 3)

@@ -1,6 +1,6 @@
 """Decisions of studies whose jury is as good, better or worse, and the rows they are made from."""
 
-from calibration.decision import to_json
+from calibration.json_values import decision_json
 from calibration.protocol import Protocol
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.tables.agreement import AGREEMENT, HELD
@@ -51,7 +51,7 @@ def facts():
 
 
 def _facts(found):
-    made = [to_json(one) for one in decisions(found, at()).values()]
+    made = [decision_json(one) for one in decisions(found, at()).values()]
     held = [row for row in found if row.scorer == "like_for_like"]
     cells = [group.rows for group in laid_out(AGREEMENT, found, grouped=True).groups]
     cells += [group.rows for group in laid_out(HELD, held).groups]

@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import Panel
-from calibration.grid import Grid
+from calibration.composite import Repeats
 from calibration.messages import told
 from calibration.monitoring.cusum import fisher_z, independent_se
 from calibration.monitoring.periods import next_start
 from calibration.monitoring.rows import PeriodRow
-from calibration.repeats import Repeats
+from calibration.rating_matrix import Grid
 from calibration.scope import Asked, Scope
 from calibration.scores import RubricShape, Scores
 from calibration.values import Noted
