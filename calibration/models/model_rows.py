@@ -43,14 +43,14 @@ class CommonInstances:
     ----------
     rates : win rate on common instances (`win_rate.paired_wins`), mean over benchmarks
     pairs : number of pairs (instance, opponent) behind it
-    own : instances with a score of this model
+    scored : instances with a score of this model
     common : those of them with a score of every model that the benchmark has
     total : instances with a score of any model, an int
     """
 
     rates: Array
     pairs: Integers
-    own: Integers
+    scored: Integers
     common: Integers
     total: int
 
@@ -70,7 +70,7 @@ def common_instances(table: ModelScores, by: str) -> CommonInstances:
     return CommonInstances(
         rates=mean_of_defined(np.stack([benchmark.rates for benchmark in wins], axis=-1)),
         pairs=np.sum([benchmark.pairs for benchmark in wins], axis=0),
-        own=np.sum([scored.sum(axis=1) for scored in is_scored], axis=0),
+        scored=np.sum([scored.sum(axis=1) for scored in is_scored], axis=0),
         common=np.sum(n_common, axis=0),
         total=sum(int(scored.any(axis=0).sum()) for scored in is_scored),
     )
@@ -332,7 +332,7 @@ def _no_opponent(table: ModelScores, figures: ResampledFigures, model: int) -> N
 
 def _other_instances_note(instances: CommonInstances, model: int) -> Note | None:
     """Say how many of a model's instances all others have too, unless they all do."""
-    n_own, n_common = int(instances.own[model]), int(instances.common[model])
+    n_own, n_common = int(instances.scored[model]), int(instances.common[model])
     if n_own == n_common == instances.total:
         return None
     return note(Code.OTHER_INSTANCES, common=n_common, own=n_own)

@@ -160,10 +160,17 @@ class PeriodIcc:
 
     Every mean, sd and z is recomputed in each resample. Called with counts (B, m) over the
     period's m instances it returns shape (B,), NaN where undefined.
+
+    Attributes
+    ----------
+    analysed, in_period : the analysed set, and the period's responses of it
+    clusters : shape (m,), the period's instances
+    clinicians, jury : columns of the grid
+    present : shape (n,), 1 where the jury has a score on a response of the period
     """
 
-    every: Prepared
-    own: Prepared
+    analysed: Prepared
+    in_period: Prepared
     clusters: Integers
     clinicians: Integers
     jury: Integers
@@ -171,14 +178,15 @@ class PeriodIcc:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every resample."""
-        every_count = np.ones((len(counts), len(self.every.sums)))
-        every_count[:, self.clusters] = counts
-        scales = scale(self.every, every_count)
-        clinicians = panel_column(self.own, scales, self.clinicians)
-        jury = panel_column(self.own, scales, self.jury)
-        weights = every_count[:, self.own.clusters] * (clinicians.count > 0) * (jury.count > 0)
+        all_counts = np.ones((len(counts), len(self.analysed.sums)))
+        all_counts[:, self.clusters] = counts
+        scales = scale(self.analysed, all_counts)
+        clinicians = panel_column(self.in_period, scales, self.clinicians)
+        jury = panel_column(self.in_period, scales, self.jury)
+        has_both = (clinicians.count > 0) * (jury.count > 0)
+        weights = all_counts[:, self.in_period.clusters] * has_both
         sums = moments(weights * self.present, jury.mean, clinicians.mean)
-        return icc_of_moments(sums, restandardise=self.every.method == "published")
+        return icc_of_moments(sums, restandardise=self.analysed.method == "published")
 
 
 def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
@@ -187,12 +195,12 @@ def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
     `rows` has shape (n,), the responses of the scope's grid.
     """
     grid = scope.grid
-    every = prepare(grid, scope.asked.method)
-    values, given, clusters = every.values[rows], every.given[rows], every.clusters[rows]
+    analysed = prepare(grid, scope.asked.method)
+    in_period = analysed.of(rows)
     return PeriodIcc(
-        every=every,
-        own=replace(every, values=values, given=given, clusters=clusters),
-        clusters=np.unique(clusters),
+        analysed=analysed,
+        in_period=in_period,
+        clusters=np.unique(in_period.clusters),
         clinicians=grid.of_kind("clinician"),
         jury=grid.columns(jury.members),
         present=jury.present(grid)[rows].astype(np.float64),
