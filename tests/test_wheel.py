@@ -79,7 +79,9 @@ def test_nothing_that_the_wheel_asks_for_brings_torch(wheel: Path) -> None:
 @pytest.mark.parametrize("package", LEFT_OUT)
 def test_of_what_a_package_asks_for_only_what_is_named_here_is_left_out(package: str) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
-    (told,) = (one for one in project["tool"]["uv"]["dependency-metadata"] if one["name"] == package)
+    (told,) = (
+        one for one in project["tool"]["uv"]["dependency-metadata"] if one["name"] == package
+    )
     extras = {""} | set(told.get("provides-extra", []))
 
     def named(requirements: list[str]) -> set[tuple[str, str]]:
@@ -170,9 +172,7 @@ def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit
 
 
 @pytest.fixture(scope="module")
-def installed(
-    wheel: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Path]]:
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """Install the wheel by plain pip, beside a distribution whose package is named jury."""
     folder = tmp_path_factory.mktemp("pip")
     (folder / "other" / "jury").mkdir(parents=True)
