@@ -15,7 +15,7 @@ from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
 from calibration.juries.pools import compositions, mean_pool, number_of_juries
 from calibration.juries.ranking import Wanted, cost, jury_ranking
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
 NAN = math.nan

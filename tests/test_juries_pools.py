@@ -10,7 +10,7 @@ from wording import note_of
 from calibration.agreement import Panel, column_icc, columns
 from calibration.juries.pools import middle
 from calibration.juries.ranking import Wanted, jury_ranking
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import z_within_raters
 
 
 @pytest.mark.parametrize("method", METHODS)

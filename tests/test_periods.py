@@ -20,8 +20,7 @@ from calibration.monitoring.periods import (
     start_of,
 )
 from calibration.monitoring.watch import Normal, watch
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 from calibration.values import note
 
