@@ -10,10 +10,12 @@ import zipfile
 from importlib.metadata import requires
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from installed_wheel import NAMES, ROOT, build, hostile_folder, python, unpack
 from packaging.requirements import Requirement
 from rating_server import Server, chromium, free_port, new_context
+from small import Run
 
 from medjury import own_packages
 from medjury.cli.dask_worker import environment_fingerprint
@@ -169,6 +171,26 @@ def test_without_a_note_of_the_build_and_outside_git_the_version_names_no_commit
     (site / "medjury" / "commit.txt").unlink()
     ran = python(site, tmp_path, "-c", "from medjury.version import version; print(version())")
     assert ran.stdout == "0.1.0\n", ran.stderr
+
+
+def test_the_citation_names_the_version() -> None:
+    cited = re.findall(r"(?m)^version: (\S+)$", (ROOT / "CITATION.cff").read_text("utf-8"))
+    assert cited == [version().partition("+")[0]]
+
+
+def test_the_command_line_says_the_version_and_the_commit(site: Path, hostile: Path) -> None:
+    ran = python(site, hostile, "-m", "medjury", "--version")
+    assert (ran.returncode, ran.stdout) == (0, f"medjury {version()}\n"), ran.stderr
+
+
+def test_a_parquet_file_without_arrow_is_one_message(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pd.DataFrame({"instance_id": ["i1"]}).to_parquet(tmp_path / "r.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # for Python it is not installed now
+    code, _, error = run("import", str(tmp_path / "r.parquet"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert "reading Parquet needs pyarrow, which is not installed: `uv sync" in error
 
 
 @pytest.fixture(scope="module")
