@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from installed_wheel import NAMES, ROOT, build, hostile_folder, python, unpack
+from kit.browsers import chromium, new_context
+from kit.installed_wheel import NAMES, ROOT, build, hostile_folder, python, unpack
+from kit.servers import Server, free_port
+from kit.studies import Run
 from packaging.requirements import Requirement
-from rating_server import Server, chromium, free_port, new_context
-from small import Run
 
 from medjury import own_packages
 from medjury.cli.dask_worker import environment_fingerprint
