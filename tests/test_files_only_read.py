@@ -21,16 +21,14 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from hostile_corpus import HALF, NUL, SECRET, Trap, trap
-from hostile_corpus import UNSEEN as CONTROLS
-from little_study import study as little_study
+from kit.exported_panels import RECORD
+from kit.hostile_corpus import HALF, NUL, SECRET, Trap, trap
+from kit.hostile_corpus import UNSEEN as CONTROLS
+from kit.scores import study as little_study
+from kit.studies import Run, content_of
 from markdown_it import MarkdownIt
 from playwright.sync_api import Browser
-from report_study import content_of
-from small import Run
 from sqlalchemy import Engine, text
-from test_leaderboards import LIFT
-from test_promptfoo import RECORD
 
 from annotate import vega
 from calibration.codes import NoteCode
@@ -60,6 +58,7 @@ GENERIC = read_rubric("generic")
 READ = MarkdownIt("gfm-like", {"html": True, "linkify": False})
 INERT = {"text", "softbreak", "hardbreak", "inline", "code_inline", "fence", "heading", "paragraph"}
 INERT |= {"table", "thead", "tbody", "tr", "th", "td", "bullet_list", "list_item", "strong", "em"}
+LIFT = ("--unblind", "--reason", "a leaderboard")
 PDFLATEX = shutil.which("pdflatex") or ""
 CRITERIA = ("accuracy", "completeness", "clarity")
 

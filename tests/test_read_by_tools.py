@@ -12,18 +12,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hostile_corpus import SECRET, VALUE, VARIABLE, Trap, trap
-from stub_llm import Do, Seen, Stub, verdict
-from test_helm_export_real import helm_run as helm_run
-from test_inspect_export import evaluated, samples_of
-from test_inspect_export import inspect as inspect
-from test_mlflow_judge import RUN
-from test_mlflow_judge import python as python
-from test_promptfoo import RECORD, panel
-from test_promptfoo import promptfoo as promptfoo
+from kit.exported_panels import MLFLOW_RUN, RECORD, evaluated, panel
+from kit.exported_panels import helm_run as helm_run
+from kit.exported_panels import inspect as inspect
+from kit.exported_panels import promptfoo as promptfoo
+from kit.exported_panels import python as python
+from kit.hostile_corpus import SECRET, VALUE, VARIABLE, Trap, trap
+from kit.jurors import Do, Seen, Stub, verdict
 
 from data.card import Card, ExportRow
 from data.errors import BadInput
+from data.importers.inspect_logs_files import read_log
 from data.rubric import read_rubric
 from jury.exports.export import Export, write_folder
 from jury.exports.helm import write as write_helm
@@ -135,7 +134,7 @@ def test_inspect_reads_every_text_as_it_is_and_opens_and_runs_nothing(
     assert laid.sprung == []
     assert asked == sorted(map(asked_model, given))
     assert heard == sorted(2 * [question(one, asked_model(one)) for one in given])
-    samples = samples_of(log).values()
+    samples = read_log(log)[1]
     assert sorted(one["input"] for one in samples) == sorted(map(asked_model, given))
     assert {one["scores"]["medjury"]["value"]["composite"] for one in samples} == {4}
 
@@ -147,7 +146,7 @@ def test_mlflow_reads_every_text_as_it_is_and_opens_and_runs_nothing(
     with Stub(answer) as stub:
         write_folder(tmp_path / "out", write_mlflow(Export(RUBRIC, panel(stub), given, RECORD)))
         done = subprocess.run(
-            [python, "-c", RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")],
+            [python, "-c", MLFLOW_RUN, str(tmp_path / "out"), str(tmp_path / "mlflow.db")],
             cwd=tmp_path,
             env=os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"},
             capture_output=True,
