@@ -93,7 +93,7 @@ def calibrate(
     on: On = None,
     db: Db = None,
 ) -> None:
-    """Compare jury, jurors and metrics with the clinicians: the agreement table."""
+    """Compare the jury, its jurors and metrics with the clinicians: the agreement table."""
     if method not in METHODS:
         raise typer.BadParameter(
             f"{method!r} is neither paper nor published", param_hint="--method"

@@ -64,7 +64,7 @@ def blind(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """List what may name a response's author and is not masked; mask it, or leave it for good.
+    """List text that may name a response's author; mask it or leave it.
 
     For coordinators. ID is a response, ID@START one place of it as listed. What somebody has
     begun or rated is never changed.

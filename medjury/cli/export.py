@@ -90,7 +90,7 @@ def export(
     who: Who = "coordinator",
     db: Db = None,
 ) -> None:
-    """Write the study as CSV with a data dictionary; no author unless asked."""
+    """Write the study as CSV with a data dictionary; authors only on request."""
     authors = _authors(without_authors, unblinded, authors_only, reason)
     boards = {"helm": to_leaderboard, "every-eval-ever": to_every_eval_ever}
     leaderboards.check(boards, authors)

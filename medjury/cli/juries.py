@@ -58,7 +58,7 @@ def juries(
     on: On = None,
     db: Db = None,
 ) -> None:
-    """Rank every jury of the jurors already heard, without the luck of choosing; no calls."""
+    """Rank every possible jury of the jurors that have rated, corrected for selection."""
     for given, allowed, name in ((method, METHODS, "--method"), (pool, POOLS, "--pool")):
         if given not in allowed:
             raise typer.BadParameter(f"{given!r} is not {' or '.join(allowed)}", param_hint=name)

@@ -60,7 +60,7 @@ def models(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Compare the models: win rates, macro-averages, detectable differences, cost. Unblinds."""
+    """Compare the models: win rates, mean scores, detectable differences, cost. Unblinds."""
     if by not in (*WAYS, "all"):
         raise typer.BadParameter(f"{by!r} is not {', '.join(WAYS)} or all", param_hint="--by")
     if unblind != bool(reason.strip()):

@@ -96,7 +96,7 @@ def monitor(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Follow how far the jury agrees with clinicians; exit 1 when it has fallen."""
+    """Follow the jury's agreement with clinicians over time; exit 1 when it has fallen."""
     from calibration.values import AnalysisOptions
     from medjury.services.monitoring import monitor as monitored
 

@@ -99,7 +99,7 @@ def _removed_on_failure(url: str) -> Iterator[Engine]:
 
 
 def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = None) -> None:
-    """Write the whole study into a new file, as it stands at one moment, and check it."""
+    """Write the whole study to a new SQLite file and check it."""
     refuse_as_file("backup", file)
     if os.path.lexists(file) and not file.is_dir():
         raise BadFile(f"backup {file}: is there already; name another file")

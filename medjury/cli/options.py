@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from data.rubric import Rubric
 
 worked_on: list[str] = []  # the URL of the study this process opened, its password hidden
+_quiet: list[bool] = []  # holds True while a command runs that is to be quiet
 Db = Annotated[
     str | None,
     typer.Option(
@@ -51,11 +52,24 @@ RubricOption = Annotated[
 ]
 
 
-def group(about: str) -> typer.Typer:
-    """Return a group that commands are to be added to."""
-    return typer.Typer(
-        no_args_is_help=True, add_completion=False, rich_markup_mode=None, help=about
-    )
+def be_quiet(quiet: bool) -> None:
+    """Leave out progress, advice and the study's name from now on; False of an option is no word.
+
+    The callback of `--quiet`, which stands before the command or behind it.
+    """
+    if quiet:
+        _quiet[:] = [True]
+
+
+def is_quiet() -> bool:
+    """Tell whether only results, warnings and errors are wanted."""
+    return bool(_quiet)
+
+
+def begin() -> None:
+    """Forget what the last command of this process was told and worked on."""
+    worked_on.clear()
+    _quiet.clear()
 
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":

@@ -12,11 +12,10 @@ from data.schema import Role
 from data.store import Invitation, Way, add_people, end_access, renew_access
 from data.store.people import set_email
 from data.store.specialties import set_specialty
-from medjury.cli.options import Db, group, study_of
+from medjury.cli.options import Db, study_of
 from medjury.cli.output import say, show
 
 LINK_DAYS = 14
-people = group("Who may sign in, and how.")
 
 Link = Annotated[
     bool, typer.Option("--link", help="Print an invitation that works once, not a code.")
@@ -29,7 +28,6 @@ Url = Annotated[str, typer.Option(metavar="URL", help="Where people reach the st
 LOCAL = "http://127.0.0.1:8501"
 
 
-@people.command("list")
 def list_(context: typer.Context, db: Db = None) -> None:
     """List everybody who may sign in: role, progress, last activity, way in, consent."""
     found = everybody(OPERATOR, study_of(context, db))
@@ -53,7 +51,6 @@ def list_(context: typer.Context, db: Db = None) -> None:
         say("nobody can sign in yet: `medjury people add NAME --role coordinator`")
 
 
-@people.command()
 def add(
     context: typer.Context,
     names: Annotated[list[str], typer.Argument(metavar="NAME...")],
@@ -66,14 +63,13 @@ def add(
     url: Url = LOCAL,
     db: Db = None,
 ) -> None:
-    """Add people and print a code for each, or an invitation link."""
+    """Add people and print a sign-in code or an invitation link for each."""
     _refuse_bad(url)
     engine = study_of(context, db)
     made = add_people(OPERATOR, engine, names, role, email, _way(link, days))
     _print(made, url if link else None)
 
 
-@people.command()
 def renew(
     context: typer.Context,
     name: str,
@@ -82,20 +78,18 @@ def renew(
     url: Url = LOCAL,
     db: Db = None,
 ) -> None:
-    """Give a person a new code or link. Old ones and open sessions end; who was out is let in."""
+    """Give a person a new code or link; old ones and open sessions end."""
     _refuse_bad(url)
     made = renew_access(OPERATOR, study_of(context, db), name, _way(link, days))
     _print([made], url if link else None)
 
 
-@people.command()
 def end(context: typer.Context, name: str, db: Db = None) -> None:
-    """Shut a person out at once, open sessions too. What they rated stays."""
+    """End a person's access and sessions at once; their ratings stay."""
     shut = end_access(OPERATOR, study_of(context, db), name)
     say(f"{name} can no longer sign in" if shut else f"{name} was shut out already")
 
 
-@people.command("email")
 def email_(
     context: typer.Context,
     name: str,
@@ -105,7 +99,7 @@ def email_(
     none: Annotated[bool, typer.Option("--none", help="Take the address away.")] = False,
     db: Db = None,
 ) -> None:
-    """Give a person another e-mail address, or none. Sessions that the old one opened end."""
+    """Set or remove a person's e-mail address; sessions opened with the old one end."""
     if none == (address is not None):
         raise BadInput(f"e-mail of {name}: give either an address or --none")
     changed = set_email(OPERATOR, study_of(context, db), name, address)
@@ -113,7 +107,6 @@ def email_(
     say(f"{name} {'now has' if changed else 'has already'}: {now_has}")
 
 
-@people.command()
 def specialty(
     context: typer.Context,
     name: str,
@@ -123,7 +116,7 @@ def specialty(
     none: Annotated[bool, typer.Option("--none", help="Take it away.")] = False,
     db: Db = None,
 ) -> None:
-    """Say a clinician's specialty, which `calibrate` looks at as a subgroup of clinicians."""
+    """Set or remove a clinician's specialty, a subgroup of clinicians in the analysis."""
     if none == (value is not None):
         raise BadInput(f"specialty of {name}: give either a specialty or --none")
     changed = set_specialty(OPERATOR, study_of(context, db), name, value or "")

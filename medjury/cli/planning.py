@@ -87,7 +87,7 @@ def plan(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Plan a study: responses and clinicians for an interval, and the difference it can show."""
+    """Plan the size of a study: responses and clinicians for a given precision."""
     check_json(json_to)
     of_pilot = {"--db": db, "--panel": panel, "--jurors": jurors, "--benchmark": benchmark}
     _check_source(icc, single_icc, pilot, of_pilot)

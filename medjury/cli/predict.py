@@ -57,7 +57,7 @@ def predict(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Predict what clinicians would say of responses they did not rate, from a validated jury."""
+    """Predict clinicians' scores of responses they did not rate, from a validated jury."""
     from medjury.services.predicting import PredictQuestion, to_json
     from medjury.services.predicting import predict as predicted
 

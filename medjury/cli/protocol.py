@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from medjury.cli.options import Db, Json, Seed, finite, group, study_of
+from medjury.cli.options import Db, Json, Seed, finite, study_of
 from medjury.cli.output import progress, say, show_decision
 from medjury.cli.places import write_json
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 NOT_MET = 1
 NONE_SET = "no protocol is set: `medjury protocol set --margin 0.1` fixes a margin"
 
-protocol = group("What the study is to show, fixed before it is rated: set, show, check.")
 
-
-@protocol.command("set")
 def set_(
     context: typer.Context,
     margin: Annotated[
@@ -52,7 +49,7 @@ def set_(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Fix a margin, and how many unsafe responses may be missed; the record says when."""
+    """Fix the margin and the limits of the study; the record keeps when."""
     from calibration.protocol import Protocol
     from calibration.protocol import critical as critical_of
     from data.person import OPERATOR
@@ -80,9 +77,8 @@ def set_(
     write_json({"protocol": protocol_json(fixed)}, json_to)
 
 
-@protocol.command("show")
 def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
-    """Show what the study is to show, and when that was fixed."""
+    """Show the protocol and when it was fixed."""
     from medjury.services.record import protocol_json, protocol_of
 
     fixed = protocol_of(study_of(context, db))
@@ -93,7 +89,6 @@ def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     write_json({"protocol": protocol_json(fixed)}, json_to)
 
 
-@protocol.command("check")
 def check(
     context: typer.Context,
     reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
@@ -101,7 +96,7 @@ def check(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Analyse the study as its protocol says; exit 1 unless what it is to show is shown."""
+    """Analyse the study as its protocol says; exit 1 unless it shows what it is to show."""
     from calibration.values import AnalysisOptions
     from medjury.services.protocol import check as checked
 

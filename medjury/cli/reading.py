@@ -46,7 +46,7 @@ def assign(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Give every response to its clinicians, and each new clinician a code to sign in with.
+    """Assign responses to clinicians; new clinicians get a sign-in code.
 
     Run it again with other raters or more responses: what has been begun stays, the rest moves.
     """
@@ -81,7 +81,7 @@ def serve(
     ] = False,
     db: Db = None,
 ) -> None:
-    """Serve the pages on which clinicians rate and those who steer a study work."""
+    """Serve the pages of clinicians and researchers."""
     from annotate.server import serve as serve_page
     from jury.egress import VARIABLE, egress_of
 

@@ -70,7 +70,7 @@ def verify(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Check that nothing was changed behind the record's back, or in a bundle; exit 1 if so."""
+    """Check the study against its audit record, or a bundle against the study; exit 1 on findings."""
     if bundle is not None:
         refuse_as_file("verify", bundle)
         if head is not None:
@@ -108,7 +108,7 @@ def lock(
     ] = None,
     db: Db = None,
 ) -> None:
-    """Freeze the study: nobody rates, imports or assigns until it is reopened with a reason."""
+    """Freeze the study: no ratings, imports or assignments until it is reopened."""
     engine = study_of(context, db)
     if head_to is not None and (again or head_to.exists()):
         why = "is there already; name another file" if not again else "does not go with --reopen"
@@ -157,7 +157,7 @@ def unblind(
     ] = None,
     db: Db = None,
 ) -> None:
-    """Say who wrote which response; recorded, and told in every later report."""
+    """Print who wrote which response; recorded, and stated in every later report."""
     engine = study_of(context, db)
     if out is None:
         rows = cells(AUTHORS, lift_blind(engine, who, reason))
@@ -176,7 +176,7 @@ def settings(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Show what the study decides for all who work on it, or set one thing of it."""
+    """Show the settings of the study, or change one."""
     engine = study_of(context, db)
     if name is not None:
         if value is None:

@@ -29,7 +29,7 @@ def remind(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """List who has had work open for days and ended none, with a reminder to copy or to send."""
+    """List clinicians with open work and no recent activity; print or send reminders."""
     engine = study_of(context, db)
     server = mail_server() if send_now else None
     if send_now and server is None:

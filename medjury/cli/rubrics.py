@@ -17,7 +17,7 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
-from medjury.cli.options import Db, Seed, group, rubric_named, study_of
+from medjury.cli.options import Db, Seed, rubric_named, study_of
 from medjury.cli.output import counted, progress, say, say_unnoted, show
 from medjury.services.rubric_export import (
     MODULES,
@@ -27,7 +27,6 @@ from medjury.services.rubric_export import (
     tools,
 )
 
-rubric = group("Rubrics: list, show, add, import.")
 GOLD: dict[Gold, str] = {
     "never": "never shown",
     "when_needed": "shown, to be turned to when in doubt",
@@ -37,7 +36,6 @@ HASH = re.compile(r",? ?(?:prompt )?sha256 [0-9a-f]{64}")
 Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubric or a folder.")]
 
 
-@rubric.command("list")
 def list_() -> None:
     """List the rubrics that ship with medjury."""
     rows = [_row(name, read_rubric(name)) for name in shipped()]
@@ -45,9 +43,8 @@ def list_() -> None:
     say("`medjury rubric show NAME` prints every anchor, the jurors' prompt and the rubric's hash.")
 
 
-@rubric.command("show")
 def show_(name: Named) -> None:
-    """Show what raters read: the criteria, every anchor, and the jurors' prompt."""
+    """Show a rubric: criteria, anchors of the scale, and the jurors' prompt."""
     found = read_rubric(name)
     say(f"{found.name} version {found.version}, for {found.audience}, scale {found.scale}")
     say(f"reference answer: {GOLD[found.gold]} (gold = {found.gold})")
@@ -56,15 +53,13 @@ def show_(name: Named) -> None:
     say(f"sha256 {found.sha256}\n\n{found.criteria_text()}\n\n--- prompt ---\n{found.prompt}")
 
 
-@rubric.command()
 def add(context: typer.Context, folder: Annotated[Path, typer.Argument()], db: Db = None) -> None:
-    """Check a rubric of your own and keep it in the study."""
+    """Check your own rubric and store it in the study."""
     found = read_rubric(folder)
     sha256 = add_rubric(study_of(context, db, create=True), found)
     say(f"{found.name} version {_short(found.version)} is in the study as {sha256[:12]}")
 
 
-@rubric.command()
 def used(context: typer.Context, db: Db = None) -> None:
     """List which rubric each benchmark of the study is rated on."""
     found = benchmarks(study_of(context, db))
@@ -78,7 +73,6 @@ def used(context: typer.Context, db: Db = None) -> None:
     )
 
 
-@rubric.command("import-helm")
 def import_helm(
     helm: Annotated[
         str,
@@ -89,7 +83,7 @@ def import_helm(
     ],
     out: Annotated[Path, typer.Option(help="New, or empty.")] = Path("helm_rubrics"),
 ) -> None:
-    """Take the jury prompts word for word out of a HELM of your own, a rubric for each benchmark.
+    """Read the jury prompts of a HELM installation, one rubric for each benchmark.
 
     HELM is read as text; nothing of it is run.
     """
@@ -111,7 +105,6 @@ def _row(name: str, one: Rubric) -> list[str]:
     return [name, ", ".join(one.criteria), str(one.scale), one.gold]
 
 
-@rubric.command()
 def export(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A rubric of the study.")],
@@ -122,7 +115,7 @@ def export(
     seed: Seed = 0,
     db: Db = None,
 ) -> None:
-    """Take a rubric with its jury and what was validated to the tool that runs evaluations."""
+    """Write a rubric, its jury and its validation for the tool that runs evaluations."""
     if to not in tools():
         raise typer.BadParameter(f"{to!r} is none of {', '.join(tools())}", param_hint="--to")
     engine = study_of(context, db)

@@ -100,7 +100,7 @@ def import_(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Bring responses in, with the instances they answer; twice changes nothing.
+    """Import responses with their instances; repeating it changes nothing.
 
     Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
     ratings with them; a package of `medjury export` brings a whole study. Files of other tools are
@@ -217,7 +217,7 @@ def ratings(
     scale: ScaleOption = None,
     db: Db = None,
 ) -> None:
-    """Bring in ratings made elsewhere: clinicians', jurors' or metrics'; REDCap's, MedHELM's files."""
+    """Import ratings made elsewhere: by clinicians, jurors or metrics; also REDCap and MedHELM."""
     checked_format(form, ("redcap", "medhelm"))
     named = scale_named(scale)
     if guess:

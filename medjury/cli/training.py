@@ -37,7 +37,7 @@ def training(
     json_to: Json = None,
     db: Db = None,
 ) -> None:
-    """Bring in expert scores to train clinicians on; without a file, show how training goes."""
+    """Import expert scores for the training round, or show how clinicians stand in it."""
     engine = study_of(context, db)
     if path is not None and let is not None:
         raise BadInput("give either a file of expert scores or --let, not both")
