@@ -10,16 +10,15 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
 from data.errors import MedjuryError
-from medjury.cli.commands import EVERY_NAME, Command, group_about, members
+from medjury.cli.commands import EVERY_NAME, PROGRAM, Command, group_about, members
 from medjury.cli.options import Db, be_quiet, begin, is_quiet, worked_on
 
-PROGRAM = "medjury"
 USER_ERROR = 2
 INTERRUPTED = 130
 ABOUT = "Blinded clinician ratings, LLM juries, and how well they agree."
 MORE = (
-    f"`{PROGRAM} COMMAND -h` explains a command with an example; "
-    f"`{PROGRAM} --install-completion` lets the shell complete names."
+    f"\b\n{PROGRAM} COMMAND -h explains a command, with an example.\n"
+    f"{PROGRAM} --install-completion lets the shell complete names."
 )
 
 

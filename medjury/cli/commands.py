@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+PROGRAM = "medjury"
+
 
 class Command(NamedTuple):
     """One command.
@@ -94,7 +96,7 @@ COMMANDS = (
         "study settings",
         "record:settings",
         "Show the settings of the study, or change one.",
-        "remind_days 7",
+        "adjudicate_from 2",
         "settings",
     ),
     Command(
@@ -129,7 +131,7 @@ COMMANDS = (
         "study rubric import-helm",
         "rubrics:import_helm",
         "Read the jury prompts of a HELM installation, one rubric for each benchmark.",
-        "helm_checkout --out helm_rubrics",
+        "crfm_helm-0.5.9-py3-none-any.whl --out helm_rubrics",
         "rubric import-helm",
     ),
     Command(

@@ -16,7 +16,7 @@ from data.queries.package import counts
 from data.queries.record import verify
 from data.store.moving import Copied, back_up, move_study
 from medjury.cli.options import Db, Json, study_of, worked_on
-from medjury.cli.output import counted, progress, say, show
+from medjury.cli.output import counted, hint, progress, say, show
 from medjury.cli.places import check_place, write_json
 from medjury.cli.record import FINDINGS, KEEP
 
@@ -52,7 +52,7 @@ def print_copy(
     held = {table: number for table, number in rows.items() if number}
     show(title, ["table", "rows"], [[name, str(n)] for name, n in held.items()], json_to)
     say(f"head {head}", json_to)
-    say(KEEP, json_to)
+    hint(KEEP, json_to)
     for finding in findings:
         say(f"FINDING {finding}", json_to)
     said = f"{counted(len(findings), 'finding')}, of the study itself"

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
+from medjury.cli.options import is_quiet
 from medjury.cli.places import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
@@ -30,6 +31,12 @@ def say(text: str, json_to: Path | None = None) -> None:
         print(text, file=sys.stderr)
     else:
         console.print(text)
+
+
+def hint(text: str, json_to: Path | None = None) -> None:
+    """Print a line of advice, such as the next command; nothing with --quiet."""
+    if not is_quiet():
+        say(text, json_to)
 
 
 def say_unnoted(why: str) -> None:
@@ -142,7 +149,7 @@ def progress(what: str, total: float | None) -> Iterator[At]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    nobody_looks = not progress_console.is_terminal
+    nobody_looks = is_quiet() or not progress_console.is_terminal
     with Progress(*columns, console=progress_console, transient=True, disable=nobody_looks) as bar:
         task = bar.add_task(what, total=total, words="")
 

@@ -29,7 +29,7 @@ from data.store.settings import set_setting
 from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.options import Db, Json, study_of
-from medjury.cli.output import say, say_unnoted, show
+from medjury.cli.output import hint, say, say_unnoted, show
 from medjury.cli.places import check_json, write_json, writes_to
 from medjury.services.rubric_validation import Resampling, validation
 
@@ -126,7 +126,7 @@ def lock(
     to = head_to or head_beside(engine, head)
     if to is not None and write_head(to, head):
         say(f"{to}: sign this file and keep it elsewhere; `medjury verify --head {to}` checks it")
-    say(KEEP)
+    hint(KEEP)
 
 
 def head_beside(engine: Engine, head: Head) -> Path | None:
@@ -221,7 +221,7 @@ def _say_verified(found: Verified, json_to: Path | None) -> None:
     if found.authors_withheld:
         say("its authors stayed behind: nothing is said of them", json_to)
     say(f"head {found.head}", json_to)
-    say(KEEP, json_to)
+    hint(KEEP, json_to)
     for finding in found.findings:
         say(f"FINDING {finding}", json_to)
     say(f"{len(found.findings)} findings" if found.findings else "whole: no findings", json_to)

@@ -18,7 +18,7 @@ from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
 from medjury.cli.options import Db, Seed, rubric_named, study_of
-from medjury.cli.output import counted, progress, say, say_unnoted, show
+from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
 from medjury.services.rubric_export import (
     MODULES,
     RubricExport,
@@ -40,7 +40,9 @@ def list_() -> None:
     """List the rubrics that ship with medjury."""
     rows = [_row(name, read_rubric(name)) for name in shipped()]
     show("Rubrics", ["name", "criteria", "on", "gold"], rows)
-    say("`medjury rubric show NAME` prints every anchor, the jurors' prompt and the rubric's hash.")
+    hint(
+        "`medjury study rubric show NAME` prints every anchor, the jurors' prompt and the rubric's hash."
+    )
 
 
 def show_(name: Named) -> None:

@@ -45,7 +45,7 @@ from medjury.cli.files import (
     show_guess,
 )
 from medjury.cli.options import Db, Json, RubricOption, rubric_named, study_of
-from medjury.cli.output import counted, progress, say
+from medjury.cli.output import counted, hint, progress, say
 
 GENERIC = "generic"
 CORPORA = {"aci-bench": aci_bench, "mts-dialog": mts_dialog}
@@ -152,7 +152,7 @@ def _bring_rows(
         typer.echo(f"WARNING: rubric {chosen.name}: {why}", err=True)
     _store_responses(engine, table, rows, chosen, reader)
     if reader and reader.ratings:
-        say(f"next: its scores, with `medjury ratings {paths[0].name}`")
+        hint(f"next: its scores, with `medjury ratings {paths[0].name}`")
 
 
 def _store_responses(
