@@ -26,9 +26,9 @@ from data.queries.record import present_head
 from data.store.record import unblind
 from data.whole_files import whole_file
 from medjury.cli import leaderboards, methods, redcap
-from medjury.cli.options import Db, study_of
+from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, say
-from medjury.cli.places import writes_to
+from medjury.cli.places import write_json, writes_to
 from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
 
 Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
@@ -88,6 +88,7 @@ def export(
     authors_only: AuthorsOnly = False,
     reason: Reason = "",
     who: Who = "coordinator",
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Write the study as CSV with a data dictionary; authors only on request."""
@@ -112,11 +113,18 @@ def export(
         _make(folder)
     who_wrote = [] if authors == "without" else unblind(engine, who, reason)
     leaderboards.write(engine, boards, who, organization)
+    written = {}
     if folder is not None:
         for name, rows in write_folder(folder, files_of(engine, authors, who_wrote)):
             say(f"{name}: {counted(rows, 'row')}")
-    if package is not None:
-        _pack(engine, package, authors, who_wrote)
+            written[name] = rows
+    packed = _pack(engine, package, authors, who_wrote) if package is not None else 0
+    places = {
+        "folder": folder, "package": package, "redcap": to_redcap, "methods": to_methods,
+        "leaderboard": to_leaderboard, "every_eval_ever": to_every_eval_ever,
+    }  # fmt: skip
+    named = {name: str(to) if to is not None else None for name, to in places.items()}
+    write_json({"authors": authors, **named, "rows": written, "package_rows": packed}, json_to)
 
 
 def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
@@ -130,7 +138,8 @@ def _authors(without: bool, unblinded: bool, only: bool, reason: str) -> str:
     return "only" if only else "with" if unblinded else "without"
 
 
-def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> None:
+def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, str]]) -> int:
+    """Write the package and its head; return the number of rows."""
     rows = write_package(engine, path, authors, files_of(engine, authors, who_wrote))
     head = path.with_suffix(ENDING)
     if write_head(head, present_head(engine)):
@@ -139,7 +148,10 @@ def _pack(engine: Engine, path: Path, authors: str, who_wrote: list[tuple[str, s
     if authors == "only":
         into = "the study it belongs to, where that came without authors"
     named = {"without": "no author named", "with": "authors named", "only": "only authors"}
-    say(f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury import` reads it into {into}")
+    say(
+        f"{path}: {counted(rows, 'row')}, {named[authors]}; `medjury study import` reads it into {into}"
+    )
+    return rows
 
 
 def _check(package: Path | None) -> None:

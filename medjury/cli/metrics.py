@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -14,8 +14,9 @@ from data.queries import Pair, pairs
 from data.schema import Kind
 from data.store import import_ratings
 from medjury.cli.dask_connect import On, computing
-from medjury.cli.options import Db, study_of
+from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import counted, progress, say
+from medjury.cli.places import write_json
 
 METRICS = ("rouge-l", "bertscore")
 BATCH = 64
@@ -67,6 +68,7 @@ def measure(
         ),
     ] = "truncate",
     on: On = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Score every response against its reference with ROUGE-L and BERTScore."""
@@ -77,7 +79,8 @@ def measure(
     ways = {name: way(name, model, engine, long_texts) for name in metrics or METRICS}
     found = _with_reference(study, next(iter(ways)))
     with computing(on, "texts of the responses and references are") as executor:
-        run_metrics(study, ways, found, executor)
+        body = run_metrics(study, ways, found, executor)
+    write_json(body, json_to)
 
 
 def way(
@@ -97,8 +100,10 @@ def run_metrics(
     ways: Mapping[str, Metric],
     given: tuple[list[Pair], int],
     executor: Executor | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Score what has a reference of so many, store it, and say what was left out and why.
+
+    Return it as `measure --json` has it.
 
     All is computed before anything is stored, all or nothing: clinicians rate meanwhile, and
     workers may be lost.
@@ -109,6 +114,16 @@ def run_metrics(
         _say(one)
     if added.unchanged:
         say(f"{added.unchanged} of these values were there already")
+    return {"metrics": [_json(one) for one in found], "unchanged": added.unchanged}
+
+
+def _json(one: Scored) -> dict[str, Any]:
+    return {
+        "metric": one.name,
+        "scored": len(one.rows),
+        "responses": one.total,
+        "truncated": list(one.cut),
+    }
 
 
 def _scored(

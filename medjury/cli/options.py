@@ -9,7 +9,7 @@ import typer
 
 from data.errors import BadInput
 from data.place import DEFAULT_URL, VARIABLE
-from medjury.cli.places import writes_to
+from medjury.cli.places import forget_streaming, writes_to
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -70,6 +70,7 @@ def begin() -> None:
     """Forget what the last command of this process was told and worked on."""
     worked_on.clear()
     _quiet.clear()
+    forget_streaming()
 
 
 def study_of(context: typer.Context, db: str | None, create: bool = False) -> "Engine":

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from medjury.cli.options import is_quiet
-from medjury.cli.places import STANDARD_OUTPUT
+from medjury.cli.places import STANDARD_OUTPUT, is_streaming
 
 if TYPE_CHECKING:
     from calibration.decision import Decision
@@ -27,7 +27,7 @@ GAP = 3  # blanks between the columns of a table
 
 def say(text: str, json_to: Path | None = None) -> None:
     """Print a line; to stderr where standard output is taken by JSON."""
-    if json_to == STANDARD_OUTPUT:
+    if json_to == STANDARD_OUTPUT or is_streaming():
         print(text, file=sys.stderr)
     else:
         console.print(text)
@@ -129,7 +129,8 @@ def counted(number: int, thing: str) -> str:
 
 
 def _console(json_to: Path | None) -> Console:
-    return progress_console if json_to == STANDARD_OUTPUT else console
+    taken = json_to == STANDARD_OUTPUT or is_streaming()
+    return progress_console if taken else console
 
 
 class At(Protocol):

@@ -30,7 +30,7 @@ from data.whole_files import whole_file
 from jury.exports.bundle import FORMAT, FORMAT_VERSION, JSON, derived, digest, reasons, told
 from medjury.cli.options import Db, Json, study_of
 from medjury.cli.output import hint, say, say_unnoted, show
-from medjury.cli.places import check_json, write_json, writes_to
+from medjury.cli.places import STANDARD_OUTPUT, check_json, write_json, writes_to
 from medjury.services.rubric_validation import Resampling, validation
 
 FINDINGS = 1
@@ -106,6 +106,7 @@ def lock(
             callback=writes_to,
         ),
     ] = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Freeze the study: no ratings, imports or assignments until it is reopened."""
@@ -116,6 +117,7 @@ def lock(
     if again:
         reopen(engine, who, reason)
         say("reopened; the reason stays in the record and in every later report")
+        write_json({"locked": None, "head": present_head(engine).sha256, "file": None}, json_to)
         return
     if reason:
         raise typer.BadParameter("belongs to --reopen", param_hint="--reason")
@@ -124,9 +126,13 @@ def lock(
     say(f"locked: {locked_since(engine)}")
     say(f"head {head.sha256}")
     to = head_to or head_beside(engine, head)
-    if to is not None and write_head(to, head):
-        say(f"{to}: sign this file and keep it elsewhere; `medjury verify --head {to}` checks it")
+    written = to is not None and write_head(to, head)
+    if written:
+        checks = f"`medjury study verify --head {to}` checks it"
+        say(f"{to}: sign this file and keep it elsewhere; {checks}")
     hint(KEEP)
+    body = {"locked": locked_since(engine), "head": head.sha256}
+    write_json(body | {"file": str(to) if written else None}, json_to)
 
 
 def head_beside(engine: Engine, head: Head) -> Path | None:
@@ -155,18 +161,21 @@ def unblind(
         Path | None,
         typer.Option(metavar="FILE.csv", help="Instead of standard output.", callback=writes_to),
     ] = None,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Print who wrote which response; recorded, and stated in every later report."""
     engine = study_of(context, db)
-    if out is None:
-        rows = cells(AUTHORS, lift_blind(engine, who, reason))
-        csv.writer(sys.stdout, lineterminator="\n").writerows([AUTHORS, *rows])
-        return
-    if out.exists():
+    if out is not None and out.exists():
         raise BadFile(f"--out {out}: is there already; name another file")
-    written = write_csv(out, AUTHORS, cells(AUTHORS, lift_blind(engine, who, reason)))
-    say(f"{written} responses with their authors in {out}; recorded")
+    wrote = lift_blind(engine, who, reason)
+    if out is not None:
+        written = write_csv(out, AUTHORS, cells(AUTHORS, wrote))
+        say(f"{written} responses with their authors in {out}; recorded")
+    elif json_to != STANDARD_OUTPUT:
+        rows = cells(AUTHORS, wrote)
+        csv.writer(sys.stdout, lineterminator="\n").writerows([AUTHORS, *rows])
+    write_json({"authors": [dict(zip(AUTHORS, row, strict=True)) for row in wrote]}, json_to)
 
 
 def settings(

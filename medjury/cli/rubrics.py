@@ -1,8 +1,9 @@
 """`medjury rubric`: the criteria, scales and prompts that people and jurors share."""
 
+import json
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from sqlalchemy import Engine
@@ -17,8 +18,9 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
-from medjury.cli.options import Db, Seed, rubric_named, study_of
+from medjury.cli.options import Db, Json, Seed, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
+from medjury.cli.places import write_json
 from medjury.services.rubric_export import (
     MODULES,
     RubricExport,
@@ -36,16 +38,16 @@ HASH = re.compile(r",? ?(?:prompt )?sha256 [0-9a-f]{64}")
 Named = Annotated[str, typer.Argument(metavar="NAME|PATH", help="A shipped rubric or a folder.")]
 
 
-def list_() -> None:
+def list_(json_to: Json = None) -> None:
     """List the rubrics that ship with medjury."""
-    rows = [_row(name, read_rubric(name)) for name in shipped()]
+    every = {name: read_rubric(name) for name in shipped()}
+    rows = [_row(name, one) for name, one in every.items()]
     show("Rubrics", ["name", "criteria", "on", "gold"], rows)
-    hint(
-        "`medjury study rubric show NAME` prints every anchor, the jurors' prompt and the rubric's hash."
-    )
+    write_json({"rubrics": [_json(one) for one in every.values()]}, json_to)
+    hint("`medjury study rubric show NAME` prints every anchor, the jurors' prompt and the hash.")
 
 
-def show_(name: Named) -> None:
+def show_(name: Named, json_to: Json = None) -> None:
     """Show a rubric: criteria, anchors of the scale, and the jurors' prompt."""
     found = read_rubric(name)
     say(f"{found.name} version {found.version}, for {found.audience}, scale {found.scale}")
@@ -53,16 +55,25 @@ def show_(name: Named) -> None:
     for criterion, points in found.critical:
         say(f"critical: a response scored {points:g} or less on {criterion} is unsafe")
     say(f"sha256 {found.sha256}\n\n{found.criteria_text()}\n\n--- prompt ---\n{found.prompt}")
+    write_json({"rubric": json.loads(found.to_json()) | {"sha256": found.sha256}}, json_to)
 
 
-def add(context: typer.Context, folder: Annotated[Path, typer.Argument()], db: Db = None) -> None:
+def add(
+    context: typer.Context,
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Has rubric.toml and prompt.txt.")
+    ],
+    json_to: Json = None,
+    db: Db = None,
+) -> None:
     """Check your own rubric and store it in the study."""
     found = read_rubric(folder)
     sha256 = add_rubric(study_of(context, db, create=True), found)
     say(f"{found.name} version {_short(found.version)} is in the study as {sha256[:12]}")
+    write_json(_json(found), json_to)
 
 
-def used(context: typer.Context, db: Db = None) -> None:
+def used(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
     """List which rubric each benchmark of the study is rated on."""
     found = benchmarks(study_of(context, db))
     show(
@@ -73,6 +84,8 @@ def used(context: typer.Context, db: Db = None) -> None:
             for one in found
         ],
     )
+    used_on = [{"benchmark": one.name} | _json(one.rubric) for one in found]
+    write_json({"benchmarks": used_on}, json_to)
 
 
 def import_helm(
@@ -84,6 +97,7 @@ def import_helm(
         ),
     ],
     out: Annotated[Path, typer.Option(help="New, or empty.")] = Path("helm_rubrics"),
+    json_to: Json = None,
 ) -> None:
     """Read the jury prompts of a HELM installation, one rubric for each benchmark.
 
@@ -96,11 +110,20 @@ def import_helm(
     for name, why in sorted(found.refused.items()):
         say(f"not taken: {name}: {why}")
     say(f"{counted(len(rows), 'rubric')} in {out}; use one with --rubric {out / rows[0][0]}")
+    body = {"release": found.release, "out": str(out), "refused": dict(found.refused)}
+    write_json(body | {"rubrics": [_json(one) for one in found.rubrics.values()]}, json_to)
 
 
 def _short(version: str) -> str:
     """Return a version without the hash in it: the rubric's own is enough to tell it apart."""
     return HASH.sub("", version)
+
+
+def _json(one: Rubric) -> dict[str, Any]:
+    """Return a rubric in short; `rubric show --json` has all of it."""
+    scale = {"scale_min": one.scale.min, "scale_max": one.scale.max}
+    named = {"name": one.name, "version": one.version, "criteria": list(one.criteria)}
+    return named | scale | {"gold": one.gold, "sha256": one.sha256}
 
 
 def _row(name: str, one: Rubric) -> list[str]:
@@ -115,6 +138,7 @@ def export(
     panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Who rates.")] = None,
     reps: Annotated[int, typer.Option(min=1, max=100_000)] = 2000,
     seed: Seed = 0,
+    json_to: Json = None,
     db: Db = None,
 ) -> None:
     """Write a rubric, its jury and its validation for the tool that runs evaluations."""
@@ -134,6 +158,9 @@ def export(
     say("VALIDATED" if exported.validated else "NOT VALIDATED")
     for line in (*exported.reasons, *exported.caveats):
         say(f"- {line}")
+    body = {"rubric": rubric.name, "to": to, "out": str(out), "files": sorted(exported.files)}
+    reasons = {"reasons": list(exported.reasons), "caveats": list(exported.caveats)}
+    write_json(body | {"validated": exported.validated} | reasons, json_to)
 
 
 def _own_panel(engine: Engine) -> Panel:

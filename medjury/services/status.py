@@ -224,4 +224,4 @@ def _report(engine: Engine) -> ReportStatus | None:
 def _record(engine: Engine) -> RecordStatus:
     head, now = present_head(engine), standing(OPERATOR, engine)
     lifted = sum(act == "unblinded" for act, *_ in now.steered)
-    return RecordStatus(head.events, head.sha256, now.locked, lifted, now.simulated)
+    return RecordStatus(head.events or 0, head.sha256, now.locked, lifted, now.simulated)
