@@ -6,18 +6,27 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from zipfile import ZipFile
 
 import numpy as np
 import pytest
 from small import RESPONSES, Run
 
+from jury.panel import shipped
 from medjury.cli.app import loaded, whole
-from medjury.cli.commands import BY_NAME, COMMANDS, EVERY_NAME, FORMER_GROUPS, GROUPS, Command
+from medjury.cli.commands import (
+    BY_NAME,
+    COMMANDS,
+    EVERY_NAME,
+    FORMER_GROUPS,
+    FORMER_OPTIONS,
+    GROUPS,
+    Command,
+)
 
 ROOT = Path(__file__).parents[1]
 LISTED = {"demo", "serve", "status", "study", "rate", "jury", "analyse", "share"}
-HIDDEN_OPTIONS = {"--least", "--not", "--common"}  # former names, which work and are not listed
 # Examples in the order of a study; what is set up first is used by those that follow.
 STUDY = (
     *("study import", "study describe", "study settings", "study plan", "study blind"),
@@ -98,6 +107,20 @@ def test_the_help_of_a_command_says_what_it_does_and_gives_one_example(
     assert f"medjury {row.name} {row.example}".rstrip() in out
 
 
+@pytest.mark.parametrize("name", FORMER_OPTIONS)
+def test_a_former_option_is_the_present_one_and_no_help_lists_it(run: Run, name: str) -> None:
+    _, out, _ = run(*name.split(), "--help")
+    needed = {"rate assign": ["--raters", "1"]}.get(name, [])
+    for former, present in FORMER_OPTIONS[name].items():
+        assert f"{former} " not in out.replace("\n", " ")
+        assert f"{present} " in out.replace("\n", " ")
+        flag = next(one for one in loaded(name).params if present in one.opts).is_flag
+        words = needed if flag else ["25", *needed]
+        by_former = loaded(name).make_context(name, [former, *words]).params
+        assert by_former == loaded(name).make_context(name, [present, *words]).params
+        assert by_former != loaded(name).make_context(name, [*needed]).params
+
+
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: row.name)
 def test_every_option_of_a_command_has_words(row: Command) -> None:
     silent = [one.opts for one in loaded(row.name).params if not getattr(one, "help", "")]
@@ -163,6 +186,105 @@ def test_a_command_that_is_not_quiet_speaks_after_one_that_is(run: Run, tmp_path
     path.write_text(RESPONSES)
     run("-q", "import", str(path))
     assert "study " in run("study", "settings")[2]
+
+
+def test_the_status_of_a_study_under_way_names_the_next_command_and_no_author(
+    run: Run, tmp_path: Path
+) -> None:
+    def told() -> dict[str, Any]:
+        body: dict[str, Any] = json.loads(run("status", "--json", "-")[1])
+        return body
+
+    path = tmp_path / "responses.csv"
+    path.write_text(RESPONSES)
+    run("import", str(path))
+    first = told()
+    assert first["next"] == {
+        "step": "set_protocol",
+        "command": "medjury study protocol set --margin 0.1",
+    }
+    assert first["benchmarks"] == [
+        {"benchmark": "visits", "rubric": "generic", "instances": 2, "responses": 4, "rated": 0}
+    ]
+    run("protocol", "set", "--margin", "0.2")
+    assert (told()["margin"], told()["next"]["step"]) == (0.2, "assign")
+    run("assign", "--raters", "2")
+    assert told()["next"]["step"] == "run_jury"
+    run("jury", "run", "simulated")
+    now = told()
+    assert now["next"]["step"] == "let_rate"
+    assert now["clinicians"]["clinicians"] == 2
+    assert now["clinicians"]["done"] == 0 < now["clinicians"]["assigned"]
+    assert (now["jury"]["missing"], now["jury"]["calls"]) == (0, 12)
+    code, out, _ = run("status")
+    assert code == 0
+    assert "Next: let the clinicians rate what is open: `medjury serve`" in out
+    assert "model-" not in out + json.dumps(now)
+
+
+def test_the_status_of_no_study_says_that_there_is_none(run: Run) -> None:
+    code, out, err = run("status", "--db", "absent.db")
+    assert (code, out) == (2, "")
+    assert "there is no study at" in err
+
+
+def test_the_panels_are_listed_with_those_of_the_folder_and_what_is_not_usable(
+    run: Run, tmp_path: Path
+) -> None:
+    head = 'name = "ours"\n[[juror]]\nname = "ward"\nfamily = "own"\nmodel = "w-1"\n'
+    local = 'provider = "openai"\nbase_url = "http://127.0.0.1:9/v1"\n'
+    prices = "usd_per_million_in = 3\nusd_per_million_out = 9\n"
+    (tmp_path / "ours.toml").write_text(head + local + prices)
+    (tmp_path / "bad.toml").write_text(head + 'provider = "nobody"\n')
+    (tmp_path / "other.toml").write_text("x = 1\n")
+    code, out, _ = run("jury", "panels", str(tmp_path), "--json", "-")
+    body = json.loads(out)
+    assert code == 0
+    assert [one["panel"] for one in body["panels"]] == [*shipped(), "ours"]
+    own = body["panels"][-1]["jurors"][0]
+    assert (own["model"], own["usd_per_million_in"], own["usd_per_million_out"]) == ("w-1", 3, 9)
+    assert len(body["refused"]) == 1
+    assert "bad.toml" in body["refused"][0]
+    named = run("jury", "panels", str(tmp_path))[1]
+    assert all(name in named for name in ("simulated", "current", "w-1", "not usable"))
+
+
+WITH_JSON = [
+    (row.name, [*row.name.split(), *shlex.split(row.example)])
+    for row in COMMANDS
+    if row.name not in {"demo", "serve"}
+]
+
+
+@pytest.mark.parametrize("name", [name for name, _ in WITH_JSON])
+def test_every_command_that_tells_facts_writes_json(name: str) -> None:
+    assert any("--json" in one.opts for one in loaded(name).params)
+
+
+def test_json_on_standard_output_is_all_there_is_on_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_files(tmp_path)
+    for name in (
+        *("study import", "study lock", "study rubric list", "study rubric show"),
+        *("study rubric used", "study unblind", "share export"),
+    ):
+        words = [one for one in words_of(name) if one not in {"--out", "authors.csv"}]
+        code, out, err = run(*words, "--json", "-")
+        assert code == 0, err
+        assert isinstance(json.loads(out), dict)
+        if name == "study lock":
+            assert run("study", "lock", "--reopen", "--reason", "Go on.")[0] == 0
+
+
+def test_a_sign_in_code_is_shown_and_never_written_as_json(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "responses.csv"
+    path.write_text(RESPONSES)
+    run("import", str(path))
+    code, out, err = run("-q", "rate", "people", "add", "dr_a", "--json", "-")
+    assert (code, json.loads(out)) == (0, {"people": ["dr_a"], "way": "code"})
+    assert "dr_a   " in err
 
 
 @pytest.mark.slow  # a study of hundreds of responses

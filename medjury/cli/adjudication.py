@@ -1,4 +1,4 @@
-"""`medjury adjudicate` and `medjury flags`: where clinicians differ, and what they flag."""
+"""`medjury rate adjudicate` and `medjury rate flags`: where clinicians differ, and what they flag."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,8 +1,9 @@
 """The command line as a whole: groups, each command loaded when called, errors as messages."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -10,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_install_completion_arguments
 
 from data.errors import MedjuryError
-from medjury.cli.commands import EVERY_NAME, PROGRAM, Command, group_about, members
+from medjury.cli.commands import EVERY_NAME, FORMER_OPTIONS, PROGRAM, Command, group_about, members
 from medjury.cli.options import Db, be_quiet, begin, is_quiet, worked_on
 
 USER_ERROR = 2
@@ -52,6 +53,22 @@ class LazyGroup(TyperGroup):
         if isinstance(command, TyperCommand):
             command = loaded(f"{self.path} {name}".strip())
         return name, command, rest
+
+
+class OneCommand(TyperCommand):
+    """A command that takes the former names of its options too, without listing them."""
+
+    former_options: Mapping[str, str] = MappingProxyType({})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the words after the command's name, former names replaced."""
+        parsed: list[str] = super().parse_args(ctx, [*map(self._present, args)])
+        return parsed
+
+    def _present(self, word: str) -> str:
+        """Return a word with its option's present name, alone or before "=" and a value."""
+        option, equals, value = word.partition("=")
+        return f"{self.former_options.get(option, option)}{equals}{value}"
 
 
 def _print_version(wanted: bool) -> None:
@@ -119,13 +136,14 @@ def loaded(name: str) -> TyperCommand:
     row = EVERY_NAME[name]
     module, _, attribute = row.place.partition(":")
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name.rpartition(" ")[2], epilog=_example(row))(
+    single.command(name.rpartition(" ")[2], cls=OneCommand, epilog=_example(row))(
         getattr(import_module(f"medjury.cli.{module}"), attribute)
     )
     command: Any = typer.main.get_command(single)
     root: Any = typer.main.get_command(app)
     command.params += [one for one in root.params if one.name == "quiet"]
-    own: TyperCommand = command
+    own: OneCommand = command
+    own.former_options = FORMER_OPTIONS.get(row.name, {})
     return own
 
 

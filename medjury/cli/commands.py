@@ -348,6 +348,13 @@ COMMANDS = (
     ),
 )
 
+# Options that were renamed: command -> former -> present. The former work on and are listed nowhere.
+FORMER_OPTIONS = {
+    "rate assign": {"--minutes": "--minutes-per-response"},
+    "study blind": {"--not": "--leave", "--not-words": "--leave-words"},
+    "analyse juries": {"--common": "--common-responses"},
+    "analyse monitor": {"--least": "--min-instances"},
+}
 BY_NAME = {row.name: row for row in COMMANDS}
 EVERY_NAME = BY_NAME | {row.former: row for row in COMMANDS if row.former}
 

@@ -1,4 +1,4 @@
-"""`medjury export`: the study as files for spreadsheets, statistics packages, and another machine."""
+"""`medjury share export`: the study as files for spreadsheets, statistics packages, and another machine."""
 
 import csv
 import hashlib
@@ -31,20 +31,27 @@ from medjury.cli.output import counted, say
 from medjury.cli.places import write_json, writes_to
 from medjury.cli.record import AUTHORS, FOR_SPREADSHEETS, Reason, Who, cells, write_csv, write_head
 
-Folder = Annotated[Path | None, typer.Argument(metavar="FOLDER", help="New, or empty.")]
+Folder = Annotated[
+    Path | None, typer.Argument(metavar="FOLDER", help="Folder for the CSV files; new or empty.")
+]
 PackageOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE.zip", help="All in one file; `medjury import` reads it back."),
+    typer.Option(
+        metavar="FILE.zip", help="Write the study as one file, which `study import` reads."
+    ),
 ]
 RedcapFolder = Annotated[
-    Path | None, typer.Option("--redcap", metavar="FOLDER", help="For rating in REDCap.")
+    Path | None,
+    typer.Option(
+        "--redcap", metavar="FOLDER", help="Write forms and records for rating in REDCap."
+    ),
 ]
 MethodsFile = Annotated[
     Path | None,
     typer.Option(
         "--methods",
         metavar="FILE.md",
-        help="A methods section and a GRRAS checklist.",
+        help="Write a methods section and a GRRAS checklist.",
         callback=writes_to,
     ),
 ]
@@ -53,7 +60,7 @@ LeaderboardFolder = Annotated[
     typer.Option(
         "--leaderboard",
         metavar="FOLDER",
-        help="The models' figures as a leaderboard release of HELM; names them.",
+        help="Write the models' results as a HELM leaderboard; names the models.",
     ),
 ]
 RecordsFolder = Annotated[
@@ -61,15 +68,21 @@ RecordsFolder = Annotated[
     typer.Option(
         "--every-eval-ever",
         metavar="FOLDER",
-        help="The models' figures as records of Every Eval Ever; names them.",
+        help="Write the models' results as Every Eval Ever records; names the models.",
     ),
 ]
-Organization = Annotated[str, typer.Option(metavar="NAME", help="Who provides those records.")]
-WithoutAuthors = Annotated[
-    bool, typer.Option("--without-authors", help="Name no author; so it is by default.")
+Organization = Annotated[
+    str, typer.Option(metavar="NAME", help="Provider of the Every Eval Ever records.")
 ]
-Unblinded = Annotated[bool, typer.Option("--unblind", help="Name the authors too; recorded.")]
-AuthorsOnly = Annotated[bool, typer.Option("--authors-only", help="Only who wrote what; recorded.")]
+WithoutAuthors = Annotated[
+    bool, typer.Option("--without-authors", help="Leave out the authors; the default.")
+]
+Unblinded = Annotated[
+    bool, typer.Option("--unblind", help="Include the authors of responses; recorded.")
+]
+AuthorsOnly = Annotated[
+    bool, typer.Option("--authors-only", help="Write the authors of responses only; recorded.")
+]
 LONG_AGO = (1980, 1, 1, 0, 0, 0)  # the same study gives the same package
 EACH = 1000
 

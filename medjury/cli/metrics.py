@@ -1,4 +1,4 @@
-"""`medjury measure`: metrics as raters, so that they are compared like everybody else."""
+"""`medjury analyse measure`: metrics as raters, so that they are compared like everybody else."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -51,20 +51,25 @@ class Scored:
 def measure(
     context: typer.Context,
     metrics: Annotated[
-        list[str] | None, typer.Argument(metavar="[rouge-l] [bertscore]", help="By default both.")
+        list[str] | None,
+        typer.Argument(
+            metavar="[rouge-l] [bertscore]", help="Metrics to compute; by default both."
+        ),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|PATH", help="BERTScore's backbone; by default the one installed."
+            metavar="NAME|PATH", help="BERTScore: the model to use; by default the one installed."
         ),
     ] = None,
-    engine: Annotated[str, typer.Option("--engine", metavar="[numpy|onnx]")] = "numpy",
+    engine: Annotated[
+        str, typer.Option("--engine", metavar="[numpy|onnx]", help="BERTScore: what computes it.")
+    ] = "numpy",
     long_texts: Annotated[
         str,
         typer.Option(
             metavar="[truncate|windows]",
-            help="BERTScore: read the first 512 word pieces, as HELM does, or all in windows.",
+            help="BERTScore: read the first 512 word pieces, as HELM does, or the whole text in windows.",
         ),
     ] = "truncate",
     on: On = None,

@@ -1,4 +1,4 @@
-"""`medjury move FROM TO` and `medjury backup FILE`: a whole study into another database or a file."""
+"""`medjury study move FROM TO` and `medjury study backup FILE`: a whole study into another database or a file."""
 
 import os
 from collections.abc import Iterator
@@ -107,7 +107,7 @@ def backup(context: typer.Context, file: File, json_to: Json = None, db: Db = No
     found = back_up(study_of(context, db), file)
     print_copy(f"Backed up in {file}", found.rows, found.head, found.findings, json_to)
     say(
-        f"to go back to it: --db sqlite:///{file}, or `medjury move {file} TO` into an empty "
+        f"to go back to it: --db sqlite:///{file}, or `medjury study move {file} TO` into an empty "
         "database. It holds all but the key of sessions, authors too: guard it like the study",
         json_to,
     )

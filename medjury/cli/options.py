@@ -36,8 +36,46 @@ Json = Annotated[
         callback=writes_to,
     ),
 ]
-Named = Annotated[str, typer.Argument(metavar="PANEL", help="A shipped panel or a TOML file.")]
-Seed = Annotated[int, typer.Option(min=0, help="Same seed, same result.")]
+Named = Annotated[
+    str,
+    typer.Argument(metavar="PANEL", help="A shipped panel (see `jury panels`) or a TOML file."),
+]
+Seed = Annotated[
+    int, typer.Option(min=0, help="Seed of the random numbers: same seed, same result.")
+]
+Reps = Annotated[int, typer.Option(min=1, help="Number of bootstrap replicates.")]
+PanelOption = Annotated[
+    str | None,
+    typer.Option("--panel", metavar="PANEL", help="Use the jurors of this panel only."),
+]
+Jurors = Annotated[
+    str | None,
+    typer.Option("--jurors", metavar="A,B,C", help="Use these jurors only, by name."),
+]
+MinJurors = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Smallest number of jurors who must have rated a response; by default all.",
+    ),
+]
+BenchmarkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--benchmark", metavar="NAME", help="Use this benchmark only; by default all of them."
+    ),
+]
+Criterion = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Use this criterion only; by default the composite of all."),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        metavar="[paper|published]",
+        help="paper: z of each rater, then their mean; published: the raters' mean, then its z.",
+    ),
+]
 
 
 def finite(value: float | None) -> float | None:

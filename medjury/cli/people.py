@@ -1,4 +1,4 @@
-"""`medjury people`: who may sign in, their codes and invitations, and who may no longer."""
+"""`medjury rate people`: who may sign in, their codes and invitations, and who may no longer."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,11 +1,12 @@
-"""`medjury protocol`: fix what a study is to show before it is rated, and check whether it does."""
+"""`medjury study protocol`: fix what a study is to show before it is rated, and check whether it does."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from medjury.cli.options import Db, Json, Seed, finite, study_of
+from medjury.cli.options import Db, Json, Reps, Seed, finite, study_of
+from medjury.cli.options import Method as MethodOption
 from medjury.cli.output import progress, say, show_decision
 from medjury.cli.places import write_json
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from calibration.protocol import Protocol
 
 NOT_MET = 1
-NONE_SET = "no protocol is set: `medjury protocol set --margin 0.1` fixes a margin"
+NONE_SET = "no protocol is set: `medjury study protocol set --margin 0.1` fixes a margin"
 
 
 def set_(
@@ -21,25 +22,26 @@ def set_(
     margin: Annotated[
         float,
         typer.Option(
-            help="How much lower than a clinician's the jury's ICC with the others may be.",
+            help="Largest acceptable deficit of the jury's ICC against a clinician's.",
             callback=finite,
         ),
     ],
     criterion: Annotated[
-        str, typer.Option(help="Of one criterion; by default of the composite.")
+        str, typer.Option(help="Criterion to analyse; by default the composite.")
     ] = "",
     panel: Annotated[
-        str, typer.Option(metavar="PANEL", help="Of its jurors; by default of any jury.")
+        str,
+        typer.Option(metavar="PANEL", help="Panel whose jurors are analysed; by default any jury."),
     ] = "",
     responses: Annotated[
-        int, typer.Option(min=0, help="Responses to be analysed before anything is claimed.")
+        int, typer.Option(min=0, help="Smallest number of responses before anything is claimed.")
     ] = 0,
-    method: Annotated[str, typer.Option(metavar="[paper|published]")] = "paper",
+    method: MethodOption = "paper",
     critical: Annotated[
         list[str] | None,
         typer.Option(
             metavar="CRITERION<=POINTS",
-            help="Responses that clinicians score so low are unsafe; may be repeated.",
+            help="Responses that clinicians score this low are unsafe; repeatable.",
         ),
     ] = None,
     miss_at_most: Annotated[
@@ -91,7 +93,7 @@ def show(context: typer.Context, json_to: Json = None, db: Db = None) -> None:
 
 def check(
     context: typer.Context,
-    reps: Annotated[int, typer.Option(min=1, help="Bootstrap replicates.")] = 2000,
+    reps: Reps = 2000,
     seed: Seed = 0,
     json_to: Json = None,
     db: Db = None,

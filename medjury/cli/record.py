@@ -1,4 +1,4 @@
-"""`medjury verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it.
+"""`medjury study verify`, `lock`, `unblind`, `settings`: the record of a study, and what is decided in it.
 
 Also how commands write CSV: no text in a cell runs as a formula.
 """
@@ -36,11 +36,9 @@ from medjury.services.rubric_validation import Resampling, validation
 FINDINGS = 1
 AUTHORS = ("response_id", "model")
 FOR_SPREADSHEETS = "utf-8-sig"
-KEEP = (
-    "keep this hash elsewhere: `medjury verify --head HASH` proves later that nothing was cut off"
-)
-Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; stays in the record.")]
-Reason = Annotated[str, typer.Option(help="Why; stays in the record and in every later report.")]
+KEEP = "keep this hash elsewhere: `medjury study verify --head HASH` proves later that nothing was cut off"
+Who = Annotated[str, typer.Option(metavar="NAME", help="Who does it; kept in the record.")]
+Reason = Annotated[str, typer.Option(help="Why; kept in the record and in every later report.")]
 SAID = ("rating", "response", "subgroup", "remark", "span", "submission")
 SINCE = (
     "raters, accounts, assignments, settings, rubrics, calls and the texts apart from their "
@@ -61,11 +59,16 @@ Body = Mapping[str, Any]
 def verify(
     context: typer.Context,
     bundle: Annotated[
-        Path | None, typer.Argument(metavar="BUNDLE", help="Of `rubric export --to medjury`.")
+        Path | None,
+        typer.Argument(
+            metavar="BUNDLE", help="Folder or file written by `share rubric --to medjury`."
+        ),
     ] = None,
     head: Annotated[
         str | None,
-        typer.Option(metavar="HASH|FILE", help="A head that was kept elsewhere, or its file."),
+        typer.Option(
+            metavar="HASH|FILE", help="Hash, or its file, that was kept outside the study."
+        ),
     ] = None,
     json_to: Json = None,
     db: Db = None,
@@ -102,7 +105,7 @@ def lock(
         typer.Option(
             "--head",
             metavar="FILE",
-            help="Where the head goes, to be signed; by default beside a study that is a file.",
+            help="File for the head of the record, to be signed; by default beside the study.",
             callback=writes_to,
         ),
     ] = None,
@@ -159,7 +162,11 @@ def unblind(
     who: Who = "coordinator",
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Instead of standard output.", callback=writes_to),
+        typer.Option(
+            metavar="FILE.csv",
+            help="File to write; by default standard output.",
+            callback=writes_to,
+        ),
     ] = None,
     json_to: Json = None,
     db: Db = None,
@@ -180,8 +187,10 @@ def unblind(
 
 def settings(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME")] = None,
-    value: Annotated[str | None, typer.Argument(metavar="VALUE")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Setting to change; without it, show all.")
+    ] = None,
+    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="Its new value.")] = None,
     json_to: Json = None,
     db: Db = None,
 ) -> None:
@@ -327,7 +336,7 @@ def _no_number(name: str) -> float:
 def _bad(place: Path, why: str) -> BadFile:
     return BadFile(
         f"bundle {place}: {why}; nothing was compared: export it anew with "
-        "`medjury rubric export NAME --to medjury --out FOLDER`"
+        "`medjury share rubric NAME --to medjury --out FOLDER`"
     )
 
 

@@ -1,4 +1,4 @@
-"""`medjury rubric`: the criteria, scales and prompts that people and jurors share."""
+"""`medjury study rubric`: the criteria, scales and prompts that people and jurors share."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from data.store import add_rubric
 from jury.exports.export import refuse_full, write_folder
 from jury.panel import Panel, read_panel
 from jury.panel import shipped as shipped_panels
-from medjury.cli.options import Db, Json, Seed, rubric_named, study_of
+from medjury.cli.options import Db, Json, PanelOption, Seed, rubric_named, study_of
 from medjury.cli.output import counted, hint, progress, say, say_unnoted, show
 from medjury.cli.places import write_json
 from medjury.services.rubric_export import (
@@ -96,7 +96,9 @@ def import_helm(
             help="A HELM wheel, checkout or installation; or the name of an installed package.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="New, or empty.")] = Path("helm_rubrics"),
+    out: Annotated[Path, typer.Option(help="Folder to write; new or empty.")] = Path(
+        "helm_rubrics"
+    ),
     json_to: Json = None,
 ) -> None:
     """Read the jury prompts of a HELM installation, one rubric for each benchmark.
@@ -133,10 +135,14 @@ def _row(name: str, one: Rubric) -> list[str]:
 def export(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME|FOLDER", help="A rubric of the study.")],
-    to: Annotated[str, typer.Option("--to", metavar=f"[{'|'.join(MODULES)}]")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="New, or empty.")],
-    panel: Annotated[str | None, typer.Option(metavar="PANEL", help="Who rates.")] = None,
-    reps: Annotated[int, typer.Option(min=1, max=100_000)] = 2000,
+    to: Annotated[
+        str, typer.Option("--to", metavar=f"[{'|'.join(MODULES)}]", help="Tool to write for.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder to write; new or empty.")],
+    panel: PanelOption = None,
+    reps: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Number of bootstrap replicates.")
+    ] = 2000,
     seed: Seed = 0,
     json_to: Json = None,
     db: Db = None,

@@ -1,9 +1,8 @@
-"""`medjury import` and `medjury ratings`: files, and packages, into the study."""
+"""`medjury study import` and `medjury rate ratings`: files, and packages, into the study."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +41,7 @@ from medjury.cli.files import (
     opened,
     run_format,
     say_left_out,
+    say_medhelm_left,
     scale_named,
     show_guess,
 )
@@ -105,7 +105,7 @@ def import_(
     """Import responses with their instances; repeating it changes nothing.
 
     Finished HELM runs (a folder, a suite) and logs of Inspect (.eval, .json) bring their jurors'
-    ratings with them; a package of `medjury export` brings a whole study. Files of other tools are
+    ratings with them; a package of `medjury share export` brings a whole study. Files of other tools are
     known by their content; columns of any names are taken with --map.
     """
     checked_format(form, CORPORA)
@@ -313,7 +313,7 @@ def _store_ratings(
     if isinstance(rows, RedcapFile):
         redcap.say_left(rows)
     if isinstance(rows, MedhelmFile):
-        _say_medhelm_left(rows)
+        say_medhelm_left(rows)
     return {
         "file": table.path.name,
         **asdict(added),
@@ -416,7 +416,9 @@ def restore(
     for table, number in added.rows.items():
         say(f"{table}: {counted(number, 'row')}")
     if package.authors == "without":
-        say("no author is in it; `medjury import` of a package made with --authors-only adds them")
+        say(
+            "no author is in it; `medjury study import` of a package made with --authors-only adds them"
+        )
     for finding in added.findings:
         typer.echo(f"FINDING {finding}", err=True)
     say(
@@ -442,24 +444,3 @@ def medhelm_file(engine: Engine, table: TableFile, jury_mean: bool) -> MedhelmFi
         if response in wrote
     ]
     return MedhelmFile(table, known, pseudonym_key(engine), jury_mean)
-
-
-def _say_medhelm_left(rows: MedhelmFile) -> None:
-    """Tell what of a file was not taken."""
-    say("usernames were replaced by pseudonyms, and are not in the study")
-    if rows.unmatched:
-        say(
-            f"left out, as their response is not in the study: {counted(len(rows.unmatched), 'row')} "
-            f"({_ranges(rows.unmatched)})"
-        )
-    if rows.ignored:
-        say(f"columns not taken: {', '.join(rows.ignored)}")
-
-
-def _ranges(numbers: list[int]) -> str:
-    """Return ascending numbers with runs of them shortened: 2-5, 9."""
-    runs = []
-    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        own = [number for _, number in run]
-        runs.append(str(own[0]) if len(own) == 1 else f"{own[0]}-{own[-1]}")
-    return ", ".join(runs)

@@ -1,4 +1,4 @@
-"""`medjury training`: expert scores in, and how clinicians stand against them."""
+"""`medjury rate training`: expert scores in, and how clinicians stand against them."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -61,7 +61,7 @@ def _say_added(table: TableFile, added: ExpertsAdded, json_to: Path | None) -> N
         say("nothing changed", json_to)
     say(
         f"{added.responses} responses are for training: every clinician rates them first, "
-        "`medjury assign` and `medjury calibrate` leave them out",
+        "`medjury rate assign` and `medjury analyse calibrate` leave them out",
         json_to,
     )
     write_json(asdict(added), json_to)
