@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
-from small import RESPONSES, Run
+from kit.studies import RESPONSES, Run
 
 from jury.panel import shipped
 from medjury.cli.app import loaded, whole
