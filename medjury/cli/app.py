@@ -74,9 +74,9 @@ class OneCommand(TyperCommand):
 def _print_version(wanted: bool) -> None:
     """Print which medjury this is, and end."""
     if wanted:
-        from importlib.metadata import version
+        from medjury.version import version
 
-        print(f"{PROGRAM} {version(PROGRAM)}")
+        print(f"{PROGRAM} {version()}")
         raise typer.Exit
 
 
