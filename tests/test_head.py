@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from packaged_study import made, restored, whole
-from small import Run
+from kit.packaged_study import made, restored, whole
+from kit.studies import Run
 from sqlalchemy import Engine, text
 
 from data.errors import BadFile
@@ -24,7 +24,7 @@ def head(run: Run, whole: Engine, tmp_path: Path) -> Path:
     to = tmp_path / "kept.head"
     code, out, err = run("lock", "--head", str(to))
     assert code == 0, err
-    assert f"medjury verify --head {to}" in " ".join(out.split())
+    assert f"medjury study verify --head {to}" in " ".join(out.split())
     return to
 
 

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import JURORS, study, without
+from kit.scores import JURORS, study, without
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.messages import told
-from calibration.predicting.conformal import Rated, cross_conformal
-from calibration.predicting.predicted import predictions
-from calibration.predicting.responses import COLUMNS
-from calibration.predicting.row import to_json
+from calibration.predicting.conformal import RatedResponses, cross_conformal
+from calibration.predicting.predicted import COLUMNS, predictions
+from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import note
@@ -77,7 +75,7 @@ def test_single_responses_are_those_of_the_raw_composites():
     jury, clinicians = means(scores, "juror"), means(scores, "clinician")
     names = sorted(jury.index)
     rated = [name for name in names if name in clinicians.index]
-    sample = Rated(
+    sample = RatedResponses(
         jury[rated].to_numpy(), clinicians[rated].to_numpy(), np.argsort(np.argsort(rated))
     )
     fitted = cross_conformal(sample, 0.9, 4)

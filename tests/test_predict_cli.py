@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small import Run
+from kit.studies import Run
 from sqlalchemy import Engine
 
-from calibration.predicting.responses import COLUMNS
+from calibration.predicting.predicted import COLUMNS
 from data.queries.ledger import tried
 
 KEYS = [

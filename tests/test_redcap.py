@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from small import Run, import_small
+from kit.studies import Run, import_small
+from kit.study_place import fill
 from sqlalchemy import Engine
-from study_place import fill
 
 from data.importers.redcap import forms, variable
 from data.queries.frames import ratings_frame
@@ -205,7 +205,7 @@ def test_without_open_readings_there_is_nothing_to_rate(
 ) -> None:
     code, _, err = run("export", "--redcap", str(tmp_path / "redcap"))
     assert code == 2
-    assert "medjury assign" in err
+    assert "medjury rate assign" in err
     assert not (tmp_path / "redcap").exists()
     assert run("ratings", str(tmp_path / "x.csv"), "--incomplete")[0] == 2
 

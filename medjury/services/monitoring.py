@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind, to_json
+from calibration.decision import Decision, Kind
+from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
-from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
 from data.queries.frames import clinician_dates, juror_ratings
@@ -27,10 +27,9 @@ from medjury.services.scores import all_jurors, scores_of, silent_jurors
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.monitoring.calendar import Every
     from calibration.monitoring.drift import Drift
-    from calibration.monitoring.periods import Asking
-    from calibration.monitoring.watch import Normal, Watched
+    from calibration.monitoring.periods import PeriodLength, PeriodOptions
+    from calibration.monitoring.watch import CusumResult, TargetOptions
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
 
@@ -63,7 +62,7 @@ class MonitoringQuestion:
     today: date
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     panel: str | None = None
-    every: "Every" = "month"
+    every: "PeriodLength" = "month"
     least: int = LEAST_INSTANCES
     since: date | None = None
     floor: float = FLOOR
@@ -82,7 +81,7 @@ class Study:
     ratings: "pd.DataFrame"
     again: "pd.DataFrame"
     scope: "Scope"
-    normal: "Normal"
+    normal: "TargetOptions"
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -92,7 +91,7 @@ class Study:
     @cached_property
     def anchors(self) -> "pd.DataFrame":
         """Return what jurors scored again later, of the benchmarks that are looked at."""
-        from calibration.monitoring.scored_again import anchors
+        from calibration.monitoring.anchor import anchors
 
         found = anchors(self.again, self.scores.rubrics)
         return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
@@ -112,7 +111,7 @@ class Judged:
     question: MonitoringQuestion
     study: Study
     periods: tuple[PeriodRow, ...]
-    watched: "Watched"
+    watched: "CusumResult"
     mix: CaseMix | None
     decision: Decision
     remarks: tuple[Note, ...]
@@ -169,19 +168,19 @@ class Monitored:
         judged, causes, watched = self.judged, self.causes, self.judged.watched
         asked = judged.question
         return {
-            "decision": to_json(judged.decision),
+            "decision": decision_json(judged.decision),
             "benchmark": judged.benchmark,
             "scorer": "jury",
             "jury": list(judged.study.jury),
             "simulated": list(judged.study.simulated),
             "method": asked.options.method,
             "every": asked.every,
-            "since": plain(asked.since),
+            "since": json_value(asked.since),
             "least": asked.least,
             "threshold": asked.floor,
             "false_alarms": asked.false_alarms,
-            "limit": plain(watched.limit),
-            "detectable": plain(watched.detectable),
+            "limit": json_value(watched.limit),
+            "detectable": json_value(watched.detectable),
             "fallen": judged.has_fallen,
             "judged": judged.is_judged,
             "reason": words(judged.why),
@@ -191,32 +190,32 @@ class Monitored:
             "target": _target(watched),
             "drift": _drift(causes.drift),
             "reports": [one.to_json() for one in self.reports],
-            "periods": plain(judged.periods),
-            "cusum": plain(watched.rows),
-            "anchor": plain(causes.anchor),
-            "case_mix": plain(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
-            "jurors": plain(causes.jurors),
+            "periods": json_value(judged.periods),
+            "cusum": json_value(watched.rows),
+            "anchor": json_value(causes.anchor),
+            "case_mix": json_value(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
+            "jurors": json_value(causes.jurors),
         }
 
 
-def _fall(watched: "Watched") -> dict[str, Any] | None:
+def _fall(watched: "CusumResult") -> dict[str, Any] | None:
     """Return what the alarm rests on, its periods by their labels."""
     fall = watched.fall
     if fall is None:
         return None
-    figures: dict[str, Any] = plain(fall)
+    figures: dict[str, Any] = json_value(fall)
     return figures | {"periods": [row.period for row in fall.periods]}
 
 
-def _target(watched: "Watched") -> dict[str, Any]:
-    ends = {name: plain(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
+def _target(watched: "CusumResult") -> dict[str, Any]:
+    ends = {name: json_value(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
     none = noted(watched.reason)
-    return ends | {"source": watched.source, "note": told(none), "notes": plain(none)}
+    return ends | {"source": watched.source, "note": told(none), "notes": json_value(none)}
 
 
 def _drift(drift: "Drift") -> dict[str, Any]:
     figures = {"drift": drift.drift, "anchored": drift.anchored}
-    return figures | {"said": list(drift.said), "notes": plain(drift.notes)}
+    return figures | {"said": list(drift.said), "notes": json_value(drift.notes)}
 
 
 def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
@@ -237,14 +236,14 @@ def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.monitoring.decide import decide
-    from calibration.monitoring.watch import Rule, watch
+    from calibration.monitoring.decision import decide
+    from calibration.monitoring.watch import AlarmRule, watch
 
     study = _study(engine, question)
     asking = _asking(engine, study, question)
     with threadpool_limits(1):
         rows = _periods(study, asking, tick)
-        rule = Rule(question.false_alarms, question.floor, question.every)
+        rule = AlarmRule(question.false_alarms, question.floor, question.every)
         watched = watch(rows, study.normal, rule)
         mix = _mix(study.scope, asking, rows, watched)
     anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
@@ -278,7 +277,7 @@ def causes(engine: Engine, judged: Judged) -> Causes:
 
 
 def _study(engine: Engine, question: MonitoringQuestion) -> Study:
-    from calibration.monitoring.scored_again import without_later
+    from calibration.monitoring.anchor import without_later
 
     options = question.options
     everything = scores_of(engine)
@@ -294,8 +293,7 @@ def _scope(
     engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
 ) -> "Scope":
     """Return the one benchmark, or all combined, with the jury that is watched."""
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting, scopes, why_undefined_scope
+    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
 
     if not jury:
         raise BadInput(
@@ -313,15 +311,15 @@ def _scope(
     return scope
 
 
-def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
+def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "TargetOptions":
     """Return what the periods are compared with."""
-    from calibration.monitoring.fisher import error_of_interval
-    from calibration.monitoring.watch import BASELINE, Normal
+    from calibration.monitoring.cusum import error_of_interval
+    from calibration.monitoring.watch import BASELINE, TargetOptions
 
     if question.target is not None:
-        return Normal(None, question.target, None, "given")
+        return TargetOptions(None, question.target, None, "given")
     if question.baseline_report is None:
-        return Normal(question.baseline or BASELINE)
+        return TargetOptions(question.baseline or BASELINE)
     one, options = report(engine, question.baseline_report), question.options
     name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
     row, method = jury_row(one.body, name), one.body.get("method")
@@ -335,10 +333,10 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
             f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
         )
     error = error_of_interval(row["boot_low"], row["boot_high"], row["n_responses"])
-    return Normal(None, icc, one.at.date(), f"report {one.id}", error)
+    return TargetOptions(None, icc, one.at.date(), f"report {one.id}", error)
 
 
-def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRow]:
+def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[PeriodRow]:
     """Return the jury's agreement by period."""
     from calibration.monitoring.periods import period_rows, periods_of
 
@@ -356,35 +354,35 @@ def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRo
     return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 
 
-def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Asking":
+def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "PeriodOptions":
     """Return what is asked of the calendar."""
-    from calibration.monitoring.periods import Asking, Days
+    from calibration.monitoring.periods import DayRange, PeriodOptions
 
     again = study.again[study.again["rater"].isin(study.scope.jurors)]
     own = again.groupby("response_id")["at"].agg(["min", "max"])
     rated = clinician_dates(engine).items()
     days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
-    return Asking(
-        rated={name: Days(one.first.date(), one.last.date()) for name, one in rated},
+    return PeriodOptions(
+        rated={name: DayRange(one.first.date(), one.last.date()) for name, one in rated},
         today=question.today,
         every=question.every,
         least=question.least,
         since=question.since,
-        scored={str(name): Days(first, last) for name, first, last in days},
+        scored={str(name): DayRange(first, last) for name, first, last in days},
     )
 
 
 def _mix(
     scope: "Scope",
-    asking: "Asking",
+    asking: "PeriodOptions",
     rows: Sequence[PeriodRow],
-    watched: "Watched",
+    watched: "CusumResult",
 ) -> CaseMix | None:
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
 
     While the judged period is itself one of the baseline, with those of it before that.
     """
-    from calibration.monitoring.case_mix import case_mix
+    from calibration.monitoring.drift import case_mix
     from calibration.monitoring.periods import periods_of
 
     begun = watched.fell[0].start
@@ -398,9 +396,9 @@ def _mix(
     return case_mix(scope, then, now)
 
 
-def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
+def _spanned(rows: Sequence[PeriodRow], every: "PeriodLength") -> str:
     """Return the first and the last calendar period of some rows as one label."""
-    from calibration.monitoring.calendar import label_of, start_of
+    from calibration.monitoring.periods import label_of, start_of
 
     ends = (rows[0].start, start_of(rows[-1].end, every))
     first, last = (label_of(day, every) for day in ends)

@@ -1,0 +1,299 @@
+"""Every jury that a set of jurors can form, and its ICC in resamples: by mean or by median of its members."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import comb
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from calibration.agreement import columns, one
+from calibration.bootstrap import Counts
+from calibration.rating_matrix import Grid, z_within_raters
+from calibration.resampled_moments import (
+    Moments,
+    Prepared,
+    Scale,
+    icc_of_moments,
+    moments,
+    panel_column,
+    prepare,
+    scale,
+)
+from calibration.scope import Scope
+from calibration.scores import Array, Flags, Integers, Method
+
+Sizes = range
+
+
+@dataclass(frozen=True, eq=False)
+class JurorColumns:
+    """Scores of clinicians and jurors on n responses, in the sample itself.
+
+    Attributes
+    ----------
+    clinicians : shape (n,), the clinicians' mean; 0 where there is none
+    has_clinicians : shape (n,), True where there is one
+    jurors : shape (n, k), each juror's z (method "paper") or composites; 0 where missing
+    has_score : shape (n, k), True where the juror has one
+    clusters : shape (n,), the instance of each response
+    method : of the ICC
+    """
+
+    clinicians: Array
+    has_clinicians: Flags
+    jurors: Array
+    has_score: Flags
+    clusters: Integers
+    method: Method
+
+    def present(self, members: Flags) -> Flags:
+        """Return where all members (B, k) gave a score, shape (B, n)."""
+        lost = members.astype(np.float64) @ (~self.has_score).T.astype(np.float64)
+        whole: Flags = lost < 0.5
+        return whole
+
+
+@dataclass(frozen=True, eq=False)
+class ResampledIccs:
+    """ICCs of all juries in B resamples.
+
+    Attributes
+    ----------
+    icc : shape (B, M), NaN where undefined
+    optimism : shape (B, M) or None
+        By how much Fisher's z of an ICC is too high because weights were learnt on the responses
+        that they are judged by; None where nothing is learnt.
+    """
+
+    icc: Array
+    optimism: Array | None = None
+
+
+class JuryPool(Protocol):
+    """Juries whose score is the mean, the median or a weighted mean of their members' scores."""
+
+    @property
+    def columns(self) -> JurorColumns:
+        """Return the scores of clinicians and jurors in the sample itself."""
+
+    @property
+    def subsets(self) -> Flags:
+        """Return the juries, shape (M, k)."""
+
+    def resample(self, counts: Counts) -> ResampledIccs:
+        """Return the ICC of every jury in resamples, counts (B, clusters)."""
+
+
+def juror_columns(grid: Grid, jurors: Integers, method: Method) -> JurorColumns:
+    """Return the scores of some jurors, columns (k,) of the grid, and of the clinicians."""
+    scores = z_within_raters(grid.composites) if method == "paper" else grid.composites
+    clinicians = columns(grid, one(grid.raters[jurors[0]]), method).clinicians
+    jurors_z = scores[:, jurors]
+    return JurorColumns(
+        clinicians=np.nan_to_num(clinicians),
+        has_clinicians=~np.isnan(clinicians),
+        jurors=np.nan_to_num(jurors_z),
+        has_score=~np.isnan(jurors_z),
+        clusters=grid.clusters,
+        method=method,
+    )
+
+
+def number_of_juries(k: int, sizes: Sizes) -> int:
+    """Return how many juries of these sizes k jurors can form."""
+    return sum(comb(k, size) for size in sizes)
+
+
+def compositions(k: int, sizes: Sizes) -> Flags:
+    """Return every jury of these sizes of k jurors, shape (M, k): by size, then by juror."""
+    juries = np.zeros((number_of_juries(k, sizes), k), dtype=np.bool_)
+    juries_members = (members for size in sizes for members in combinations(range(k), size))
+    for row, members in enumerate(juries_members):
+        juries[row, list(members)] = True
+    return juries
+
+
+def common_grid(grid: Grid, jurors: Integers) -> Grid:
+    """Return the grid of only the responses that all of some jurors, columns (k,), rated."""
+    rows = np.all(~np.isnan(grid.composites[:, jurors]), axis=1, keepdims=True)[:, 0]
+    _, clusters = np.unique(grid.clusters[rows], return_inverse=True)
+    responses = tuple(
+        name for name, is_common in zip(grid.responses, rows, strict=True) if is_common
+    )
+    return replace(
+        grid,
+        composites=grid.composites[rows],
+        responses=responses,
+        clusters=clusters.astype(np.int64),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPool:
+    """Juries whose score is the mean of all members, on the responses that all of them rated.
+
+    In a resample each rater's z is computed anew, as `agreement.ScorerReplicates` does. All
+    juries share its sums over responses: of products of two jurors, of jurors and clinicians.
+    Where jurors lack responses, these sums are computed for each pattern, the set of jurors who
+    rated a response, and each jury takes those of the responses that all its members rated.
+
+    Attributes
+    ----------
+    columns, subsets : as `JuryPool`
+    prepared : of the grid
+    clinicians, jurors : columns of the grid
+    inside : shape (M, patterns), 1 where a pattern holds all members of the jury
+    member : shape (patterns, n), 1 where a response has this pattern
+    pairs : two jurors, or one twice, and the juries that have both
+    """
+
+    columns: JurorColumns
+    subsets: Flags
+    prepared: Prepared
+    clinicians: Integers
+    jurors: Integers
+    inside: Array
+    member: sparse.csr_array
+    pairs: tuple[tuple[int, int, Integers], ...]
+
+    @property
+    def responses(self) -> Array:
+        """Return how many responses a clinician and all members rated, shape (M,)."""
+        rated_by_all: Array = self.inside @ (
+            self.member @ self.columns.has_clinicians.astype(np.float64)
+        )
+        return rated_by_all
+
+    def resample(self, counts: Counts) -> ResampledIccs:
+        """Return the ICC of every jury in every resample."""
+        return ResampledIccs(self.icc(counts))
+
+    def icc(self, counts: Counts) -> Array:
+        """Return the ICC of every jury in every resample, (B, M); NaN where undefined."""
+        data = self.prepared
+        scales = scale(data, counts)
+        column = panel_column(data, scales, self.clinicians)
+        weights = counts[:, data.clusters] * (column.count > 0)
+        take = self._sums_of_complete if self.inside.shape[1] == 1 else self._sums_by_pattern
+        sums = take(weights, column.mean, scales)
+        icc = icc_of_moments(sums, restandardise=data.method == "published").T
+        undefined = scales.defined[:, self.jurors] == 0
+        if undefined.any():
+            icc = np.where(undefined.astype(np.float64) @ self.subsets.T > 0, np.nan, icc)
+        return icc
+
+    def _sums_of_complete(self, weights: Array, y: Array, scales: Scale) -> Moments:
+        """Return the sums (M, B) where all jurors rated all responses, by matrix products alone."""
+        values, factor = self.prepared.values[:, self.jurors], scales.factor[:, self.jurors]
+        share = self.subsets / self.subsets.sum(axis=1, keepdims=True)
+        first, second = np.array([pair[:2] for pair in self.pairs]).T
+        products = weights @ (values[:, first] * values[:, second])
+        pair_shares = share[:, first] * share[:, second] * np.where(first == second, 1.0, 2.0)
+        weighted = weights * y
+        return Moments(
+            n=weights.sum(axis=1)[None],
+            x=share @ ((weights @ values) * factor).T,
+            y=weighted.sum(axis=1)[None],
+            xx=pair_shares @ (products * factor[:, first] * factor[:, second]).T,
+            yy=np.einsum("bn,bn->b", weighted, y)[None],
+            xy=share @ ((weighted @ values) * factor).T,
+        )
+
+    def _sums_by_pattern(self, weights: Array, y: Array, scales: Scale) -> Moments:
+        """Return the sums (M, B), each jury's from the responses that all its members rated."""
+        values, factor = self.prepared.values[:, self.jurors].T, scales.factor[:, self.jurors].T
+        drawn, weighted = weights.T, (weights * y).T
+        n, sum_y, yy = (
+            self.inside @ (self.member @ part) for part in (drawn, weighted, weighted * y.T)
+        )
+        x, xx, xy = (np.zeros_like(n) for _ in range(3))
+        for first, second, rows in self.pairs:
+            juries_with_pattern, scaled = self.inside[rows], factor[first]
+            products = (values[first] * values[second])[:, None]
+            products_by_pattern = (self.member @ (drawn * products)) * (scaled * factor[second])
+            xx[rows] += juries_with_pattern @ (
+                products_by_pattern if first == second else 2 * products_by_pattern
+            )
+            if first == second:
+                own_values = values[first][:, None]
+                x[rows] += juries_with_pattern @ ((self.member @ (drawn * own_values)) * scaled)
+                xy[rows] += juries_with_pattern @ ((self.member @ (weighted * own_values)) * scaled)
+        size = self.subsets.sum(axis=1).astype(np.float64)[:, None]
+        return Moments(n, x / size, sum_y, xx / size**2, yy, xy / size)
+
+
+def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
+    """Return the pool of the mean of subsets (M, k) of some jurors, columns of the grid (k,)."""
+    grid, method = scope.grid, scope.asked.method
+    columns = juror_columns(grid, jurors, method)
+    patterns, pattern = np.unique(columns.has_score, axis=0, return_inverse=True)
+    lacking = subsets.astype(np.float64) @ (~patterns).T.astype(np.float64)
+    k = len(jurors)
+    juror_pairs = [
+        (i, j, np.flatnonzero(subsets[:, i] & subsets[:, j])) for i in range(k) for j in range(i, k)
+    ]
+    entries = (np.ones(len(pattern)), (pattern.ravel(), np.arange(len(pattern))))
+    return MeanPool(
+        columns=columns,
+        subsets=subsets,
+        prepared=prepare(grid, method),
+        clinicians=grid.of_kind("clinician"),
+        jurors=jurors,
+        inside=(lacking == 0).astype(np.float64),
+        member=sparse.csr_array(entries, shape=(len(patterns), len(pattern))),
+        pairs=tuple(pair for pair in juror_pairs if len(pair[2])),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MedianPool:
+    """Juries whose score is the median of all members, where all of them gave a score.
+
+    A median is not a sum over members: it is computed anew for each jury, response and resample.
+    """
+
+    columns: JurorColumns
+    subsets: Flags
+    prepared: Prepared
+    clinicians: Integers
+    jurors: Integers
+
+    def resample(self, counts: Counts) -> ResampledIccs:
+        """Return the ICC of every jury in every resample."""
+        data = self.prepared
+        scales = scale(data, counts)
+        clinical = panel_column(data, scales, self.clinicians)
+        weights, y = counts[:, data.clusters] * (clinical.count > 0), clinical.mean
+        mean, factor = scales.mean[:, self.jurors].T, scales.factor[:, self.jurors].T
+        z = factor[:, :, None] * (data.values[:, self.jurors].T[:, None, :] - mean[:, :, None])
+        icc = np.empty((len(counts), len(self.subsets)))
+        for place, members in enumerate(self.subsets):
+            rows = self.columns.has_score[:, members].all(axis=1)
+            x = median_of_columns(z[members][:, :, rows])
+            sums = moments(weights[:, rows], x, y[:, rows])
+            icc[:, place] = icc_of_moments(sums, restandardise=data.method == "published")
+        undefined = (1.0 - scales.defined[:, self.jurors]) @ self.subsets.T > 0
+        return ResampledIccs(np.where(undefined, np.nan, icc))
+
+
+def median_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MedianPool:
+    """Return the pool of the median of subsets (M, k) of jurors, columns of the grid (k,)."""
+    grid, method = scope.grid, scope.asked.method
+    columns, prepared = juror_columns(grid, jurors, method), prepare(grid, method)
+    return MedianPool(columns, subsets, prepared, grid.of_kind("clinician"), jurors)
+
+
+def median_of_columns(columns: Array) -> Array:
+    """Return the median over the first axis, of values without NaN.
+
+    It sorts by exchanging neighbours, all responses at once: with few columns that is ten times
+    as fast as sorting each response by itself.
+    """
+    ordered, size = list(columns), len(columns)
+    for turn in range(size):
+        for low in range(turn % 2, size - 1, 2):
+            lower, upper = ordered[low], ordered[low + 1]
+            ordered[low], ordered[low + 1] = np.minimum(lower, upper), np.maximum(lower, upper)
+    return np.asarray((ordered[(size - 1) // 2] + ordered[size // 2]) / 2)
