@@ -1,21 +1,100 @@
 """Asking a juror about one response: the answer is parsed, and each request stored."""
 
+import asyncio
 import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
+from weakref import WeakValueDictionary
 
+from sqlalchemy import Engine
+
+from data.queries.same_prompts import (
+    StoredVerdict,
+    responses_with_equal_texts,
+    verdict_of_same_prompt,
+)
 from data.schema import Attempt, Status
+from data.store.attempts import Entry
 from data.store.intents import Step
-from jury.asking import NO_TEXT, again
+from jury.asking import NO_TEXT, retry_question
 from jury.call import Answer, Call
-from jury.conversation import Conversation, not_asked, sha256_of
+from jury.conversation import Conversation, Writer, not_asked, sha256_of
+from jury.cost import free
 from jury.expected_score import read_for
 from jury.panel import Juror
-from jury.parse import Parsed
-from jury.same_prompts import SamePrompts
+from jury.parse import ParsedAnswer
+from jury.providers import FORMS
 from jury.session import JurorSession, RunContext
 from jury.worklist import Job
-from jury.writer import Writer
+
+Key = tuple[int, int, str, str]
+ASKED_ONCE = "same prompt as another response: asked once"
+
+
+class SamePrompts:
+    """The verdicts of a study that may count for more than one response.
+
+    Attributes
+    ----------
+    responses
+        Those (primary keys) whose text another response has too; no other prompt can be the same.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.responses = responses_with_equal_texts(engine)
+        self._turns: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[None]:
+        """Let one at a time ask a juror a prompt: who waited finds the verdict stored."""
+        digest = sha256(call.messages[0].text.encode("utf-8", "replace")).hexdigest()
+        key = (rater, job.replicate, job.rubric.sha256, digest)
+        lock = self._turns.setdefault(key, asyncio.Lock())
+        async with lock:
+            yield
+
+    def stored(
+        self, rater: int, job: Job, call: Call, hash_of: Callable[[Call], str]
+    ) -> Entry | None:
+        """Return what is to be stored of a job whose prompt a verdict stands on; None without."""
+        hashes = hashes_of(call, hash_of)
+        verdict = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
+        return (
+            None if verdict is None else (_shared(rater, job, verdict), job.rubric, verdict.reply)
+        )
+
+
+def hashes_of(call: Call, hash_of: Callable[[Call], str]) -> Sequence[str]:
+    """Return the hashes that a request has in each form it may be sent in."""
+    return [hash_of(replace(call, form=form)) for form in FORMS]
+
+
+def _shared(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
+    """Return the attempt that a verdict is which was given to the same prompt: no call."""
+    cost = free(ASKED_ONCE)
+    return Attempt(
+        rater=rater,
+        response=job.response,
+        replicate=job.replicate,
+        status=Status.OK,
+        rubric_sha256=job.rubric.sha256,
+        request_sha256=verdict.request_sha256,
+        number=0,
+        reason=ASKED_ONCE,
+        sent={"same_prompt_as": verdict.attempt},
+        raw=verdict.raw,
+        usd=cost.usd,
+        usd_cached=cost.usd_cached,
+        usd_cache_write=cost.usd_cache_write,
+        usd_out=cost.usd_out,
+        price_source=cost.source,
+        returned_model=verdict.returned_model,
+        distribution=None if verdict.distribution is None else dict(verdict.distribution),
+    )
 
 
 async def ask(
@@ -36,7 +115,7 @@ async def ask(
     return Status.OK
 
 
-class _Verdict(Conversation[Parsed]):
+class _Verdict(Conversation[ParsedAnswer]):
     """A conversation about one response."""
 
     def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
@@ -54,19 +133,19 @@ class _Verdict(Conversation[Parsed]):
         """Return the next request."""
         return replace(super().call(), probabilities=self.session.juror.expected)
 
-    def read(self, answer: Answer) -> Parsed:
+    def read(self, answer: Answer) -> ParsedAnswer:
         """Return what an answer says, or why it says nothing."""
         return read_for(self.session.juror, answer, self.job.rubric)
 
     def again(self, reason: str) -> str:
         """Return the question once more, with what is wrong."""
-        return again(reason, self.job.rubric.scale)
+        return retry_question(reason, self.job.rubric.scale)
 
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""
         return request_sha256(self.session.juror, call)
 
-    def came(self, columns: dict[str, Any], reading: Parsed) -> Step:
+    def came(self, columns: dict[str, Any], reading: ParsedAnswer) -> Step:
         """Return one call, and the reply if it gave any."""
         job, rubric = self.job, self.job.rubric
         if forged := rubric.forged(job.card):

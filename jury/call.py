@@ -13,7 +13,7 @@ Form = Literal["json_schema", "json_object", "text"]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Turn:
     """One turn of the conversation with a juror.
 
     Attributes
@@ -51,7 +51,7 @@ class Call:
         Whether the endpoint is to say how likely each token was, and the others in its place.
     """
 
-    messages: tuple[Message, ...]
+    messages: tuple[Turn, ...]
     schema: Mapping[str, Any]
     form: Form = "json_schema"
     replicate: int = 0

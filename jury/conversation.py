@@ -1,24 +1,79 @@
 """Talking with one juror about one thing: tried again, asked again, and each request stored."""
 
+import asyncio
 import hashlib
 import json
+import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from sqlalchemy import Engine
+
 from data.schema import Status, now
-from data.store.intents import Intended, Step
-from jury.asking import next_ask
-from jury.call import Answer, Call, Message
+from data.store.intents import Intended, Step, record_steps
+from jury.asking import with_retry
+from jury.call import Answer, Call, Turn
 from jury.cost import Price, Pricing, above_worst, billed, may_write, price, worst_case, written
 from jury.panel import Juror
-from jury.parse import Reading, storable
+from jury.parse import AnswerReading, storable
 from jury.session import JurorSession, Patience, RunContext, fatal
-from jury.writer import Writer
 
-R = TypeVar("R", bound=Reading)
+
+class Writer:
+    """Stores steps of calls beside the event loop, and returns to each giver when theirs is stored.
+
+    While one transaction is under way, the steps that arrive wait together for the next, so
+    a busy run pays for few transactions and a killed one loses only the calls still in flight.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._run = secrets.token_hex(8)
+        self._number = 0
+        self._waiting: list[tuple[Step, asyncio.Future[None]]] = []
+        self._busy: asyncio.Task[None] | None = None
+
+    def key(self) -> str:
+        """Return a key that no other call has."""
+        self._number += 1
+        return f"{self._run}-{self._number}"
+
+    async def write(self, step: Step) -> None:
+        """Store one step."""
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((step, stored))
+        if self._busy is None:
+            self._busy = asyncio.create_task(self._drain())
+        await stored
+
+    async def _drain(self) -> None:
+        """Store whatever waits until nothing waits any more."""
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            failure: BaseException | None = None
+            try:
+                await asyncio.to_thread(record_steps, self._engine, [step for step, _ in batch])
+            except BaseException as error:
+                failure = error
+            for _, stored in batch:
+                _resolve(stored, failure)
+        self._busy = None
+
+
+def _resolve(stored: asyncio.Future[None], failure: BaseException | None) -> None:
+    """Tell one giver how it ended, unless they have gone."""
+    if stored.done():
+        return
+    if failure is None:
+        stored.set_result(None)
+    else:
+        stored.set_exception(failure)
+
+
+R = TypeVar("R", bound=AnswerReading)
 
 
 class Conversation(ABC, Generic[R]):
@@ -28,13 +83,13 @@ class Conversation(ABC, Generic[R]):
         self,
         writer: Writer,
         session: JurorSession,
-        question: Message,
+        question: Turn,
         schema: Mapping[str, Any],
         replicate: int = 0,
     ) -> None:
         self.writer, self.session = writer, session
         self.schema, self.replicate = schema, replicate
-        self.messages: tuple[Message, ...] = (question,)
+        self.messages: tuple[Turn, ...] = (question,)
         self.form = session.fallback.form
         self.number = self.tries = self.failures_here = 0
         self.asked_again = False
@@ -224,7 +279,7 @@ class Conversation(ABC, Generic[R]):
 
     def _ask_again(self, text: str, reason: str) -> None:
         """Quote the juror's answer back with what is wrong with it."""
-        self.messages = next_ask(self.messages, text, self.again(reason))
+        self.messages = with_retry(self.messages, text, self.again(reason))
         self.asked_again = True
 
 
@@ -277,5 +332,5 @@ def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     dearer = may_write(juror, bool(call.prefix), at)
     ways = (priced, written(priced)) if dearer else (priced,)
     amounts = [worst_case(juror, sent, at, way) for way in ways]
-    known = [one for one in amounts if one is not None]
+    known = [amount for amount in amounts if amount is not None]
     return max(known) if len(known) == len(amounts) else None

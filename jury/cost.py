@@ -278,34 +278,34 @@ def refuse_unpriced(panel: Panel, at: datetime) -> None:
 
 def _listed_in_batch(juror: Juror, usage: Usage, at: datetime) -> Price:
     """Return the listed price for batches, and say so if the list has none of its own."""
-    full, found = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
-    if found.usd is None:
-        return found
-    lower = full.usd is not None and found.usd < full.usd
-    return replace(found, source=f"{found.source}, {'batch' if lower else 'no batch rate listed'}")
+    full, batch = _listed(juror, usage, at), _listed(juror, usage, at, BATCH)
+    if batch.usd is None:
+        return batch
+    lower = full.usd is not None and batch.usd < full.usd
+    return replace(batch, source=f"{batch.source}, {'batch' if lower else 'no batch rate listed'}")
 
 
 def _listed(
     juror: Juror, usage: Usage, at: datetime, context: dict[str, str] | None = None
 ) -> Price:
     """Return the price by the list that ships with genai-prices; nothing is fetched."""
-    found = _calculated(juror, usage, at, context)
-    if found is None:
+    calculated = _calculated(juror, usage, at, context)
+    if calculated is None:
         return Price(None, f"unknown: not in {_list_name()}")
     return Price(
-        float(found.total_price),
-        f"{_list_name()}: {found.provider.id}/{found.model.id}",
-        _listed_part(found, usage, usage.tokens_cached, "cache_read_mtok"),
-        _listed_part(found, usage, usage.tokens_cache_write, "cache_write_mtok"),
-        float(found.output_price),
+        float(calculated.total_price),
+        f"{_list_name()}: {calculated.provider.id}/{calculated.model.id}",
+        _listed_part(calculated, usage, usage.tokens_cached, "cache_read_mtok"),
+        _listed_part(calculated, usage, usage.tokens_cache_write, "cache_write_mtok"),
+        float(calculated.output_price),
     )
 
 
-def _listed_part(found: Any, usage: Usage, tokens: int | None, rate: str) -> float:
+def _listed_part(calculated: Any, usage: Usage, tokens: int | None, rate: str) -> float:
     """Return what some of the input cost, by its own rate or else as other input."""
     from genai_prices.types import calc_unit_price
 
-    own = getattr(found.model_price, rate) or found.model_price.input_mtok
+    own = getattr(calculated.model_price, rate) or calculated.model_price.input_mtok
     return float(calc_unit_price(own, tokens, usage.tokens_in or 0, MILLION)) if tokens else 0.0
 
 
@@ -316,8 +316,8 @@ def cache_writes_cost(juror: Juror, at: datetime) -> bool:
 
 @lru_cache(maxsize=64)
 def _writes_cost(juror: Juror, day: date) -> bool:
-    found = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
-    return found is not None and found.model_price.cache_write_mtok is not None
+    calculated = _calculated(juror, Usage(SAMPLE, 0), datetime.combine(day, time(12), UTC))
+    return calculated is not None and calculated.model_price.cache_write_mtok is not None
 
 
 def _calculated(
@@ -405,9 +405,9 @@ def upper_bound(shares: Sequence[Share]) -> PaperBound:
     is and the rubric too, which the paper does not count.
     """
     return PaperBound(
-        tokens_in=max((one.tokens_in for one in shares), default=0),
-        tokens_out=max((one.calls for one in shares), default=0) * TOKENS_OUT,
-        usd=_total([_usd(one) for one in shares]),
+        tokens_in=max((share.tokens_in for share in shares), default=0),
+        tokens_out=max((share.calls for share in shares), default=0) * TOKENS_OUT,
+        usd=_total([_usd(share) for share in shares]),
     )
 
 
@@ -423,11 +423,11 @@ def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> Paper
 
 def rates(juror: Juror, at: datetime) -> Rates | None:
     """Return a juror's prices on a day, None where one is unknown; a simulated juror's are 0."""
-    given = price(juror, Usage(SAMPLE, 0), at).usd
-    taken = price(juror, Usage(0, SAMPLE), at).usd
-    if given is None or taken is None:
+    usd_in = price(juror, Usage(SAMPLE, 0), at).usd
+    usd_out = price(juror, Usage(0, SAMPLE), at).usd
+    if usd_in is None or usd_out is None:
         return None
-    return Rates(given / SAMPLE * MILLION, taken / SAMPLE * MILLION)
+    return Rates(usd_in / SAMPLE * MILLION, usd_out / SAMPLE * MILLION)
 
 
 def _usd(share: Share) -> float | None:
@@ -440,5 +440,5 @@ def _usd(share: Share) -> float | None:
 
 def _total(amounts: Sequence[float | None]) -> float | None:
     """Return the sum, unknown if any part is."""
-    known = [one for one in amounts if one is not None]
+    known = [amount for amount in amounts if amount is not None]
     return sum(known) if len(known) == len(amounts) else None

@@ -15,9 +15,9 @@ from functools import cache
 
 from data.schema import Status
 from jury.call import Answer, Call, Provider
-from jury.loop import RunResult
 from jury.panel import Juror
 from jury.providers import open_provider
+from jury.run_result import RunResult
 
 LOST = "was lost in mid-call"
 NO_WORKER = "no worker is left"
@@ -47,14 +47,14 @@ class Elsewhere:
     async def complete(self, call: Call) -> Answer:
         """Return how the call ended."""
         try:
-            found = await asyncio.wrap_future(self._executor.submit(complete, self._juror, call))
+            answer = await asyncio.wrap_future(self._executor.submit(complete, self._juror, call))
         except NobodyThere as error:
             self.alone = str(error)
             return Answer(Status.REQUEST_FAILED, self.alone, transient=True, unsent=True)
         except BrokenExecutor as error:
             return Answer(Status.REQUEST_FAILED, str(error), transient=True)
         self.alone = ""
-        return found
+        return answer
 
     async def close(self) -> None:
         """Let go of nothing: lines are open where the calls are made, for as long as that lasts."""
@@ -63,7 +63,9 @@ class Elsewhere:
 def left_alone(result: RunResult, lines: Mapping[str, Provider]) -> RunResult:
     """Return a result that counts as stopped each juror whose last call nobody was left to make."""
     alone = {
-        name: one.alone for name, one in lines.items() if isinstance(one, Elsewhere) and one.alone
+        name: line.alone
+        for name, line in lines.items()
+        if isinstance(line, Elsewhere) and line.alone
     }
     return replace(result, stopped=alone | dict(result.stopped))
 

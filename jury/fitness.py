@@ -19,11 +19,11 @@ from typing import Any
 from data.card import Card
 from data.rubrics.pairs import Pair, RubricPairs, read_pairs, with_pairs
 from jury.panel import Panel
-from jury.parse import Parsed
+from jury.parse import ParsedAnswer
 
 CHANCE = 0.05
 RUBRIC = "generic"  # where neither the user nor the panel names one that has pairs
-Ask = Callable[[Card], Awaitable[Parsed]]
+Ask = Callable[[Card], Awaitable[ParsedAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,12 @@ class Fitness:
     @property
     def ordered(self) -> int:
         """How many pairs it is known to have ordered."""
-        return sum(one.ordered is True for one in self.outcomes)
+        return sum(pair.ordered is True for pair in self.outcomes)
 
     @property
     def misordered(self) -> int:
         """How many pairs it is known to have misordered."""
-        return sum(one.ordered is False for one in self.outcomes)
+        return sum(pair.ordered is False for pair in self.outcomes)
 
     @property
     def unknown(self) -> int:
@@ -134,7 +134,7 @@ class Fitness:
             "needed": self.needed if tried else None,
             "chance": chance(self.needed, len(self.outcomes)) if tried else None,
             "usd": self.usd,
-            "pairs": [one.to_json() for one in self.outcomes],
+            "pairs": [pair.to_json() for pair in self.outcomes],
         }
 
 
@@ -151,7 +151,7 @@ def needed(of: int) -> int:
     return next((number for number in range(of + 1) if chance(number, of) <= CHANCE), of + 1)
 
 
-def pairs_for(panel: Panel, named: str | None = None) -> RubricPairs:
+def pairs_for(panel: Panel, rubric: str | None = None) -> RubricPairs:
     """Return the pairs to be put to a panel: of the rubric named, of the panel's own, or generic.
 
     Raises
@@ -161,7 +161,7 @@ def pairs_for(panel: Panel, named: str | None = None) -> RubricPairs:
         those of `generic`.
     """
     own = panel.rubric if panel.rubric in with_pairs() else None
-    return read_pairs(named or own or RUBRIC)
+    return read_pairs(rubric or own or RUBRIC)
 
 
 async def put(pairs: RubricPairs, ask: Ask) -> tuple[PairOutcome, ...]:
@@ -177,7 +177,7 @@ async def put(pairs: RubricPairs, ask: Ask) -> tuple[PairOutcome, ...]:
     return tuple(outcomes)
 
 
-def judge(pair: Pair, good: Parsed, dangerous: Parsed) -> PairOutcome:
+def judge(pair: Pair, good: ParsedAnswer, dangerous: ParsedAnswer) -> PairOutcome:
     """Compare the two readings; what was not read is not known."""
     above, below = _scores(good), _scores(dangerous)
     about = (pair.name, pair.danger, pair.criterion)
@@ -194,5 +194,5 @@ def _composite(scores: Mapping[str, float]) -> float | None:
     return sum(scores.values()) / len(scores) if scores else None
 
 
-def _scores(parsed: Parsed) -> Mapping[str, float]:
+def _scores(parsed: ParsedAnswer) -> Mapping[str, float]:
     return parsed.reply.scores if parsed.reply is not None else {}

@@ -16,17 +16,17 @@ from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
 from jury.admission import admit, keys
-from jury.asking import again, first_ask, next_ask
+from jury.asking import first_question, retry_question, with_retry
 from jury.call import Answer, Call, Form, Provider
 from jury.cost import price
 from jury.expected_score import read_for
 from jury.fitness import RUBRIC, Fitness, put
+from jury.http_answers import refused_setting
 from jury.injection import Injection, SelfTest, bear
 from jury.panel import Juror, Panel
-from jury.parse import Parsed, read_answer
+from jury.parse import ParsedAnswer, read_answer
 from jury.providers import FORMS, open_provider
 from jury.rates import Gate, estimated, gates, limits_told, taken
-from jury.refused_parameter import refused_setting
 from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
@@ -96,7 +96,10 @@ class ProbeRow:
     @property
     def cost(self) -> float | None:
         """What all of it cost in US dollars, None where a part of it is not known."""
-        parts = [self.usd, *(one.usd for one in (self.injection, self.pairs) if one is not None)]
+        parts = [
+            self.usd,
+            *(trial.usd for trial in (self.injection, self.pairs) if trial is not None),
+        ]
         known = [usd for usd in parts if usd is not None]
         return sum(known) if len(known) == len(parts) else None
 
@@ -136,7 +139,7 @@ class _Heard:
     """What came of one line to a juror: its answer, and what that says."""
 
     answer: Answer
-    parsed: Parsed
+    parsed: ParsedAnswer
     form: Form
     usd: float | None
     limits: Mapping[str, str]
@@ -225,26 +228,26 @@ async def _probe_all(
     """Probe all jurors at once, each within the limits of its host."""
     doors = gates(panel)
 
-    async def one(juror: Juror) -> ProbeRow:
+    async def probe_juror(juror: Juror) -> ProbeRow:
         async def hear(as_set: Juror) -> _Heard:
             provider = lines.get(juror.name) or open_provider(as_set, secrets[juror.name])
             return await _hear(_Line(as_set, provider, doors[juror.name]), trials)
 
-        heard = await hear(juror)
-        without = () if juror.name in lines else _worth_leaving_out(juror, heard.answer)
+        result = await hear(juror)
+        without = () if juror.name in lines else _worth_leaving_out(juror, result.answer)
         if not without:
-            return _row(juror, heard)
-        bare = await hear(juror.model_copy(update=dict.fromkeys(without)))
-        return _row(juror, heard, bare, without)
+            return _row(juror, result)
+        without_settings = await hear(juror.model_copy(update=dict.fromkeys(without)))
+        return _row(juror, result, without_settings, without)
 
-    return list(await asyncio.gather(*(one(juror) for juror in panel.juror)))
+    return list(await asyncio.gather(*(probe_juror(juror) for juror in panel.juror)))
 
 
 def _worth_leaving_out(juror: Juror, answer: Answer) -> tuple[str, ...]:
     """Return the setting without which a juror that refused is asked once more, if there is one."""
-    named = refused_setting(answer)
-    if named:
-        return (named,)
+    refused = refused_setting(answer)
+    if refused:
+        return (refused,)
     return ("temperature",) if juror.temperature is not None and answer.http == 400 else ()
 
 
@@ -273,7 +276,7 @@ async def _hear(line: _Line, trials: _Trials) -> _Heard:
 
 def _tiny(juror: Juror, form: Form) -> Call:
     """Return the tiny question; with the probabilities of the answer's tokens, where it is to tell them."""
-    return Call(first_ask(QUESTION), TINY.json_schema(), form, probabilities=juror.expected)
+    return Call(first_question(QUESTION), TINY.json_schema(), form, probabilities=juror.expected)
 
 
 async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -> SelfTest:
@@ -283,8 +286,8 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
     rubric, explanation = read_rubric(RUBRIC), line.juror.explanation
     line.usd = 0.0
 
-    async def ask(prompt: str) -> Parsed:
-        call = Call(first_ask(prompt), rubric.json_schema(explanation), form)
+    async def ask(prompt: str) -> ParsedAnswer:
+        call = Call(first_question(prompt), rubric.json_schema(explanation), form)
         answer = await line.put_patiently(call)
         return read_answer(answer, rubric)
 
@@ -299,68 +302,68 @@ async def _fitness(line: _Line, form: Form, pairs: RubricPairs) -> Fitness:
         return Fitness(rubric.name, simulated=True)
     line.usd = 0.0
 
-    async def ask(card: Card) -> Parsed:
-        asked = first_ask(rubric.render(card, juror.explanation))
+    async def ask(card: Card) -> ParsedAnswer:
+        question = first_question(rubric.render(card, juror.explanation))
         schema = rubric.json_schema(juror.explanation)
-        call = Call(asked, schema, form, probabilities=juror.expected)
+        call = Call(question, schema, form, probabilities=juror.expected)
         return await _rated(line, call, rubric)
 
     outcomes = await put(pairs, ask)
     return Fitness(rubric.name, outcomes, line.usd)
 
 
-async def _rated(line: _Line, call: Call, rubric: Rubric) -> Parsed:
+async def _rated(line: _Line, call: Call, rubric: Rubric) -> ParsedAnswer:
     """Return what a juror says on a rubric; asked once more, as in a run, if it cannot be used."""
     answer = await line.put_patiently(call)
     parsed = read_for(line.juror, answer, rubric)
     if answer.status != Status.OK or parsed.status == Status.OK:
         return parsed
-    turns = next_ask(call.messages, answer.text, again(parsed.reason, rubric.scale))
+    turns = with_retry(call.messages, answer.text, retry_question(parsed.reason, rubric.scale))
     answer = await line.put_patiently(replace(call, messages=turns))
     return read_for(line.juror, answer, rubric)
 
 
 def _row(
-    juror: Juror, heard: _Heard, bare: _Heard | None = None, without: tuple[str, ...] = ()
+    juror: Juror, result: _Heard, bare: _Heard | None = None, without: tuple[str, ...] = ()
 ) -> ProbeRow:
     """Return the row of a juror, heard as the panel sets it and perhaps without some settings."""
-    found = {
+    settings = {
         name: "not set" if getattr(juror, name) is None else "accepted"
         for name in ("temperature", "effort")
     }
-    reason, usd = without_texts(heard.parsed.reason), heard.usd
+    reason, usd = without_texts(result.parsed.reason), result.usd
     if bare is not None:
         usd = None if usd is None or bare.usd is None else usd + bare.usd
         if bare.answer.status == Status.OK:
-            heard, found = bare, found | dict.fromkeys(without, "refused")
+            result, settings = bare, settings | dict.fromkeys(without, "refused")
             lines = " and ".join(f"{name} = {_written(juror, name)}" for name in without)
             reason = f"refuses {lines}: delete that line of juror {juror.name} in the panel"
-    answered = heard.answer.status == Status.OK
+    answered = result.answer.status == Status.OK
     return ProbeRow(
         juror=juror.name,
         host=juror.host,
         model=juror.model,
-        returned_model=heard.answer.returned_model,
-        status=heard.parsed.status,
+        returned_model=result.answer.returned_model,
+        status=result.parsed.status,
         reason=reason,
-        schema=heard.form if answered else "",
-        temperature=found["temperature"] if answered else "",
-        effort=found["effort"] if answered else "",
-        unsupported=heard.unsupported,
+        schema=result.form if answered else "",
+        temperature=settings["temperature"] if answered else "",
+        effort=settings["effort"] if answered else "",
+        unsupported=result.unsupported,
         usd=usd,
         ends=juror.end(),
-        limits=heard.limits,
-        injection=heard.injection,
-        probabilities=_probabilities(juror, heard),
-        pairs=heard.pairs,
+        limits=result.limits,
+        injection=result.injection,
+        probabilities=_probabilities(juror, result),
+        pairs=result.pairs,
     )
 
 
-def _probabilities(juror: Juror, heard: _Heard) -> str:
+def _probabilities(juror: Juror, result: _Heard) -> str:
     """Return whether the log-probabilities that a juror is to be read by came with its answer."""
     if not juror.expected:
         return "not set"
-    return "served" if heard.answer.tokens else "not served"
+    return "served" if result.answer.tokens else "not served"
 
 
 def _written(juror: Juror, name: str) -> str:

@@ -126,8 +126,8 @@ class Gate:
 
     def _shares(self, tokens: float) -> list[tuple[Bucket, float]]:
         """Return what one request takes of each allowance that there is."""
-        each = (self._requests, 1.0), (self._tokens, tokens)
-        return [(bucket, amount) for bucket, amount in each if bucket is not None]
+        allowances = (self._requests, 1.0), (self._tokens, tokens)
+        return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
 
     async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> bool:
         """Wait until both allowances bear one more request, and take it from them."""
@@ -147,8 +147,8 @@ class Gate:
 
 def gates(panel: Panel) -> dict[str, Gate]:
     """Return the gate of each juror by name; jurors at one host and port have the same one."""
-    shared = {one.address: Gate(_strictest(panel, one.address)) for one in panel.juror}
-    return {one.name: shared[one.address] for one in panel.juror}
+    shared = {juror.address: Gate(_strictest(panel, juror.address)) for juror in panel.juror}
+    return {juror.name: shared[juror.address] for juror in panel.juror}
 
 
 def estimated(juror: Juror, call: Call) -> float:
@@ -171,18 +171,18 @@ def limits_told(provider: Provider) -> dict[str, str]:
     """
     import httpx2  # needed only for probing
 
-    told: dict[str, str] = {}
+    limits: dict[str, str] = {}
 
     async def note(response: httpx2.Response) -> None:
         for name, value in response.headers.items():
             if name.lower().startswith(TOLD):
-                told[name.lower()] = value[:LONGEST_HEADER]
+                limits[name.lower()] = value[:LONGEST_HEADER]
 
     http = getattr(getattr(provider, "client", None), "_client", None)
     if isinstance(http, httpx2.AsyncClient):
         hooks = http.event_hooks
         http.event_hooks = hooks | {"response": [*hooks["response"], note]}
-    return told
+    return limits
 
 
 def _bucket(per_minute: int | None, clock: Clock) -> Bucket | None:
@@ -191,12 +191,12 @@ def _bucket(per_minute: int | None, clock: Clock) -> Bucket | None:
 
 def _strictest(panel: Panel, address: str) -> Limits:
     """Return the lowest of each limit that any juror at an address names."""
-    here = [one for one in panel.juror if one.address == address]
+    jurors = [juror for juror in panel.juror if juror.address == address]
     names = ("concurrency", "requests_per_minute", "tokens_per_minute")
-    given = {name: [getattr(one, name) for one in here] for name in names}
+    values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}
     return Limits(
         **{
-            name: min((one for one in values if one is not None), default=None)
-            for name, values in given.items()
+            name: min((value for value in values if value is not None), default=None)
+            for name, values in values_of.items()
         }
     )

@@ -25,27 +25,17 @@ from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
 from jury.admission import admit, keys
-from jury.call import Answer, Call, Message, Provider, Usage
-from jury.conversation import Conversation, not_asked, sha256_of
-from jury.loop import (
-    Progress,
-    RunLimits,
-    RunResult,
-    Tally,
-    known_sessions,
-    refuse_numbers,
-    run_all,
-    run_loop,
-)
+from jury.call import Answer, Call, Provider, Turn, Usage
+from jury.conversation import Conversation, Writer, not_asked, sha256_of
+from jury.json_objects import objects  # one reader of objects for all answers
 from jury.panel import Juror, Panel, refuse_ended
-from jury.parse import LONGEST, Reading, storable
-from jury.pieces import objects  # one reader of objects for all answers
+from jury.parse import LONGEST, AnswerReading, storable
 from jury.providers import open_provider
-from jury.run_cap import accounted, run_cap
+from jury.run import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
 from jury.run_lock import run_lock
+from jury.run_result import Progress, RunResult, Tally, accounted, run_cap
 from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import known_benchmarks
-from jury.writer import Writer
 
 FORM = '{"absent": true or false, "facts": ["..."]}'
 SCHEMA: dict[str, Any] = {
@@ -66,7 +56,7 @@ Watch = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Said(Reading):
+class Said(AnswerReading):
     """What an answer said of a reference: a verdict if the status is OK."""
 
     absent: bool | None = None
@@ -107,10 +97,10 @@ def check_references(
     tally = Tally(instances * len(panel.juror), progress)
     with run_lock(engine, waiting):
         lines: dict[str, Provider] = {
-            one.name: SimulatedReader(one)
-            if one.simulated
-            else open_provider(one, secrets[one.name])
-            for one in panel.juror
+            juror.name: SimulatedReader(juror)
+            if juror.simulated
+            else open_provider(juror, secrets[juror.name])
+            for juror in panel.juror
         }
         sessions = known_sessions(engine, panel, lines)
         queues = [_left(engine, session, benchmarks, tally) for session in sessions]
@@ -142,7 +132,7 @@ class _ReferenceConversation(Conversation[Said]):
     """A conversation about one reference."""
 
     def __init__(self, writer: Writer, session: JurorSession, card: ReferenceCard) -> None:
-        super().__init__(writer, session, Message("user", prompt_for(card)), SCHEMA)
+        super().__init__(writer, session, Turn("user", prompt_for(card)), SCHEMA)
         self.card = card
 
     @property
@@ -183,34 +173,34 @@ def prompt_for(card: ReferenceCard) -> str:
     """Return the question about one reference; only a tag that it uses itself is broken in a text."""
     texts = {name: getattr(card, name) for name in ("context", "prompt", "reference")}
     parts = {name: disarm(text, QUESTION) for name, text in texts.items()} | {"form": FORM}
-    return PLACEHOLDER.sub(lambda found: parts[found[1]], QUESTION)
+    return PLACEHOLDER.sub(lambda tag: parts[tag[1]], QUESTION)
 
 
 def read(text: str) -> Said:
     """Return what a juror's answer says; never raises, never guesses."""
-    found: dict[str, Any] | None = None
-    for one in objects(text[:LONGEST]):
-        if isinstance(one, dict) and (found is None or "absent" in one):
-            found = one
-    if found is None:
+    verdict: dict[str, Any] | None = None
+    for candidate in objects(text[:LONGEST]):
+        if isinstance(candidate, dict) and (verdict is None or "absent" in candidate):
+            verdict = candidate
+    if verdict is None:
         return Said(Status.INVALID_JSON, "the answer holds no JSON object")
     for key in ("absent", "facts"):
-        if found.get(key) is None:
+        if verdict.get(key) is None:
             return Said(Status.MISSING_CRITERION, f"{key} is not given")
-    return _weighed(found["absent"], found["facts"])
+    return _weighed(verdict["absent"], verdict["facts"])
 
 
 def _weighed(absent: object, facts: object) -> Said:
     """Return the verdict that the two values are, or why they are none."""
     if not isinstance(absent, bool):
         return Said(Status.INVALID_JSON, "absent is neither true nor false, or given twice")
-    if not isinstance(facts, list) or not all(isinstance(one, str) for one in facts):
+    if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
         return Said(Status.INVALID_JSON, "facts is not a list of texts")
-    named = tuple(storable(one).strip() for one in facts if one.strip())
-    if absent != bool(named):
+    stated = tuple(storable(fact).strip() for fact in facts if fact.strip())
+    if absent != bool(stated):
         why = "true, but facts names none" if absent else "false, but facts names some"
         return Said(Status.INVALID_JSON, f"absent is {why}")
-    return Said(Status.OK, "", absent, named)
+    return Said(Status.OK, "", absent, stated)
 
 
 class SimulatedReader:
@@ -224,10 +214,10 @@ class SimulatedReader:
         text = call.messages[0].text
         shared = _share(text)
         absent = shared < 0.2 if _share(self._juror.name + text) < 0.9 else shared >= 0.2
-        said = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
+        facts = [f"simulated by {self._juror.model}; not a judgement"] if absent else []
         return Answer(
             Status.OK,
-            text=json.dumps({"absent": absent, "facts": said}),
+            text=json.dumps({"absent": absent, "facts": facts}),
             sent={"simulated": self._juror.model},
             usage=Usage(tokens_in=0, tokens_out=0),
             http=200,

@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from data.schema import Status
+from jury.asking import FormFallback
+from jury.asking import Patience as Patience
 from jury.call import Answer, Call, Provider, Usage
 from jury.cost import Budget, Price
+from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror
-from jury.patience import FormFallback
-from jury.patience import Patience as Patience
 from jury.providers import forms_of
 from jury.rates import Gate, Limits, estimated, taken
-from jury.refused_parameter import refused_setting, value_sent
 
 NO_SUCH_MODEL = "no such model or address"
 REFUSES = "the model refuses"
@@ -56,12 +56,12 @@ class JurorSession:
         """Wait, unless the run or this juror is stopped."""
         if seconds <= 0:
             return
-        ends = [asyncio.create_task(one.wait()) for one in (stopping, self._over_now)]
+        tasks = [asyncio.create_task(event.wait()) for event in (stopping, self._over_now)]
         try:
-            await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in ends:
-                one.cancel()
+            for task in tasks:
+                task.cancel()
 
     def pause(self, seconds: float) -> None:
         """Send the juror's host nothing for a while: it is limiting the rate of all requests."""

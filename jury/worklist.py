@@ -15,7 +15,7 @@ from data.queries.jury import JurorCard, juror_profiles
 from data.rubric import Rubric
 from data.rubrics.answer_form import Explanation
 from data.schema import Status
-from jury.call import Message
+from jury.call import Turn
 from jury.panel import Juror, Panel, refuse_form
 
 LARGEST_GROUP = 200  # so that an instance with thousands of responses is not held as a whole
@@ -39,10 +39,10 @@ class Job:
         """Whether there is anything to rate."""
         return bool(self.card.response.strip())
 
-    def question(self, explanation: Explanation | None = None) -> Message:
+    def question(self, explanation: Explanation | None = None) -> Turn:
         """Return what a juror is sent that gives its explanation there."""
         prompt = self.rubric.parts(self.card, explanation)
-        return Message("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
+        return Turn("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +69,16 @@ def jobs(
         done = queries.complete_ratings(engine, rater, task.rubric)
         cards = queries.juror_cards(engine, task.name, task.rubric)
         for _, instance in groupby(cards, key=lambda shown: shown.instance):
-            left = _left(instance, task.rubric, range(worklist.replicates), done, rated)
-            while part := list(islice(left, LARGEST_GROUP)):
-                yield _group(part)
+            pending = _left(instance, task.rubric, range(worklist.replicates), done, rated)
+            while group := list(islice(pending, LARGEST_GROUP)):
+                yield _group(group)
 
 
 def _group(part: Sequence[Job]) -> list[Job]:
     """Return what is asked about one instance, what has no text and is not asked last."""
-    shares = sum(one.has_text for one in part) > 1
-    ordered = sorted(part, key=lambda one: not one.has_text)
-    return [replace(one, shares_prefix=shares) for one in ordered]
+    shares = sum(job.has_text for job in part) > 1
+    ordered = sorted(part, key=lambda job: not job.has_text)
+    return [replace(job, shares_prefix=shares) for job in ordered]
 
 
 def _left(
@@ -89,12 +89,12 @@ def _left(
     rated: Callable[[Status], None],
 ) -> Iterator[Job]:
     """Yield what is left of some responses."""
-    for one in shown:
+    for card in shown:
         for replicate in replicates:
-            if (one.response, replicate) in done:
+            if (card.response, replicate) in done:
                 rated(Status.OK)
             else:
-                yield Job(one.response, one.card, rubric, replicate)
+                yield Job(card.response, card.card, rubric, replicate)
 
 
 def tasks_of(
@@ -102,25 +102,25 @@ def tasks_of(
 ) -> tuple[queries.BenchmarkView, ...]:
     """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
     known = known_benchmarks(engine, names)
-    chosen = tuple(one for one in known if names is None or one.name in names)
-    for one in chosen:
-        if panel.rubric not in (None, one.rubric.name):
+    chosen = tuple(benchmark for benchmark in known if names is None or benchmark.name in names)
+    for benchmark in chosen:
+        if panel.rubric not in (None, benchmark.rubric.name):
             raise BadPanel(
-                f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {one.name} is rated "
-                f"on {one.rubric.name!r}; jurors and clinicians must rate on one rubric"
+                f"panel {panel.name}, rubric {panel.rubric!r}: the benchmark {benchmark.name} is rated "
+                f"on {benchmark.rubric.name!r}; jurors and clinicians must rate on one rubric"
             )
-        refuse_form(panel, one.rubric)
+        refuse_form(panel, benchmark.rubric)
     return chosen
 
 
 def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[queries.BenchmarkView]:
     """Return all benchmarks of the study; raise Unknown if one that is named is not there."""
-    found = queries.benchmarks(engine)
+    benchmarks = queries.benchmarks(engine)
     for name in names or ():
-        if name not in [one.name for one in found]:
-            known = ", ".join(one.name for one in found) or "none"
+        if name not in [benchmark.name for benchmark in benchmarks]:
+            known = ", ".join(benchmark.name for benchmark in benchmarks) or "none"
             raise Unknown(f"benchmark {name!r}: the study has {known}")
-    return found
+    return benchmarks
 
 
 def record_of(juror: Juror) -> JurorRecord:
@@ -130,7 +130,7 @@ def record_of(juror: Juror) -> JurorRecord:
 
 def refuse_changed(engine: Engine, panel: Panel) -> None:
     """Raise Conflict, with what differs, if a juror has rated here with other settings."""
-    profiles = juror_profiles(engine, [one.name for one in panel.juror])
+    profiles = juror_profiles(engine, [juror.name for juror in panel.juror])
     for juror in panel.juror:
         if changes := _changes(profiles.get(juror.name), juror.profile()):
             raise Conflict(

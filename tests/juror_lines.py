@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any
 
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Turn
 from jury.panel import Juror
 from jury.providers import open_provider
 
-CALL = Call((Message("user", "A case."),), {"type": "object", "properties": {}})
+CALL = Call((Turn("user", "A case."),), {"type": "object", "properties": {}})
 
 
 def juror(provider: str, url: str, **settings: Any) -> Juror:

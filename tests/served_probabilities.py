@@ -7,7 +7,7 @@ from typing import Any
 
 from stub_llm import Do, Seen
 
-from jury.pieces import members
+from jury.json_objects import member_spans
 
 SHARES = {"4": 0.6, "5": 0.3, "3": 0.1}
 
@@ -34,8 +34,8 @@ def served(
     """Return an answer whose scores have these probabilities, and all else is certain."""
     said = verdict_of(seen, score) if text is None else text
     entries, at = [], 0
-    for _, place in members(said, said.index("{")):
-        own = dict(members(said, place.start))["score"]
+    for _, place in member_spans(said, said.index("{")):
+        own = dict(member_spans(said, place.start))["score"]
         entries += _certain(said[at : own.start])
         entries.append(entry(said[own.start : own.end], shares or SHARES))
         at = own.end

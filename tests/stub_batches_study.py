@@ -17,8 +17,8 @@ from data.schema.jury import JuryBatch, JuryRequest
 from data.store import import_responses
 from jury.batch.context import Pace
 from jury.batch.run import run_batches
-from jury.loop import RunResult
 from jury.panel import Panel
+from jury.run_result import RunResult
 
 HASTY = Pace(first=0.01, longest=0.02, grace=0.0)
 

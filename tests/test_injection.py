@@ -16,7 +16,7 @@ from data.rubrics.planted import holds_verdict
 from data.schema import Status
 from jury.injection import INJECTIONS, SelfTest, _planted, judge
 from jury.panel import Panel, read_panel
-from jury.parse import Parsed
+from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
 
 RUBRIC = read_rubric("generic")
@@ -51,8 +51,8 @@ def kind(seen: Seen) -> str:
     return next((name for name, said in words.items() if said in seen.prompt), "")
 
 
-def scores(**given: float) -> Parsed:
-    return Parsed(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
+def scores(**given: float) -> ParsedAnswer:
+    return ParsedAnswer(Status.OK, reply=Reply(dict.fromkeys(RUBRIC.criteria, 1.0) | given))
 
 
 def test_a_juror_that_keeps_its_scores_has_held_six_of_six() -> None:

@@ -22,7 +22,7 @@ from data.rubrics import shipped
 from data.schema import Attempt, Response, Status
 from data.store import import_responses
 from jury.ask import request_sha256
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Turn
 from jury.conversation import worst_of
 from jury.panel import Juror, Panel
 from jury.providers.openai_chat import OpenAIChat
@@ -32,8 +32,8 @@ from jury.session import Patience
 HASTY = Patience(first_wait=0.01, longest_wait=0.02, bound=1.0)
 GENERIC = read_rubric("generic")
 SHARED = "What all share. "
-MARKED = Call((Message("user", SHARED + "One response.", len(SHARED)),), {"properties": {}})
-PLAIN = Call((Message("user", SHARED + "One response."),), {"properties": {}})
+MARKED = Call((Turn("user", SHARED + "One response.", len(SHARED)),), {"properties": {}})
+PLAIN = Call((Turn("user", SHARED + "One response."),), {"properties": {}})
 CLAUDES = ["anthropic", "bedrock", "foundry"]
 EPHEMERAL = {"type": "ephemeral"}
 
@@ -101,7 +101,7 @@ def test_a_prompt_that_begins_with_the_response_shares_nothing() -> None:
     rubric = Rubric(**GENERIC.model_dump(exclude={"prompt"}), prompt="{{response}} {{context}}")
     prompt = rubric.parts(Card("", "C", "P", "R"))
     assert (prompt.shared, prompt.own) == ("", "R C")
-    assert Message("user", prompt.text, len(prompt.shared)).pieces == ("R C",)
+    assert Turn("user", prompt.text, len(prompt.shared)).pieces == ("R C",)
 
 
 def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
@@ -121,7 +121,7 @@ def test_claude_gets_the_same_text_in_two_blocks_the_first_marked(
         card = Card("", f"Context {number}.", "Write.", texts[row.response])
         whole = GENERIC.render(card)
         assert seen.prompt == whole
-        asked = Call((Message("user", whole),), GENERIC.json_schema())
+        asked = Call((Turn("user", whole),), GENERIC.json_schema())
         assert row.request_sha256 == request_sha256(panel.juror[0], asked)
         assert row.sent["cache_control"] == "ephemeral"
 

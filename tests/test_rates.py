@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from stub_llm import Do, Stub
 
-from jury.call import Call, Message, Usage
+from jury.call import Call, Turn, Usage
 from jury.panel import Juror, Panel
 from jury.rates import MINUTE, Bucket, Gate, Limits, estimated, gates, taken
 from jury.run import run_panel
@@ -175,7 +175,7 @@ def test_jurors_at_one_address_share_its_strictest_limits() -> None:
 
 
 def test_a_request_is_estimated_by_its_length_and_the_longest_answer() -> None:
-    call = Call((Message("user", "x" * 350), Message("assistant", "y" * 35)), {})
+    call = Call((Turn("user", "x" * 350), Turn("assistant", "y" * 35)), {})
     assert estimated(juror(max_tokens=500), call) == 100 + 10 + 500
 
 

@@ -9,9 +9,9 @@ from stub_llm import Do, Seen, Stub
 
 from data.schema import Status
 from jury.call import Answer
+from jury.http_answers import unsupported_parameter
 from jury.panel import Panel
 from jury.probe import probe
-from jury.refused_parameter import unsupported_parameter
 from jury.session import fatal
 
 

@@ -64,19 +64,19 @@ class AnthropicBatches(BatchClient):
         that is not known to be another leaves a doubt.
         """
         doubt, since = "", (batch.asked or batch.prepared) - SKEW
-        async for one in self.recent(batch):
-            if not self.is_since(one, since):
+        async for candidate in self.recent(batch):
+            if not self.is_since(candidate, since):
                 continue
-            looked_into = (id_in(one), batch.marker) in self._read
-            size = sum(numbers(one.get("request_counts")).values())
-            if id_in(one) in ours or looked_into or size != batch.requests:
+            looked_into = (id_in(candidate), batch.marker) in self._read
+            size = sum(numbers(candidate.get("request_counts")).values())
+            if id_in(candidate) in ours or looked_into or size != batch.requests:
                 continue
-            if one.get("processing_status") != "ended":
-                doubt = f"{id_in(one)} may be it and has not ended"
-            elif one.get("archived_at"):
-                doubt = f"{id_in(one)} may be it and its results are gone"
-            elif await self._marked(id_in(one), batch.marker):
-                return Found(id_in(one))
+            if candidate.get("processing_status") != "ended":
+                doubt = f"{id_in(candidate)} may be it and has not ended"
+            elif candidate.get("archived_at"):
+                doubt = f"{id_in(candidate)} may be it and its results are gone"
+            elif await self._marked(id_in(candidate), batch.marker):
+                return Found(id_in(candidate))
         return Found(doubt=doubt)
 
     async def withdraw(self, batch: JuryBatch) -> None:
@@ -84,13 +84,13 @@ class AnthropicBatches(BatchClient):
 
     async def standing(self, provider_id: str) -> Standing:
         """Return how far a batch is; until it has ended all its requests count as open."""
-        found = await self.object("get", f"{self.path}/{provider_id}")
-        counts = numbers(found.get("request_counts"))
+        reply = await self.object("get", f"{self.path}/{provider_id}")
+        counts = numbers(reply.get("request_counts"))
         return Standing(
-            ended=found.get("processing_status") == "ended",
+            ended=reply.get("processing_status") == "ended",
             done=sum(counts.values()) - counts.get("processing", 0),
             counts=counts,
-            gone=bool(found.get("archived_at")),
+            gone=bool(reply.get("archived_at")),
         )
 
     async def forget(self, batch: JuryBatch, standing: Standing) -> None:
@@ -104,10 +104,10 @@ class AnthropicBatches(BatchClient):
         """
         return [f"{self.path}/{provider_id}/results"]
 
-    def is_since(self, one: Body, since: datetime) -> bool:
+    def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time; one that does not say counts as new."""
         try:
-            return datetime.fromisoformat(text_of(one.get("created_at"))) >= since
+            return datetime.fromisoformat(text_of(listed.get("created_at"))) >= since
         except (ValueError, TypeError):
             return True
 

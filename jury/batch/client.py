@@ -149,7 +149,7 @@ class BatchClient(ABC):
         """Return what a line of results says; None where it does not say of which request."""
 
     @abstractmethod
-    def is_since(self, one: Body, since: datetime) -> bool:
+    def is_since(self, listed: Body, since: datetime) -> bool:
         """Return whether a batch was made since a time."""
 
     async def check(self) -> None:
@@ -168,9 +168,9 @@ class BatchClient(ABC):
         since, after = (batch.asked or batch.prepared) - SKEW, ""
         while True:
             page = await self.listed(self._page(after))
-            rows = [one for one in page["data"] if isinstance(one, dict)]
-            for one in rows:
-                yield one
+            rows = [row for row in page["data"] if isinstance(row, dict)]
+            for row in rows:
+                yield row
             if not page.get("has_more") or not rows or not self.is_since(rows[-1], since):
                 return
             after = id_in(rows[-1])
@@ -181,24 +181,24 @@ class BatchClient(ABC):
 
     async def listed(self, path: str) -> dict[str, Any]:
         """Return a page of a list, or raise Trouble as if there were no such list."""
-        found = body_of((await self.ask("get", path)).text) or {}
-        if not isinstance(found.get("data"), list):
+        page = body_of((await self.ask("get", path)).text) or {}
+        if not isinstance(page.get("data"), list):
             raise Trouble(http_failure(404, {}, ""))
-        return found
+        return page
 
     async def object(self, method: str, path: str, **options: Any) -> dict[str, Any]:
         """Return the JSON object that a request brings, or raise Trouble."""
         text = (await self.ask(method, path, **options)).text
-        found = body_of(text)
-        if found is None:
+        value = body_of(text)
+        if value is None:
             raise Trouble(unreadable(text))
-        return found
+        return value
 
     async def lines(self, path: str) -> list[dict[str, Any]]:
         """Return the objects of a JSON Lines file; a line that holds none is left out."""
         content = (await self.ask("get", path)).content
-        found = (body_of(line.decode("utf-8", "replace")) for line in content.split(b"\n"))
-        return [one for one in found if one is not None]
+        objects = (body_of(line.decode("utf-8", "replace")) for line in content.split(b"\n"))
+        return [value for value in objects if value is not None]
 
     async def delete(self, path: str) -> None:
         """Delete something; what is not there any more is deleted."""
@@ -236,10 +236,10 @@ def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> Batc
 
 def id_in(body: Body) -> str:
     """Return the id in an object, or raise Trouble where there is none to use in an address."""
-    found = body.get("id")
-    if not isinstance(found, str) or not PROVIDER_ID.fullmatch(found):
+    value = body.get("id")
+    if not isinstance(value, str) or not PROVIDER_ID.fullmatch(value):
         raise Trouble(unreadable(""))
-    return found
+    return value
 
 
 def numbers(source: Any) -> dict[str, int]:

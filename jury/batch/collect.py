@@ -45,22 +45,22 @@ async def _settle(context: BatchContext, session: BatchSession, batch: JuryBatch
     if _age(batch) > KEPT.total_seconds():
         finish(context.engine, batch.id, "unanswered", GONE)
         return True
-    found = await session.client.find(batch, provider_ids(context.engine))
-    if not found.provider_id and not found.doubt and _age(batch) >= context.pace.grace:
+    search = await session.client.find(batch, provider_ids(context.engine))
+    if not search.provider_id and not search.doubt and _age(batch) >= context.pace.grace:
         await session.client.withdraw(batch)  # what has not begun by now cannot begin any more
-        found = await session.client.find(batch, provider_ids(context.engine))
-        if not found.provider_id and not found.doubt:
+        search = await session.client.find(batch, provider_ids(context.engine))
+        if not search.provider_id and not search.doubt:
             finish(context.engine, batch.id, "not_sent", "the provider never took it")
             context.tell(f"juror {name}: a batch of {batch.requests} was never taken; free again")
             return True
-    if not found.provider_id:
-        where = f"{found.doubt}, which is waited for" if found.doubt else "it is being looked for"
+    if not search.provider_id:
+        where = f"{search.doubt}, which is waited for" if search.doubt else "it is being looked for"
         doubt = f"unknown whether a batch of {batch.requests} was taken: {where}"
         context.say_once(f"juror {name}: {doubt}. Nothing is sent twice; {ASK_ANEW}")
         return False
-    move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=found.provider_id)
-    context.tell(f"juror {name}: batch {found.provider_id} found at the provider")
-    batch.provider_id, batch.submitted = found.provider_id, now()
+    move(context.engine, batch.id, BatchState.SUBMITTED, provider_id=search.provider_id)
+    context.tell(f"juror {name}: batch {search.provider_id} found at the provider")
+    batch.provider_id, batch.submitted = search.provider_id, now()
     return await _look(context, session, batch)
 
 
@@ -101,8 +101,8 @@ async def _collect(
     ends += _store(context, session, batch, chunk)
     session.failures = 0
     ends[standing.leftover] += len(waiting)
-    said = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
-    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {said}")
+    counts = ", ".join(f"{number} {name}" for name, number in sorted(ends.items()) if number)
+    context.tell(f"juror {session.juror.name}: batch {batch.provider_id} has ended: {counts}")
     await _rest(context, session, batch, replace(standing, gone=gone), waiting)
     return any(name not in (*Status,) for name in ends)
 
@@ -112,19 +112,23 @@ async def _rest(
     session: BatchSession,
     batch: JuryBatch,
     standing: Standing,
-    left: dict[str, BatchRequest],
+    unnamed: dict[str, BatchRequest],
 ) -> None:
     """Give what the results do not name its outcome, and let the provider forget the rest."""
-    for one in left.values():
-        _ended(context, session.key(one.response, one.replicate, one.rubric), standing.leftover)
-    if not left or standing.leftover != "unanswered":
+    for request in unnamed.values():
+        _ended(
+            context,
+            session.key(request.response, request.replicate, request.rubric),
+            standing.leftover,
+        )
+    if not unnamed or standing.leftover != "unanswered":
         finish(context.engine, batch.id, standing.leftover, state=BatchState.COLLECTED)
         await _forget(context, session, batch, standing)
         return
     why = GONE if standing.gone else "its results do not name all of its requests"
     finish(context.engine, batch.id, standing.leftover, why)
     name = f"juror {session.juror.name}: batch {batch.provider_id}"
-    context.tell(f"{name}: {len(left)} lost: {why}; what is there was not deleted")
+    context.tell(f"{name}: {len(unnamed)} lost: {why}; what is there was not deleted")
 
 
 async def _failed(
@@ -132,8 +136,8 @@ async def _failed(
 ) -> bool:
     """Note that the provider refused a batch as a whole."""
     reason = f"batch {batch.provider_id} was refused as a whole: {standing.failed}"
-    for one in open_requests(context.engine, batch.id).values():
-        key = session.key(one.response, one.replicate, one.rubric)
+    for request in open_requests(context.engine, batch.id).values():
+        key = session.key(request.response, request.replicate, request.rubric)
         context.ended[key] = str(Status.REQUEST_FAILED)
     finish(context.engine, batch.id, "not_sent", reason, BatchState.COLLECTED)
     session.full = (Status.REQUEST_FAILED, reason)

@@ -45,16 +45,16 @@ VENDORS = {
         "jury.batch.openai_files:OpenAIBatches",
         "api.openai.com",
     ),
-    "azure": Vendor("jury.providers.openai_on_clouds:AzureChat"),
-    "gemini": Vendor("jury.providers.openai_on_clouds:GeminiChat"),
+    "azure": Vendor("jury.providers.openai_chat:AzureChat"),
+    "gemini": Vendor("jury.providers.openai_chat:GeminiChat"),
     "bedrock": Vendor(
-        "jury.providers.anthropic_on_clouds:BedrockMessages", forms=("json_schema", "text")
+        "jury.providers.anthropic_messages:BedrockMessages", forms=("json_schema", "text")
     ),
     "vertex": Vendor(
-        "jury.providers.anthropic_on_clouds:VertexMessages", forms=("json_schema", "text")
+        "jury.providers.anthropic_messages:VertexMessages", forms=("json_schema", "text")
     ),
     "foundry": Vendor(
-        "jury.providers.anthropic_on_clouds:FoundryMessages", forms=("json_schema", "text")
+        "jury.providers.anthropic_messages:FoundryMessages", forms=("json_schema", "text")
     ),
     "simulated": Vendor("jury.providers.simulated:Simulated"),
 }

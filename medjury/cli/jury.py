@@ -18,10 +18,10 @@ from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
 from jury.elsewhere import left_alone
-from jury.loop import RunResult
 from jury.panel import Panel, ended, read_panel, refuse_ended
 from jury.references import check_references
 from jury.run import run_panel
+from jury.run_result import RunResult
 from medjury.cli.dask_connect import On
 from medjury.cli.jury_missing import missing
 from medjury.cli.jury_probe import probe

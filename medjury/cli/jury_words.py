@@ -13,8 +13,8 @@ from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
 from jury.elsewhere import LOST, NO_WORKER
-from jury.loop import Progress, RunResult
 from jury.panel import Panel
+from jury.run_result import Progress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
 from medjury.services.jury_lab import RunEstimate

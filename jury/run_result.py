@@ -1,31 +1,22 @@
-"""Running jurors side by side, and what that comes to: counted while it goes, told when it ends."""
+"""What a run has come to: its verdicts, calls and money, counted while it goes."""
 
-import asyncio
-import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from sqlalchemy import Engine
 
-from data.errors import BadInput
+from data.queries.spending import StudySpending, study_spending
 from data.schema import Status, now
-from data.store.attempts import add_jurors
+from data.store.intents import CarriedOver, carry_over
 from data.token_costs import TokenCosts
-from jury.call import Provider, Usage
-from jury.cost import Budget, Price, refuse_unpriced
-from jury.lineup import Lineup
+from jury.call import Usage
+from jury.cost import Price, refuse_unpriced
 from jury.panel import Panel
-from jury.rates import gates
-from jury.session import JurorSession, Patience, RunContext
-from jury.worklist import record_of, refuse_changed
+from jury.session import JurorSession
 
 INTERRUPTED = "interrupted"
-OPENING_SECONDS = 0.2
-AHEAD = 8  # for so many places one call waits with its intent stored
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,122 +158,57 @@ class Tally:
             calls=self.calls,
             usd=round(self.usd, 9),
             usd_unknown=self.usd_unknown,
-            stopped={one.juror.name: one.stopped[1] for one in sessions if one.stopped},
+            stopped={
+                session.juror.name: session.stopped[1] for session in sessions if session.stopped
+            },
             tokens=self._tokens,
             shared_prompts=self._shared,
         )
 
 
 @dataclass(frozen=True, slots=True)
-class RunLimits:
-    """How many requests at a time, how much money, how much patience."""
+class RunCap:
+    """What a run may spend.
 
-    concurrency: int
-    max_usd: float | None
-    patience: Patience
-
-
-def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
-    """Raise before anything happens if a number is out of range, or a cap cannot be kept."""
-    for name, value in counts.items():
-        if value < 1:
-            raise BadInput(f"{name} = {value}: must be at least 1")
-    if max_usd is not None:
-        if not max_usd >= 0:
-            raise BadInput(f"max_usd = {max_usd}: must be an amount of US dollars, 0 or more")
-        refuse_unpriced(panel, now())
-
-
-def known_sessions(
-    engine: Engine, panel: Panel, lines: Mapping[str, Provider]
-) -> list[JurorSession]:
-    """Return the jurors with their lines, each known to the study from here on."""
-    refuse_changed(engine, panel)
-    raters = add_jurors(engine, [record_of(one) for one in panel.juror])
-    doors = gates(panel)
-    return [
-        JurorSession(one, raters[one.name], lines[one.name], doors[one.name]) for one in panel.juror
-    ]
-
-
-async def run_all(
-    sessions: Sequence[JurorSession],
-    queues: Sequence[Iterator[Sequence[T]]],
-    ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
-    tally: Tally,
-    limits: RunLimits,
-) -> None:
-    """Let every juror's workers take what is in that juror's queue, all sharing the same places.
-
-    A queue yields groups: what shares the beginning of its prompts, see `jury/lineup.py`.
+    Attributes
+    ----------
+    usd
+        None where nothing bounds it; 0 or less where nothing is left.
+    carried
+        Calls that were in flight when runs before it were killed: their worst case is taken off
+        the run's own cap. The study's budget counts them always.
     """
-    stopping, places = asyncio.Event(), asyncio.Semaphore(1)
-    ahead = limits.concurrency // AHEAD
-    ready = asyncio.Semaphore(limits.concurrency + ahead)
-    context = RunContext(
-        Budget(limits.max_usd), ready, places, stopping, limits.patience, tally.called, tally.shared
+
+    usd: float | None
+    carried: CarriedOver = field(default_factory=CarriedOver)
+
+
+def run_cap(engine: Engine, panel: Panel, max_usd: float | None) -> RunCap:
+    """Return what a run may spend; call it while the study's run lock is held.
+
+    Raises
+    ------
+    BadPanel
+        If something bounds it while a juror's price is not known.
+    """
+    carried = CarriedOver() if max_usd is None else carry_over(engine)
+    budget_left = study_spending(engine).left
+    own = None if max_usd is None else max_usd - carried.usd
+    bounds = [bound for bound in (own, budget_left) if bound is not None]
+    if bounds:
+        refuse_unpriced(panel, now())
+    return RunCap(min(bounds, default=None), carried)
+
+
+def accounted(result: RunResult, engine: Engine, cap: RunCap) -> RunResult:
+    """Return a result with what the study has spent over all runs, and what it cannot know."""
+    spent: StudySpending = study_spending(engine)
+    return replace(
+        result,
+        usd_in_flight=round(spent.in_flight.usd, 9),
+        calls_in_flight=spent.in_flight.calls + spent.in_flight.batched,
+        usd_study=round(spent.usd, 9),
+        budget=spent.budget,
+        calls_carried=cap.carried.calls,
+        usd_carried=cap.carried.usd,
     )
-    lineups = [Lineup(queue) for queue in queues]
-
-    async def work(session: JurorSession, lineup: Lineup[T]) -> None:
-        while (one := await lineup.take()) is not None:
-            status = None if stopping.is_set() else await ask(context, session, one)
-            lineup.ended(one)
-            tally.ended(session.juror.name, status)
-
-    with stopped_by_interrupt(stopping):
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(_open_up(places, limits.concurrency))
-                # In turn, so that all jurors are heard at once and none holds all the places.
-                for _ in range(limits.concurrency + ahead):
-                    for session, lineup in zip(sessions, lineups, strict=True):
-                        group.create_task(work(session, lineup))
-        except* BaseException as failures:
-            raise first_cause(failures) from None
-        finally:
-            for session in sessions:
-                await session.provider.close()
-
-
-async def _open_up(places: asyncio.Semaphore, concurrency: int) -> None:
-    """Open the places one after another: requests sent at once come back at once, and queue."""
-    for _ in range(concurrency - 1):
-        await asyncio.sleep(OPENING_SECONDS / concurrency)
-        places.release()
-
-
-def run_loop(work: Coroutine[Any, Any, None]) -> None:
-    """Run it on uvloop where there is one: Windows has none."""
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(work)
-        return
-    uvloop.run(work)
-
-
-@contextmanager
-def stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
-    """Let the first Ctrl-C set the event; a second one interrupts as usual."""
-    loop = asyncio.get_running_loop()
-
-    def stop() -> None:
-        stopping.set()
-        loop.remove_signal_handler(signal.SIGINT)
-
-    try:
-        loop.add_signal_handler(signal.SIGINT, stop)
-    except (NotImplementedError, RuntimeError, ValueError):  # not in the main thread, or Windows
-        yield
-        return
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
-
-
-def first_cause(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first cause in a group of failures."""
-    first = failures.exceptions[0]
-    return first_cause(first) if isinstance(first, BaseExceptionGroup) else first
