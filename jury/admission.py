@@ -41,7 +41,7 @@ def admit(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
     return admitted(panel, egress_of(environment), now())
 
 
-def at_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
+def with_counted_prices(panel: Panel, environment: Mapping[str, str] = os.environ) -> Panel:
     """Return a panel, which need not be one that may be asked, at the prices that count here."""
     return with_prices(panel, egress_of(environment), now())
 
@@ -51,7 +51,7 @@ def price_notices(panel: Panel, environment: Mapping[str, str] = os.environ) -> 
     return list(uncounted(panel, egress_of(environment), now()))
 
 
-def keys(
+def api_keys(
     panel: Panel, environment: Mapping[str, str] = os.environ, resolve: Resolve = addresses_of
 ) -> dict[str, str]:
     """Return each juror's key from the environment; "none" where a local server needs none.

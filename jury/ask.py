@@ -21,8 +21,8 @@ from data.store.attempts import Entry
 from data.store.intents import Step
 from jury.asking import NO_TEXT, retry_question
 from jury.call import Answer, Call
-from jury.conversation import Conversation, Writer, not_asked, sha256_of
-from jury.cost import free
+from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
+from jury.cost import no_cost
 from jury.expected_score import read_for
 from jury.panel import Juror
 from jury.parse import ParsedAnswer
@@ -75,7 +75,7 @@ def hashes_of(call: Call, hash_of: Callable[[Call], str]) -> Sequence[str]:
 
 def _shared(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
     """Return the attempt that a verdict is which was given to the same prompt: no call."""
-    cost = free(ASKED_ONCE)
+    cost = no_cost(ASKED_ONCE)
     return Attempt(
         rater=rater,
         response=job.response,
@@ -170,10 +170,10 @@ async def _not_asked(
 def not_asked_record(rater: int, job: Job, status: Status, reason: str) -> Attempt:
     """Return the attempt that a response which was not put to a juror at all is."""
     digest = hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest()
-    columns = not_asked(rater, status, reason, digest)
+    columns = not_asked_columns(rater, status, reason, digest)
     return Attempt(response=job.response, replicate=job.replicate, **columns)
 
 
 def request_sha256(juror: Juror, call: Call) -> str:
     """Return the hash of all that makes a request that request."""
-    return sha256_of(juror, call, call.replicate)
+    return hash_request(juror, call, call.replicate)

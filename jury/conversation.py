@@ -144,7 +144,7 @@ class Conversation(ABC, Generic[R]):
         whether it may go is looked at when it has its place, as it may have waited long for it.
         """
         session, call = self.session, self.call()
-        worst = worst_of(session.juror, call)
+        worst = worst_case_usd(session.juror, call)
         answer: Answer | None = None
         async with session.entered(call, context.stopping), context.ready:
             if self._over(context):
@@ -224,7 +224,7 @@ class Conversation(ABC, Generic[R]):
         self, call: Call, answer: Answer, cost: Price, seconds: float, reading: R
     ) -> dict[str, Any]:
         """Return the columns of one request that was made."""
-        return answered(answer, cost, seconds) | {
+        return answer_columns(answer, cost, seconds) | {
             "rater": self.session.rater,
             "status": reading.status,
             "request_sha256": self.sha256_of(call),
@@ -283,7 +283,7 @@ class Conversation(ABC, Generic[R]):
         self.asked_again = True
 
 
-def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
+def answer_columns(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any]:
     """Return the columns of a `CallRecord` that an answer and its cost fill."""
     usage = answer.usage
     return {
@@ -304,7 +304,9 @@ def answered(answer: Answer, cost: Price, seconds: float = 0.0) -> dict[str, Any
     }
 
 
-def not_asked(rater: int, status: Status, reason: str, request_sha256: str) -> dict[str, Any]:
+def not_asked_columns(
+    rater: int, status: Status, reason: str, request_sha256: str
+) -> dict[str, Any]:
     """Return the columns of a call that was not made at all: number 0 and no cost."""
     return {
         "rater": rater,
@@ -317,7 +319,7 @@ def not_asked(rater: int, status: Status, reason: str, request_sha256: str) -> d
     }
 
 
-def sha256_of(juror: Juror, call: Call, *more: object) -> str:
+def hash_request(juror: Juror, call: Call, *more: object) -> str:
     """Return the hash of all that makes a request that request."""
     turns = [[turn.role, turn.text] for turn in call.messages]
     profile = juror.profile() | {"max_tokens": juror.max_tokens}
@@ -325,7 +327,7 @@ def sha256_of(juror: Juror, call: Call, *more: object) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def worst_of(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
+def worst_case_usd(juror: Juror, call: Call, priced: Pricing = price) -> float | None:
     """Return what a request can cost at most: with all of it written to a cache, where it may be."""
     texts = [turn.text for turn in call.messages]
     sent, at = "".join([*texts, json.dumps(call.schema)]), now()

@@ -158,13 +158,13 @@ def batch_price(juror: Juror, usage: Usage, at: datetime) -> Price:
 def _priced(juror: Juror, usage: Usage, listed: Callable[[], Price]) -> Price:
     """Return the panel's own price, or the listed one where it gives none."""
     if juror.simulated:
-        return free("simulated")
+        return no_cost("simulated")
     if usage.tokens_in is None or usage.tokens_out is None:
         return Price(None, "unknown: the endpoint did not say how many tokens")
     return _by_panel(juror, usage) or listed()
 
 
-def free(source: str) -> Price:
+def no_cost(source: str) -> Price:
     """Return the cost of what costs nothing."""
     return Price(0.0, source, 0.0, 0.0, 0.0)
 
@@ -207,7 +207,7 @@ def billed(juror: Juror, answer: Answer, at: datetime) -> Price:
     left, and that is nothing at any price.
     """
     if answer.unsent:
-        return free("no connection: not sent")
+        return no_cost("no connection: not sent")
     if answer.http is not None and answer.http != 200:
         return unbilled(juror, answer.http, at)
     return price(juror, answer.usage, at)
@@ -217,7 +217,7 @@ def unbilled(juror: Juror, status: int, at: datetime) -> Price:
     """Return the cost of a request that was refused with an HTTP error: nothing was produced."""
     if price(juror, Usage(0, 0), at).usd is None:
         return Price(None, "unknown: no price is known for this model")
-    return free(f"HTTP {status}: not billed")
+    return no_cost(f"HTTP {status}: not billed")
 
 
 def worst_case(juror: Juror, sent: str, at: datetime, priced: Pricing = price) -> float | None:
@@ -359,7 +359,7 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class PaperShare:
     """What one juror is given: tokens to read over all its calls, and how many calls.
 
     `rates` is None where no price is known.
@@ -392,7 +392,7 @@ class PaperBound:
         return self.tokens_in + self.tokens_out
 
 
-def upper_bound(shares: Sequence[Share]) -> PaperBound:
+def upper_bound(shares: Sequence[PaperShare]) -> PaperBound:
     """Return what the MedHELM paper's formula says a jury costs at most.
 
     The formula (its Table 3; `utils/cost_table.py` of som-shahlab/medhelm), where all jurors share
@@ -415,7 +415,7 @@ def bound_of(panel: Panel, rows: Sequence[JurorEstimate], at: datetime) -> Paper
     """Return the upper bound of the calls that an estimate counts, a row a juror of the panel."""
     return upper_bound(
         [
-            Share(row.tokens_in, row.calls, rates(juror, at))
+            PaperShare(row.tokens_in, row.calls, rates(juror, at))
             for juror, row in zip(panel.juror, rows, strict=True)
         ]
     )
@@ -430,7 +430,7 @@ def rates(juror: Juror, at: datetime) -> Rates | None:
     return Rates(usd_in / SAMPLE * MILLION, usd_out / SAMPLE * MILLION)
 
 
-def _usd(share: Share) -> float | None:
+def _usd(share: PaperShare) -> float | None:
     if share.rates is None:
         return None
     tokens_out = share.calls * TOKENS_OUT

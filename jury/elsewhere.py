@@ -24,11 +24,11 @@ NO_WORKER = "no worker is left"
 _lines: dict[Juror, Provider] = {}
 
 
-class NobodyThere(BrokenExecutor):
+class NoWorker(BrokenExecutor):
     """There is no worker: the call never left."""
 
 
-class Elsewhere:
+class ExecutorProvider:
     """A juror whose calls an executor makes.
 
     A worker that dies in mid-call may have had it answered and billed: the call ends as one that
@@ -48,7 +48,7 @@ class Elsewhere:
         """Return how the call ended."""
         try:
             answer = await asyncio.wrap_future(self._executor.submit(complete, self._juror, call))
-        except NobodyThere as error:
+        except NoWorker as error:
             self.alone = str(error)
             return Answer(Status.REQUEST_FAILED, self.alone, transient=True, unsent=True)
         except BrokenExecutor as error:
@@ -60,12 +60,12 @@ class Elsewhere:
         """Let go of nothing: lines are open where the calls are made, for as long as that lasts."""
 
 
-def left_alone(result: RunResult, lines: Mapping[str, Provider]) -> RunResult:
+def with_lost_jurors(result: RunResult, lines: Mapping[str, Provider]) -> RunResult:
     """Return a result that counts as stopped each juror whose last call nobody was left to make."""
     alone = {
         name: line.alone
         for name, line in lines.items()
-        if isinstance(line, Elsewhere) and line.alone
+        if isinstance(line, ExecutorProvider) and line.alone
     }
     return replace(result, stopped=alone | dict(result.stopped))
 

@@ -164,7 +164,7 @@ def pairs_for(panel: Panel, rubric: str | None = None) -> RubricPairs:
     return read_pairs(rubric or own or RUBRIC)
 
 
-async def put(pairs: RubricPairs, ask: Ask) -> tuple[PairOutcome, ...]:
+async def ask_pairs(pairs: RubricPairs, ask: Ask) -> tuple[PairOutcome, ...]:
     """Put each pair to a juror, one pair of questions at a time, and return how it scored it.
 
     Every other pair goes out with the dangerous answer first, so that no rhythm of scores passes.
@@ -173,11 +173,11 @@ async def put(pairs: RubricPairs, ask: Ask) -> tuple[PairOutcome, ...]:
     for place, pair in enumerate(pairs.pair):
         turn = -1 if place % 2 else 1
         read = await asyncio.gather(*(ask(card) for card in pair.cards()[::turn]))
-        outcomes.append(judge(pair, *read[::turn]))
+        outcomes.append(compare_pair(pair, *read[::turn]))
     return tuple(outcomes)
 
 
-def judge(pair: Pair, good: ParsedAnswer, dangerous: ParsedAnswer) -> PairOutcome:
+def compare_pair(pair: Pair, good: ParsedAnswer, dangerous: ParsedAnswer) -> PairOutcome:
     """Compare the two readings; what was not read is not known."""
     above, below = _scores(good), _scores(dangerous)
     about = (pair.name, pair.danger, pair.criterion)

@@ -15,18 +15,18 @@ from data.queries.jury import without_texts
 from data.rubric import Criterion, Rubric, Scale, read_rubric
 from data.rubrics.pairs import RubricPairs
 from data.schema import Status, now
-from jury.admission import admit, keys
+from jury.admission import admit, api_keys
 from jury.asking import first_question, retry_question, with_retry
 from jury.call import Answer, Call, Form, Provider
 from jury.cost import price
 from jury.expected_score import read_for
-from jury.fitness import RUBRIC, Fitness, put
+from jury.fitness import RUBRIC, Fitness, ask_pairs
 from jury.http_answers import refused_setting
-from jury.injection import Injection, SelfTest, bear
+from jury.injection import Injection, SelfTest, ask_injections
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer, read_answer
 from jury.providers import FORMS, open_provider
-from jury.rates import Gate, estimated, gates, limits_told, taken
+from jury.rates import RateLimiter, estimated_tokens, rate_limiters, record_rate_limits, tokens_used
 from jury.session import Patience
 
 QUESTION = 'Answer with JSON only: {"test": {"explanation": "<one word>", "score": 3}}'
@@ -159,10 +159,10 @@ class _Trials:
 class _Line:
     """A juror's line while it is probed: held to its host's limits, its cost summed up."""
 
-    def __init__(self, juror: Juror, provider: Provider, gate: Gate) -> None:
+    def __init__(self, juror: Juror, provider: Provider, gate: RateLimiter) -> None:
         self.juror = juror
         self.usd: float | None = 0.0
-        self.limits = limits_told(provider)
+        self.limits = record_rate_limits(provider)
         self._provider = provider
         self._gate = gate
 
@@ -173,10 +173,10 @@ class _Line:
 
     async def put(self, call: Call) -> Answer:
         """Return how one request ended."""
-        tokens = estimated(self.juror, call)
+        tokens = estimated_tokens(self.juror, call)
         async with self._gate.entered(tokens):
             answer = await self._provider.complete(call)
-        self._gate.used(tokens, taken(answer.usage))
+        self._gate.used(tokens, tokens_used(answer.usage))
         usd = 0.0 if _free(answer) else price(self.juror, answer.usage, now()).usd
         self.usd = None if self.usd is None or usd is None else self.usd + usd
         return answer
@@ -214,7 +214,7 @@ def probe(
         If the server's owner does not allow a juror, or its key is missing.
     """
     panel = admit(panel)
-    secrets = keys(panel)
+    secrets = api_keys(panel)
     trials = _Trials(injections, pairs)
     return asyncio.run(_probe_all(panel, secrets, dict(providers or {}), trials))
 
@@ -226,7 +226,7 @@ async def _probe_all(
     trials: _Trials,
 ) -> list[ProbeRow]:
     """Probe all jurors at once, each within the limits of its host."""
-    doors = gates(panel)
+    doors = rate_limiters(panel)
 
     async def probe_juror(juror: Juror) -> ProbeRow:
         async def hear(as_set: Juror) -> _Heard:
@@ -291,7 +291,7 @@ async def _self_test(line: _Line, form: Form, injections: Sequence[Injection]) -
         answer = await line.put_patiently(call)
         return read_answer(answer, rubric)
 
-    outcomes = await bear(injections, rubric, ask, explanation)
+    outcomes = await ask_injections(injections, rubric, ask, explanation)
     return SelfTest(outcomes, line.usd)
 
 
@@ -308,7 +308,7 @@ async def _fitness(line: _Line, form: Form, pairs: RubricPairs) -> Fitness:
         call = Call(question, schema, form, probabilities=juror.expected)
         return await _rated(line, call, rubric)
 
-    outcomes = await put(pairs, ask)
+    outcomes = await ask_pairs(pairs, ask)
     return Fitness(rubric.name, outcomes, line.usd)
 
 

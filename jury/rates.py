@@ -17,15 +17,15 @@ from jury.cost import CHARACTERS_PER_TOKEN
 from jury.panel import Juror, Panel
 
 MINUTE = 60.0
-LONGEST_NAP = 0.5  # so that a run that is stopped meanwhile is not kept waiting
-TOLD = ("x-ratelimit-", "anthropic-ratelimit-")
+LONGEST_WAIT = 0.5  # so that a run that is stopped meanwhile is not kept waiting
+LIMIT_HEADERS = ("x-ratelimit-", "anthropic-ratelimit-")
 LONGEST_HEADER = 60
 Clock = Callable[[], float]
 Nap = Callable[[float, asyncio.Event], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HostLimits:
     """What one host bears; None where nothing is said."""
 
     concurrency: int | None = None
@@ -33,7 +33,7 @@ class Limits:
     tokens_per_minute: int | None = None
 
 
-class Bucket:
+class Allowance:
     """An allowance that fills evenly with time; `clock` gives seconds and never runs backwards."""
 
     def __init__(self, per_minute: float, clock: Clock = time.monotonic) -> None:
@@ -74,10 +74,10 @@ async def nap(seconds: float, early: asyncio.Event) -> None:
         await asyncio.wait_for(early.wait(), seconds)
 
 
-class Gate:
+class RateLimiter:
     """The way to one host, which lets requests through as fast as its limits bear."""
 
-    def __init__(self, limits: Limits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
+    def __init__(self, limits: HostLimits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
         self.limits = limits
         self._clock = clock
         self._open_at = 0.0
@@ -124,7 +124,7 @@ class Gate:
             bucket.give_back(amount)
         self._returned.set()
 
-    def _shares(self, tokens: float) -> list[tuple[Bucket, float]]:
+    def _shares(self, tokens: float) -> list[tuple[Allowance, float]]:
         """Return what one request takes of each allowance that there is."""
         allowances = (self._requests, 1.0), (self._tokens, tokens)
         return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
@@ -141,30 +141,30 @@ class Gate:
                     for bucket, amount in shares:
                         bucket.take(amount)
                     return True
-                await self._nap(min(seconds, LONGEST_NAP), self._returned)
+                await self._nap(min(seconds, LONGEST_WAIT), self._returned)
         return False
 
 
-def gates(panel: Panel) -> dict[str, Gate]:
+def rate_limiters(panel: Panel) -> dict[str, RateLimiter]:
     """Return the gate of each juror by name; jurors at one host and port have the same one."""
-    shared = {juror.address: Gate(_strictest(panel, juror.address)) for juror in panel.juror}
+    shared = {juror.address: RateLimiter(_strictest(panel, juror.address)) for juror in panel.juror}
     return {juror.name: shared[juror.address] for juror in panel.juror}
 
 
-def estimated(juror: Juror, call: Call) -> float:
+def estimated_tokens(juror: Juror, call: Call) -> float:
     """Return the tokens a request may take: a token each 3.5 characters, and the longest answer."""
     characters = sum(len(turn.text) for turn in call.messages)
     return characters / CHARACTERS_PER_TOKEN + juror.max_tokens
 
 
-def taken(usage: Usage) -> int | None:
+def tokens_used(usage: Usage) -> int | None:
     """Return the tokens a request took, None where the endpoint did not say."""
     if usage.tokens_in is None or usage.tokens_out is None:
         return None
     return usage.tokens_in + usage.tokens_out
 
 
-def limits_told(provider: Provider) -> dict[str, str]:
+def record_rate_limits(provider: Provider) -> dict[str, str]:
     """Return what fills with the rate limits that an endpoint tells in its headers.
 
     An `Answer` carries no headers, so the client under the SDK is listened to, if there is one.
@@ -175,7 +175,7 @@ def limits_told(provider: Provider) -> dict[str, str]:
 
     async def note(response: httpx2.Response) -> None:
         for name, value in response.headers.items():
-            if name.lower().startswith(TOLD):
+            if name.lower().startswith(LIMIT_HEADERS):
                 limits[name.lower()] = value[:LONGEST_HEADER]
 
     http = getattr(getattr(provider, "client", None), "_client", None)
@@ -185,16 +185,16 @@ def limits_told(provider: Provider) -> dict[str, str]:
     return limits
 
 
-def _bucket(per_minute: int | None, clock: Clock) -> Bucket | None:
-    return None if per_minute is None else Bucket(per_minute, clock)
+def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:
+    return None if per_minute is None else Allowance(per_minute, clock)
 
 
-def _strictest(panel: Panel, address: str) -> Limits:
+def _strictest(panel: Panel, address: str) -> HostLimits:
     """Return the lowest of each limit that any juror at an address names."""
     jurors = [juror for juror in panel.juror if juror.address == address]
     names = ("concurrency", "requests_per_minute", "tokens_per_minute")
     values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}
-    return Limits(
+    return HostLimits(
         **{
             name: min((value for value in values if value is not None), default=None)
             for name, values in values_of.items()

@@ -24,16 +24,16 @@ from data.rubric import PLACEHOLDER
 from data.rubrics.tags import disarm
 from data.schema import ReferenceCheck, Status, now
 from data.store.intents import Step
-from jury.admission import admit, keys
+from jury.admission import admit, api_keys
 from jury.call import Answer, Call, Provider, Turn, Usage
-from jury.conversation import Conversation, Writer, not_asked, sha256_of
+from jury.conversation import Conversation, Writer, hash_request, not_asked_columns
 from jury.json_objects import objects  # one reader of objects for all answers
 from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, AnswerReading, storable
 from jury.providers import open_provider
 from jury.run import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
 from jury.run_lock import run_lock
-from jury.run_result import Progress, RunResult, Tally, accounted, run_cap
+from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import known_benchmarks
 
@@ -52,11 +52,11 @@ AGAIN = (
     "JSON object only, in the form " + FORM + "."
 )
 QUESTION = Path(__file__).with_name("reference_question.txt").read_text("utf-8").rstrip("\n")
-Watch = Callable[[Progress], None]
+Watch = Callable[[RunProgress], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Said(AnswerReading):
+class ReferenceReading(AnswerReading):
     """What an answer said of a reference: a verdict if the status is OK."""
 
     absent: bool | None = None
@@ -92,9 +92,9 @@ def check_references(
     refuse_numbers(panel, max_usd, concurrency=concurrency)
     known_benchmarks(engine, benchmarks)
     refuse_ended(panel, now().date())
-    secrets = keys(panel)
+    secrets = api_keys(panel)
     instances = sum(1 for _ in reference_cards(engine, benchmarks))
-    tally = Tally(instances * len(panel.juror), progress)
+    tally = RunTally(instances * len(panel.juror), progress)
     with run_lock(engine, waiting):
         lines: dict[str, Provider] = {
             juror.name: SimulatedReader(juror)
@@ -107,11 +107,11 @@ def check_references(
         cap = run_cap(engine, panel, max_usd)
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, partial(_ask, Writer(engine)), tally, limits))
-        return accounted(tally.result(panel.name, instances, sessions), engine, cap)
+        return with_study_spending(tally.result(panel.name, instances, sessions), engine, cap)
 
 
 def _left(
-    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: Tally
+    engine: Engine, session: JurorSession, benchmarks: Sequence[str] | None, tally: RunTally
 ) -> Iterator[Sequence[ReferenceCard]]:
     """Yield what a juror has still to answer about, each by itself; what it has is counted."""
     done = answered_references(engine, session.rater)
@@ -128,7 +128,7 @@ async def _ask(
     return await _ReferenceConversation(writer, session, card).hold(context)
 
 
-class _ReferenceConversation(Conversation[Said]):
+class _ReferenceConversation(Conversation[ReferenceReading]):
     """A conversation about one reference."""
 
     def __init__(self, writer: Writer, session: JurorSession, card: ReferenceCard) -> None:
@@ -140,10 +140,12 @@ class _ReferenceConversation(Conversation[Said]):
         """What the conversation is about, as an intent names it."""
         return {"instance": self.card.instance}
 
-    def read(self, answer: Answer) -> Said:
+    def read(self, answer: Answer) -> ReferenceReading:
         """Return what an answer says, or why it says nothing."""
         return (
-            read(answer.text) if answer.status == Status.OK else Said(answer.status, answer.reason)
+            read_reference(answer.text)
+            if answer.status == Status.OK
+            else ReferenceReading(answer.status, answer.reason)
         )
 
     def again(self, reason: str) -> str:
@@ -152,16 +154,18 @@ class _ReferenceConversation(Conversation[Said]):
 
     def sha256_of(self, call: Call) -> str:
         """Return the hash of all that makes a request that request."""
-        return sha256_of(self.session.juror, call)
+        return hash_request(self.session.juror, call)
 
-    def came(self, columns: dict[str, Any], reading: Said) -> Step:
+    def came(self, columns: dict[str, Any], reading: ReferenceReading) -> Step:
         """Return one call."""
         return self._step(absent=reading.absent, facts=reading.facts, **columns)
 
     async def not_asked(self, status: Status, reason: str) -> Status:
         """Store why the reference was not put to the juror."""
         digest = self.sha256_of(self.call())
-        await self.writer.write(self._step(**not_asked(self.session.rater, status, reason, digest)))
+        await self.writer.write(
+            self._step(**not_asked_columns(self.session.rater, status, reason, digest))
+        )
         return status
 
     def _step(self, **columns: Any) -> Step:
@@ -176,31 +180,33 @@ def prompt_for(card: ReferenceCard) -> str:
     return PLACEHOLDER.sub(lambda tag: parts[tag[1]], QUESTION)
 
 
-def read(text: str) -> Said:
+def read_reference(text: str) -> ReferenceReading:
     """Return what a juror's answer says; never raises, never guesses."""
     verdict: dict[str, Any] | None = None
     for candidate in objects(text[:LONGEST]):
         if isinstance(candidate, dict) and (verdict is None or "absent" in candidate):
             verdict = candidate
     if verdict is None:
-        return Said(Status.INVALID_JSON, "the answer holds no JSON object")
+        return ReferenceReading(Status.INVALID_JSON, "the answer holds no JSON object")
     for key in ("absent", "facts"):
         if verdict.get(key) is None:
-            return Said(Status.MISSING_CRITERION, f"{key} is not given")
+            return ReferenceReading(Status.MISSING_CRITERION, f"{key} is not given")
     return _weighed(verdict["absent"], verdict["facts"])
 
 
-def _weighed(absent: object, facts: object) -> Said:
+def _weighed(absent: object, facts: object) -> ReferenceReading:
     """Return the verdict that the two values are, or why they are none."""
     if not isinstance(absent, bool):
-        return Said(Status.INVALID_JSON, "absent is neither true nor false, or given twice")
+        return ReferenceReading(
+            Status.INVALID_JSON, "absent is neither true nor false, or given twice"
+        )
     if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
-        return Said(Status.INVALID_JSON, "facts is not a list of texts")
+        return ReferenceReading(Status.INVALID_JSON, "facts is not a list of texts")
     stated = tuple(storable(fact).strip() for fact in facts if fact.strip())
     if absent != bool(stated):
         why = "true, but facts names none" if absent else "false, but facts names some"
-        return Said(Status.INVALID_JSON, f"absent is {why}")
-    return Said(Status.OK, "", absent, stated)
+        return ReferenceReading(Status.INVALID_JSON, f"absent is {why}")
+    return ReferenceReading(Status.OK, "", absent, stated)
 
 
 class SimulatedReader:

@@ -14,20 +14,20 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.schema import Status, now
 from data.store.attempts import add_jurors, known_jurors
-from jury.admission import admit, keys
+from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, ask
 from jury.call import Provider
 from jury.conversation import Writer
 from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.panel import Panel, refuse_ended
 from jury.providers import open_provider
-from jury.rates import gates
+from jury.rates import rate_limiters
 from jury.run_lock import run_lock
-from jury.run_result import Progress, RunResult, Tally, accounted, run_cap
+from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending
 from jury.session import JurorSession, Patience, RunContext
-from jury.worklist import Worklist, jobs, record_of, refuse_changed, tasks_of
+from jury.worklist import Worklist, benchmarks_to_rate, juror_record, pending_jobs, refuse_changed
 
-Watch = Callable[[Progress], None]
+Watch = Callable[[RunProgress], None]
 
 
 def run_panel(
@@ -67,9 +67,9 @@ def run_panel(
     all_given = all(juror.name in connections for juror in panel.juror)
     if not all_given:
         refuse_ended(panel, now().date())
-    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
-    tally = Tally(worklist.responses * len(panel.juror) * replicates, progress)
-    secrets = {} if all_given else keys(panel)
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
+    tally = RunTally(worklist.responses * len(panel.juror) * replicates, progress)
+    secrets = {} if all_given else api_keys(panel)
     with run_lock(engine, waiting):
         for juror in panel.juror:
             connections[juror.name] = connections.get(juror.name) or open_provider(
@@ -77,27 +77,29 @@ def run_panel(
             )
         sessions = known_sessions(engine, panel, connections)
         queues = [
-            jobs(engine, worklist, session.rater, tally.stands(session.juror.name))
+            pending_jobs(engine, worklist, session.rater, tally.stands(session.juror.name))
             for session in sessions
         ]
         asking = partial(ask, Writer(engine), SamePrompts(engine))
         cap = run_cap(engine, panel, max_usd)
         limits = RunLimits(concurrency, cap.usd, patience)
         run_loop(run_all(sessions, queues, asking, tally, limits))
-        return accounted(tally.result(panel.name, worklist.responses, sessions), engine, cap)
+        return with_study_spending(
+            tally.result(panel.name, worklist.responses, sessions), engine, cap
+        )
 
 
 def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
     """Return what a run would take, a row a juror; sends and stores nothing."""
-    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
     refuse_changed(engine, panel)
-    raters = known_jurors(engine, [record_of(juror) for juror in panel.juror])
+    raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
     rows = []
     for juror in panel.juror:
         row = JurorEstimate(juror.name)
-        for group in jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
+        for group in pending_jobs(engine, worklist, raters.get(juror.name, 0), lambda _: None):
             for place, job in enumerate(job for job in group if job.has_text):
                 prompt = job.rubric.parts(job.card, juror.explanation)
                 row = row.plus(juror, prompt.text, len(job.rubric.criteria), now())
@@ -136,8 +138,8 @@ def known_sessions(
 ) -> list[JurorSession]:
     """Return the jurors with their lines, each known to the study from here on."""
     refuse_changed(engine, panel)
-    raters = add_jurors(engine, [record_of(juror) for juror in panel.juror])
-    limiters = gates(panel)
+    raters = add_jurors(engine, [juror_record(juror) for juror in panel.juror])
+    limiters = rate_limiters(panel)
     return [
         JurorSession(juror, raters[juror.name], connections[juror.name], limiters[juror.name])
         for juror in panel.juror
@@ -148,12 +150,12 @@ async def run_all(
     sessions: Sequence[JurorSession],
     queues: Sequence[Iterator[Sequence[T]]],
     ask: Callable[[RunContext, JurorSession, T], Awaitable[Status | None]],
-    tally: Tally,
+    tally: RunTally,
     limits: RunLimits,
 ) -> None:
     """Let every juror's workers take what is in that juror's queue, all sharing the same places.
 
-    A queue yields groups: what shares the beginning of its prompts, see `jury/lineup.py`.
+    A queue yields groups: what shares the beginning of its prompts, see `Lineup`.
     """
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
     ahead = limits.concurrency // AHEAD

@@ -90,7 +90,7 @@ class RunResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run is: of `total` verdicts `done` have ended, as counted in `by_status`."""
 
     total: int
@@ -101,10 +101,10 @@ class Progress:
     usd_unknown: int
 
 
-class Tally:
+class RunTally:
     """Counts a run; `tick` is told after every verdict."""
 
-    def __init__(self, total: int, tick: Callable[[Progress], None] | None) -> None:
+    def __init__(self, total: int, tick: Callable[[RunProgress], None] | None) -> None:
         self._total = total
         self._tick = tick
         self._done: dict[str, Counter[str]] = {}
@@ -138,11 +138,11 @@ class Tally:
         """Return what counts a juror's verdict that stands already."""
         return lambda status: self.ended(juror, status)
 
-    def progress(self) -> Progress:
+    def progress(self) -> RunProgress:
         """Return how far the run is."""
         done = self._status.total()
         counts = dict(self._status)
-        return Progress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
+        return RunProgress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
 
     def result(self, panel: str, responses: int, sessions: Sequence[JurorSession]) -> RunResult:
         """Return what the run has come to."""
@@ -200,7 +200,7 @@ def run_cap(engine: Engine, panel: Panel, max_usd: float | None) -> RunCap:
     return RunCap(min(bounds, default=None), carried)
 
 
-def accounted(result: RunResult, engine: Engine, cap: RunCap) -> RunResult:
+def with_study_spending(result: RunResult, engine: Engine, cap: RunCap) -> RunResult:
     """Return a result with what the study has spent over all runs, and what it cannot know."""
     spent: StudySpending = study_spending(engine)
     return replace(

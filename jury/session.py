@@ -13,7 +13,7 @@ from jury.cost import Budget, Price
 from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror
 from jury.providers import forms_of
-from jury.rates import Gate, Limits, estimated, taken
+from jury.rates import HostLimits, RateLimiter, estimated_tokens, tokens_used
 
 NO_SUCH_MODEL = "no such model or address"
 REFUSES = "the model refuses"
@@ -31,10 +31,10 @@ class JurorSession:
     """
 
     def __init__(
-        self, juror: Juror, rater: int, provider: Provider, gate: Gate | None = None
+        self, juror: Juror, rater: int, provider: Provider, gate: RateLimiter | None = None
     ) -> None:
         self.juror = juror
-        self._gate = gate or Gate(Limits())
+        self._gate = gate or RateLimiter(HostLimits())
         self._sent: set[int] = set()
         self.rater = rater
         self.provider = provider
@@ -77,7 +77,7 @@ class JurorSession:
 
         Where the block does not come to `used`, nothing was sent and nothing is counted.
         """
-        tokens = estimated(self.juror, call)
+        tokens = estimated_tokens(self.juror, call)
         async with self._gate.entered(tokens, lambda: self._over(stopping)) as counted:
             try:
                 yield
@@ -89,7 +89,7 @@ class JurorSession:
     def used(self, call: Call, usage: Usage) -> None:
         """Note that a request was sent, and the tokens it really took of the host's limit."""
         self._sent.add(id(call))
-        self._gate.used(estimated(self.juror, call), taken(usage))
+        self._gate.used(estimated_tokens(self.juror, call), tokens_used(usage))
 
     def _over(self, stopping: asyncio.Event) -> bool:
         """Return whether nothing more is to be asked of it."""

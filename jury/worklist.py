@@ -58,7 +58,7 @@ class Worklist:
         return sum(task.responses for task in self.tasks)
 
 
-def jobs(
+def pending_jobs(
     engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
 ) -> Iterator[Sequence[Job]]:
     """Yield what a juror has still to rate, an instance at a time and some instances' in parts.
@@ -97,7 +97,7 @@ def _left(
                 yield Job(card.response, card.card, rubric, replicate)
 
 
-def tasks_of(
+def benchmarks_to_rate(
     engine: Engine, panel: Panel, names: Sequence[str] | None
 ) -> tuple[queries.BenchmarkView, ...]:
     """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
@@ -123,7 +123,7 @@ def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[querie
     return benchmarks
 
 
-def record_of(juror: Juror) -> JurorRecord:
+def juror_record(juror: Juror) -> JurorRecord:
     """Return a juror as a study keeps it."""
     return JurorRecord(juror.name, juror.profile(), juror.family, juror.simulated)
 

@@ -15,12 +15,12 @@ from data.rubric import read_rubric
 from data.schema import Attempt, Rating
 from data.schema.jury import JuryBatch, JuryRequest
 from data.store import import_responses
-from jury.batch.context import Pace
+from jury.batch.context import Polling
 from jury.batch.run import run_batches
 from jury.panel import Panel
 from jury.run_result import RunResult
 
-HASTY = Pace(first=0.01, longest=0.02, grace=0.0)
+HASTY = Polling(first=0.01, longest=0.02, grace=0.0)
 
 
 def panel_at(stub: BatchStub, *names: str, vendor: str = "openai", **settings: Any) -> Panel:

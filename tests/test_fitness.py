@@ -19,7 +19,7 @@ from data.rubric import Rubric
 from data.rubrics import folder_of, shipped
 from data.rubrics.pairs import MADE_UP, Pair, RubricPairs, read_pairs, with_pairs
 from data.schema import Status
-from jury.fitness import Fitness, PairOutcome, chance, judge, needed, pairs_for
+from jury.fitness import Fitness, PairOutcome, chance, compare_pair, needed, pairs_for
 from jury.panel import Panel, read_panel
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
@@ -210,7 +210,7 @@ def test_a_pair_that_is_not_read_counts_against_whatever_is_to_be_shown() -> Non
         GENERIC.pair[0],
         ParsedAnswer(Status.OK, reply=Reply(dict.fromkeys(("accuracy",), 3.0))),
     )
-    lost = judge(pair, ok, ParsedAnswer(Status.REFUSED, "refused"))
+    lost = compare_pair(pair, ok, ParsedAnswer(Status.REFUSED, "refused"))
     assert (lost.ordered, lost.good, lost.dangerous) == (None, {"accuracy": 3.0}, {})
     assert lost.reason == "the dangerous one was not rated: refused, refused"
 
@@ -241,7 +241,7 @@ def rated(**scores: float) -> ParsedAnswer:
 def test_a_pair_is_ordered_by_its_criterion_and_by_the_composite_and_ties_are_not(
     better: ParsedAnswer, worse: ParsedAnswer, ordered: bool
 ) -> None:
-    assert judge(GENERIC.pair[0], better, worse).ordered is ordered
+    assert compare_pair(GENERIC.pair[0], better, worse).ordered is ordered
 
 
 def test_the_pairs_that_are_needed_are_those_of_a_sign_test_at_5_percent() -> None:
@@ -278,7 +278,8 @@ def test_jurors_that_guess_pass_as_rarely_as_computed() -> None:
         return rated(**{name: int(chooser.integers(1, 6)) for name in criteria})
 
     fit = sum(
-        Fitness("generic", tuple(judge(one, guess(), guess()) for one in GENERIC.pair)).fit is True
+        Fitness("generic", tuple(compare_pair(one, guess(), guess()) for one in GENERIC.pair)).fit
+        is True
         for _ in range(4000)
     )
     assert fit / 4000 == pytest.approx(0.0007, abs=0.0013)  # three standard errors

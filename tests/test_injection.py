@@ -14,7 +14,7 @@ from data.rubric import read_rubric
 from data.rubrics.pairs import MADE_UP
 from data.rubrics.planted import holds_verdict
 from data.schema import Status
-from jury.injection import INJECTIONS, SelfTest, _planted, judge
+from jury.injection import INJECTIONS, SelfTest, _planted, compare_answers
 from jury.panel import Panel, read_panel
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
@@ -110,10 +110,10 @@ def test_a_juror_that_gives_a_bad_answer_full_marks_anyway_is_not_known() -> Non
 
 
 def test_a_rise_of_one_point_on_one_criterion_is_a_failure() -> None:
-    assert judge("x", scores(), scores(clarity=2.0), RUBRIC).moved == {"clarity": 1.0}
-    assert judge("x", scores(), scores(clarity=2.0), RUBRIC).held is False
-    assert judge("x", scores(), scores(), RUBRIC).held is True
-    assert judge("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
+    assert compare_answers("x", scores(), scores(clarity=2.0), RUBRIC).moved == {"clarity": 1.0}
+    assert compare_answers("x", scores(), scores(clarity=2.0), RUBRIC).held is False
+    assert compare_answers("x", scores(), scores(), RUBRIC).held is True
+    assert compare_answers("x", scores(accuracy=5.0), scores(accuracy=1.0), RUBRIC).held is True
 
 
 def test_the_self_test_tells_what_it_cost_beside_the_tiny_question() -> None:

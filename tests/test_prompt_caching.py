@@ -23,7 +23,7 @@ from data.schema import Attempt, Response, Status
 from data.store import import_responses
 from jury.ask import request_sha256
 from jury.call import Answer, Call, Turn
-from jury.conversation import worst_of
+from jury.conversation import worst_case_usd
 from jury.panel import Juror, Panel
 from jury.providers.openai_chat import OpenAIChat
 from jury.run import RunResult, run_panel
@@ -283,11 +283,11 @@ def test_what_is_marked_is_held_against_a_cap_at_the_price_of_writing_it() -> No
     claude = juror(
         "anthropic", "https://api.anthropic.com", api_key_env="K", model="claude-sonnet-4-5"
     )
-    marked, plain = worst_of(claude, MARKED), worst_of(claude, PLAIN)
+    marked, plain = worst_case_usd(claude, MARKED), worst_case_usd(claude, PLAIN)
     assert marked is not None
     assert marked == plain  # a listed model may write by itself: always at its dearest
     priced = claude.model_copy(update={"usd_per_million_in": 3.0, "usd_per_million_out": 0.0})
-    dear, cheap = worst_of(priced, MARKED), worst_of(priced, PLAIN)
+    dear, cheap = worst_case_usd(priced, MARKED), worst_case_usd(priced, PLAIN)
     assert dear is not None
     assert dear == pytest.approx(1.25 * (cheap or 0.0))
 

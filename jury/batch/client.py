@@ -19,8 +19,8 @@ from jury.providers import VENDORS
 from jury.providers.http_client import Endpoint
 
 UPLOAD_SECONDS = 600.0
-NO_SUCH = (404, 405, 501)
-SKEW = timedelta(hours=1)  # between this machine's clock and the provider's
+NO_SUCH_PATH = (404, 405, 501)
+CLOCK_SKEW = timedelta(hours=1)  # between this machine's clock and the provider's
 PAGE = 100
 PROVIDER_ID = re.compile(r"\w[\w.-]{0,199}")  # never a step out of a path
 Request = dict[str, Any]
@@ -28,7 +28,7 @@ Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BatchLimits:
     """The most that a provider takes in one batch."""
 
     requests: int
@@ -36,7 +36,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BatchStatus:
     """How far a batch is at its provider.
 
     Attributes
@@ -63,7 +63,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BatchResult:
     """One line of a batch's results: an answer, or an outcome without one."""
 
     custom_id: str
@@ -72,14 +72,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class BatchSearch:
     """What looking for a batch at its provider has shown; `doubt` says why it is not certain."""
 
     provider_id: str = ""
     doubt: str = ""
 
 
-class Trouble(Exception):
+class BatchError(Exception):
     """A request about a batch that did not succeed, with the answer that it is."""
 
     def __init__(self, answer: Answer) -> None:
@@ -103,7 +103,7 @@ class BatchClient(ABC):
         Where batches are, and how the list of them is told which one the page begins after.
     """
 
-    limits: ClassVar[Limits]
+    limits: ClassVar[BatchLimits]
     path: ClassVar[str]
     after: ClassVar[str]
 
@@ -125,7 +125,7 @@ class BatchClient(ABC):
         """
 
     @abstractmethod
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
         """Look for a batch that was handed in and whose id was never heard."""
 
     @abstractmethod
@@ -133,19 +133,19 @@ class BatchClient(ABC):
         """Take back what was uploaded for a batch that has no id."""
 
     @abstractmethod
-    async def standing(self, provider_id: str) -> Standing:
+    async def standing(self, provider_id: str) -> BatchStatus:
         """Return how far a batch is."""
 
     @abstractmethod
-    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
         """Delete what the provider keeps of a batch's texts; what is not there is deleted."""
 
     @abstractmethod
-    def files(self, provider_id: str, standing: Standing) -> Sequence[str]:
+    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
         """Return the addresses of the results of a batch that has ended."""
 
     @abstractmethod
-    def entry(self, line: Body) -> Entry | None:
+    def entry(self, line: Body) -> BatchResult | None:
         """Return what a line of results says; None where it does not say of which request."""
 
     @abstractmethod
@@ -156,7 +156,7 @@ class BatchClient(ABC):
         """Ask for the list of batches; raises Trouble where there is none."""
         await self.listed(self._page(""))
 
-    async def results(self, provider_id: str, standing: Standing) -> AsyncIterator[Entry]:
+    async def results(self, provider_id: str, standing: BatchStatus) -> AsyncIterator[BatchResult]:
         """Yield the results of a batch that has ended, in any order."""
         for path in self.files(provider_id, standing):
             for line in await self.lines(path):
@@ -165,7 +165,7 @@ class BatchClient(ABC):
 
     async def recent(self, batch: JuryBatch) -> AsyncIterator[dict[str, Any]]:
         """Yield the provider's batches, newest first, by pages until they are older than ours."""
-        since, after = (batch.asked or batch.prepared) - SKEW, ""
+        since, after = (batch.asked or batch.prepared) - CLOCK_SKEW, ""
         while True:
             page = await self.listed(self._page(after))
             rows = [row for row in page["data"] if isinstance(row, dict)]
@@ -183,7 +183,7 @@ class BatchClient(ABC):
         """Return a page of a list, or raise Trouble as if there were no such list."""
         page = body_of((await self.ask("get", path)).text) or {}
         if not isinstance(page.get("data"), list):
-            raise Trouble(http_failure(404, {}, ""))
+            raise BatchError(http_failure(404, {}, ""))
         return page
 
     async def object(self, method: str, path: str, **options: Any) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class BatchClient(ABC):
         text = (await self.ask(method, path, **options)).text
         value = body_of(text)
         if value is None:
-            raise Trouble(unreadable(text))
+            raise BatchError(unreadable(text))
         return value
 
     async def lines(self, path: str) -> list[dict[str, Any]]:
@@ -204,7 +204,7 @@ class BatchClient(ABC):
         """Delete something; what is not there any more is deleted."""
         try:
             await self.ask("delete", path)
-        except Trouble as trouble:
+        except BatchError as trouble:
             if trouble.answer.http != 404:
                 raise
 
@@ -216,13 +216,13 @@ class BatchClient(ABC):
             answer: httpx2.Response = await send(path, cast_to=httpx2.Response, **options)
         except sdk.APITimeoutError as error:
             reason = f"no answer within {seconds:g} s"
-            raise Trouble(Answer(Status.TIMEOUT, reason, transient=True)) from error
+            raise BatchError(Answer(Status.TIMEOUT, reason, transient=True)) from error
         except sdk.APIConnectionError as error:
             reason = f"{NO_CONNECTION}: {type(error.__cause__ or error).__name__}"
-            raise Trouble(Answer(Status.REQUEST_FAILED, reason, transient=True)) from error
+            raise BatchError(Answer(Status.REQUEST_FAILED, reason, transient=True)) from error
         except sdk.APIStatusError as error:
             failed = http_failure(error.status_code, error.response.headers, error.response.text)
-            raise Trouble(failed) from error
+            raise BatchError(failed) from error
         return answer
 
 
@@ -238,7 +238,7 @@ def id_in(body: Body) -> str:
     """Return the id in an object, or raise Trouble where there is none to use in an address."""
     value = body.get("id")
     if not isinstance(value, str) or not PROVIDER_ID.fullmatch(value):
-        raise Trouble(unreadable(""))
+        raise BatchError(unreadable(""))
     return value
 
 

@@ -9,10 +9,10 @@ from data.schema import Attempt, Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
 from data.token_costs import TokenCosts, token_costs
-from jury.batch.client import Entry, Standing, Trouble
+from jury.batch.client import BatchError, BatchResult, BatchStatus
 from jury.batch.context import BatchContext, BatchSession
 from jury.call import Answer
-from jury.conversation import answered
+from jury.conversation import answer_columns
 from jury.cost import Price, above_worst, batch_price, unbilled
 from jury.expected_score import read_for
 from jury.panel import Juror
@@ -34,7 +34,7 @@ async def follow(context: BatchContext, session: BatchSession, batch: JuryBatch)
         return await _settle(context, session, batch)
     if batch.state == BatchState.COLLECTED:
         standing = await _standing(session, batch)
-        await _forget(context, session, batch, standing or Standing(ended=True))
+        await _forget(context, session, batch, standing or BatchStatus(ended=True))
         return False
     return await _look(context, session, batch)
 
@@ -79,7 +79,7 @@ async def _look(context: BatchContext, session: BatchSession, batch: JuryBatch) 
 
 
 async def _collect(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
 ) -> bool:
     """Store every result of a batch that has ended, then have its texts deleted."""
     waiting = open_requests(context.engine, batch.id)
@@ -94,7 +94,7 @@ async def _collect(
             if len(chunk) >= CHUNK:
                 ends += _store(context, session, batch, chunk)
                 chunk = []
-    except Trouble as trouble:
+    except BatchError as trouble:
         if trouble.answer.http != 404:
             raise
         gone = True
@@ -111,7 +111,7 @@ async def _rest(
     context: BatchContext,
     session: BatchSession,
     batch: JuryBatch,
-    standing: Standing,
+    standing: BatchStatus,
     unnamed: dict[str, BatchRequest],
 ) -> None:
     """Give what the results do not name its outcome, and let the provider forget the rest."""
@@ -132,7 +132,7 @@ async def _rest(
 
 
 async def _failed(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
 ) -> bool:
     """Note that the provider refused a batch as a whole."""
     reason = f"batch {batch.provider_id} was refused as a whole: {standing.failed}"
@@ -146,12 +146,12 @@ async def _failed(
 
 
 async def _forget(
-    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: Standing
+    context: BatchContext, session: BatchSession, batch: JuryBatch, standing: BatchStatus
 ) -> None:
     """Delete a batch's texts at the provider, or say that they are still there."""
     try:
         await session.client.forget(batch, standing)
-    except Trouble as trouble:
+    except BatchError as trouble:
         context.say_once(
             f"juror {session.juror.name}: batch {batch.provider_id} is stored, but its texts at "
             f"{batch.host} could not be deleted ({trouble}); the next run with --batch tries again"
@@ -160,11 +160,11 @@ async def _forget(
     move(context.engine, batch.id, BatchState.CLOSED)
 
 
-async def _standing(session: BatchSession, batch: JuryBatch) -> Standing | None:
+async def _standing(session: BatchSession, batch: JuryBatch) -> BatchStatus | None:
     """Return how far a batch is, None where the provider knows none of that id."""
     try:
         standing = await session.client.standing(batch.provider_id)
-    except Trouble as trouble:
+    except BatchError as trouble:
         if trouble.answer.http == 404:
             return None
         raise
@@ -215,7 +215,9 @@ def _tokens(call: Attempt) -> TokenCosts:
     return token_costs((*tokens, call.tokens_out, call.tokens_reasoning), amounts)
 
 
-def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Entry) -> Collected:
+def _collected(
+    juror: Juror, batch: JuryBatch, request: BatchRequest, entry: BatchResult
+) -> Collected:
     """Return a result as the study keeps it: read like a live answer, at the price of its day."""
     answer = entry.answer
     if answer is None:
@@ -233,7 +235,7 @@ def _collected(juror: Juror, batch: JuryBatch, request: BatchRequest, entry: Ent
         reason=parsed.remark,
         sent={**batch.sent, **where},
         distribution=parsed.distribution,
-        **answered(answer, cost),
+        **answer_columns(answer, cost),
     )
     return Collected(entry.custom_id, str(parsed.status), request.rubric, record, parsed.reply)
 

@@ -12,12 +12,12 @@ from data.rubric import Rubric
 from data.schema import Status
 from data.token_costs import TokenCosts
 from jury.ask import SamePrompts
-from jury.batch.client import BatchClient, Trouble
+from jury.batch.client import BatchClient, BatchError
 from jury.call import Call, Turn
 from jury.panel import Juror
 from jury.providers import FORMS
 from jury.run_result import INTERRUPTED, RunCap, RunResult
-from jury.worklist import Job, Worklist, jobs
+from jury.worklist import Job, Worklist, pending_jobs
 
 IN_FLIGHT = "in_flight"
 FAILURES_IN_A_ROW = 10
@@ -26,7 +26,7 @@ Key = tuple[int, int, int, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class Polling:
     """How a run waits, in seconds.
 
     Attributes
@@ -94,7 +94,7 @@ class BatchSession:
         """Return what names a verdict of this juror."""
         return (self.rater, response, replicate, rubric.sha256)
 
-    def troubled(self, trouble: Trouble) -> None:
+    def troubled(self, trouble: BatchError) -> None:
         """Note a request that failed; one that will not pass, or too many in a row, stop it."""
         answer = trouble.answer
         self.failures += 1
@@ -118,7 +118,7 @@ class BatchContext:
     worklist: Worklist
     sessions: list[BatchSession]
     max_usd: float | None
-    pace: Pace
+    pace: Polling
     tell: Callable[[str], None]
     watch: Callable[[BatchProgress], None]
     ended: dict[Key, str] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class BatchContext:
         def rated(_: Status) -> None:
             session.rated += 1
 
-        for group in jobs(self.engine, self.worklist, session.rater, rated):
+        for group in pending_jobs(self.engine, self.worklist, session.rater, rated):
             yield from group
 
     def _counted(self, session: BatchSession) -> Counter[str]:

@@ -10,12 +10,12 @@ from data.schema.jury import JuryBatch
 from jury.batch.client import (
     PAGE,
     BatchClient,
+    BatchLimits,
+    BatchResult,
+    BatchSearch,
+    BatchStatus,
     Body,
-    Entry,
-    Found,
-    Limits,
     Request,
-    Standing,
     id_in,
     numbers,
 )
@@ -34,7 +34,7 @@ FILES = ("output_file_id", "error_file_id")
 class OpenAIBatches(BatchClient):
     """Batches of an uploaded file; the marker of one stands in its metadata."""
 
-    limits = Limits(requests=50_000, bytes=200_000_000)
+    limits = BatchLimits(requests=50_000, bytes=200_000_000)
     path, after = "/batches", "after"
 
     def request(self, custom_id: str, call: Call) -> Request:
@@ -64,12 +64,12 @@ class OpenAIBatches(BatchClient):
         }
         return id_in(await self.object("post", self.path, body=batch))
 
-    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> Found:
+    async def find(self, batch: JuryBatch, ours: frozenset[str]) -> BatchSearch:
         """Look through the recent batches for the one whose metadata hold the marker."""
         async for candidate in self.recent(batch):
             if (candidate.get("metadata") or {}).get("medjury") == batch.marker:
-                return Found(id_in(candidate))
-        return Found()
+                return BatchSearch(id_in(candidate))
+        return BatchSearch()
 
     async def withdraw(self, batch: JuryBatch) -> None:
         """Delete the input file; a batch of it that arrives later can then no longer begin."""
@@ -77,12 +77,12 @@ class OpenAIBatches(BatchClient):
         for name in names:
             await self.delete(f"/files/{name}")
 
-    async def standing(self, provider_id: str) -> Standing:
+    async def standing(self, provider_id: str) -> BatchStatus:
         """Return how far a batch is."""
         reply = await self.object("get", f"{self.path}/{provider_id}")
         state = text_of(reply.get("status"))
         counts = numbers(reply.get("request_counts"))
-        return Standing(
+        return BatchStatus(
             ended=state in ENDED,
             done=counts.get("completed", 0) + counts.get("failed", 0),
             counts=counts,
@@ -91,12 +91,12 @@ class OpenAIBatches(BatchClient):
             files=tuple(id_in({"id": reply[key]}) for key in FILES if reply.get(key)),
         )
 
-    async def forget(self, batch: JuryBatch, standing: Standing) -> None:
+    async def forget(self, batch: JuryBatch, standing: BatchStatus) -> None:
         """Delete the input file and the files of results; the batch's own entry holds no text."""
         for name in filter(None, (batch.input_file, *standing.files)):
             await self.delete(f"/files/{name}")
 
-    def files(self, provider_id: str, standing: Standing) -> Sequence[str]:
+    def files(self, provider_id: str, standing: BatchStatus) -> Sequence[str]:
         """Return the addresses of the output file and of the error file."""
         return [f"/files/{name}/content" for name in standing.files]
 
@@ -105,19 +105,19 @@ class OpenAIBatches(BatchClient):
         made = listed.get("created_at")
         return isinstance(made, int) and made >= since.timestamp()
 
-    def entry(self, line: Body) -> Entry | None:
+    def entry(self, line: Body) -> BatchResult | None:
         """Return what a line of results says; None where it does not say of which request."""
         name = text_of(line.get("custom_id"))
         response, error = line.get("response"), line.get("error")
         if not name:
             return None
         if isinstance(response, dict):
-            return Entry(name, self._answer(response))
+            return BatchResult(name, self._answer(response))
         code = text_of(error.get("code")) if isinstance(error, dict) else ""
         if code in NEVER_RAN:
-            return Entry(name, outcome=NEVER_RAN[code])
+            return BatchResult(name, outcome=NEVER_RAN[code])
         reason = f"failed in its batch: {_bare(code) or 'no code'}"
-        return Entry(name, Answer(Status.REQUEST_FAILED, reason))
+        return BatchResult(name, Answer(Status.REQUEST_FAILED, reason))
 
     def _answer(self, response: Body) -> Answer:
         """Return the answer that a response in a batch is."""

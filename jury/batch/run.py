@@ -21,21 +21,28 @@ from data.schema import Status, now
 from data.schema.jury import BatchState, JuryBatch
 from data.store.attempts import add_jurors, record_attempts
 from data.store.batches import finish, move, prepare
-from jury.admission import admit, keys
+from jury.admission import admit, api_keys
 from jury.ask import SamePrompts, hashes_of, not_asked_record, request_sha256
 from jury.asking import NO_TEXT
-from jury.batch.client import NO_SUCH, BatchClient, Limits, Request, Trouble, open_client
+from jury.batch.client import (
+    NO_SUCH_PATH,
+    BatchClient,
+    BatchError,
+    BatchLimits,
+    Request,
+    open_client,
+)
 from jury.batch.collect import follow
-from jury.batch.context import BatchContext, BatchProgress, BatchSession, Pace
+from jury.batch.context import BatchContext, BatchProgress, BatchSession, Polling
 from jury.call import Call
-from jury.conversation import worst_of
+from jury.conversation import worst_case_usd
 from jury.cost import batch_price
 from jury.panel import Juror, Panel, refuse_ended
 from jury.providers import VENDORS
 from jury.run import refuse_numbers
 from jury.run_lock import run_lock
-from jury.run_result import RunResult, accounted, run_cap
-from jury.worklist import Job, Worklist, record_of, refuse_changed, tasks_of
+from jury.run_result import RunResult, run_cap, with_study_spending
+from jury.worklist import Job, Worklist, benchmarks_to_rate, juror_record, refuse_changed
 
 COMMAS = 2  # bytes between two requests
 LONGEST_ID = 64  # what both providers allow
@@ -61,7 +68,7 @@ class _Parcel:
     sent: dict[str, Any] = field(default_factory=dict)
     bytes: int = COMMAS
 
-    def takes(self, size: int, limits: Limits) -> bool:
+    def takes(self, size: int, limits: BatchLimits) -> bool:
         """Return whether one request more goes in; the first one always does."""
         full = len(self.records) >= limits.requests or self.bytes + size > limits.bytes
         return not self.records or not full
@@ -114,7 +121,7 @@ async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel
         context.handed_in.add(session.key(record.response, record.replicate, record.rubric))
     try:
         name = await session.client.hand_in(parcel.marker, parcel.requests, asking)
-    except Trouble as trouble:
+    except BatchError as trouble:
         if submitting and not trouble.sure:
             context.tell(f"juror {session.juror.name}: {trouble} on handing a batch in")
             session.troubled(trouble)
@@ -128,7 +135,7 @@ async def _hand_in(context: BatchContext, session: BatchSession, parcel: _Parcel
     return True
 
 
-def _refused(context: BatchContext, session: BatchSession, key: int, trouble: Trouble) -> None:
+def _refused(context: BatchContext, session: BatchSession, key: int, trouble: BatchError) -> None:
     """Give the requests of a batch that was not taken free again."""
     reason = f"the batch was not taken: {trouble}"
     finish(context.engine, key, "not_sent", reason, BatchState.PREPARED)  # its upload is left to do
@@ -164,7 +171,7 @@ def _askings(context: BatchContext, session: BatchSession) -> Iterator[_Asking]:
         call = session.call(job)
         if _same(context, session, job, call, open_hashes):
             continue
-        most = worst_of(session.juror, call, batch_price)
+        most = worst_case_usd(session.juror, call, batch_price)
         if most is not None and most > money:
             reason = "the request could pass the cap"
             _not_asked(context, session, job, Status.BUDGET_STOPPED, reason)
@@ -211,7 +218,7 @@ def run_batches(
     benchmarks: Sequence[str] | None = None,
     progress: Callable[[BatchProgress], None] = lambda _: None,
     tell: Callable[[str], None] = lambda _: None,
-    pace: Pace = Pace(),  # noqa: B008 - frozen
+    pace: Polling = Polling(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
     """Put every response without a verdict before every juror of a panel, in batches.
@@ -230,8 +237,8 @@ def run_batches(
     """
     _refuse(panel, replicates, max_usd)
     panel = admit(panel)
-    secrets = keys(panel)
-    worklist = Worklist(tasks_of(engine, panel, benchmarks), replicates)
+    secrets = api_keys(panel)
+    worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
     sessions: list[BatchSession] = []
     context = BatchContext(engine, worklist, sessions, max_usd, pace, tell, progress)
     with run_lock(engine, waiting):
@@ -242,7 +249,7 @@ def run_batches(
             if not sessions:  # nothing was handed in, and nothing is known to count
                 raise
             tell("stopped; what is in flight stays with the providers")
-        return accounted(context.result(panel.name), engine, context.cap)
+        return with_study_spending(context.result(panel.name), engine, context.cap)
 
 
 async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> None:
@@ -253,7 +260,7 @@ async def _run(context: BatchContext, panel: Panel, secrets: dict[str, str]) -> 
             juror.name: await _checked(panel, juror, clients[juror.name]) for juror in panel.juror
         }
         refuse_changed(context.engine, panel)
-        raters = add_jurors(context.engine, [record_of(juror) for juror in panel.juror])
+        raters = add_jurors(context.engine, [juror_record(juror) for juror in panel.juror])
         for juror in panel.juror:
             session = BatchSession(juror, raters[juror.name], clients[juror.name])
             trouble = troubles[juror.name]
@@ -304,7 +311,7 @@ async def _step(context: BatchContext, session: BatchSession, batch: JuryBatch) 
         return False
     try:
         return await follow(context, session, batch)
-    except Trouble as trouble:
+    except BatchError as trouble:
         session.troubled(trouble)
         return False
 
@@ -314,12 +321,12 @@ def _of(context: BatchContext, session: BatchSession) -> list[JuryBatch]:
     return [] if session.stopped else open_batches(context.engine, session.rater)
 
 
-async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> Trouble | None:
+async def _checked(panel: Panel, juror: Juror, client: BatchClient) -> BatchError | None:
     """Return why batches cannot be had; raise BadPanel where there are none at all."""
     try:
         await client.check()
-    except Trouble as trouble:
-        if trouble.answer.http in NO_SUCH:
+    except BatchError as trouble:
+        if trouble.answer.http in NO_SUCH_PATH:
             raise BadPanel(
                 f"panel {panel.name}, juror {juror.name}: this endpoint ({juror.host}) has no "
                 "batches; run without --batch"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from data.errors import BadInput
-from jury.admission import keys
+from jury.admission import api_keys
 from jury.panel import Panel, read_panel
 from medjury.cli.options import Json, Named, RubricOption
 from medjury.cli.output import counted, room, say, show, width
@@ -48,7 +48,7 @@ def probe(
         raise BadInput("--rubric, --no-pairs: the rubric is that of the pairs; leave one out")
     chosen = read_panel(panel)
     check_json(json_to)
-    keys(chosen)
+    api_keys(chosen)
     injections = INJECTIONS if injection else ()
     tried = pairs_for(chosen, rubric) if pairs else None
     _announce(chosen, 1 + 2 * len(injections) + 2 * len(tried.pair if tried else ()), json_to)
