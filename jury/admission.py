@@ -12,7 +12,7 @@ from data.schema import now
 from jury.address import Kind, in_house, kind_of, kind_of_address
 from jury.egress import WHERE, admitted, egress_of, named_by_owner, uncounted, with_prices
 from jury.panel import Juror, Panel
-from jury.provider_settings import lacking_library
+from jury.providers.registry import lacking_library
 
 BLANK = "YOUR-"  # what a panel that ships leaves to be filled in
 ELSEWHERE = ("private", "public")  # Azure and Amazon have private endpoints, by https

@@ -26,7 +26,7 @@ from jury.cost import no_cost
 from jury.expected_score import read_for
 from jury.panel import Juror
 from jury.parse import ParsedAnswer
-from jury.providers import FORMS
+from jury.providers.registry import FORMS
 from jury.session import JurorSession, RunContext
 from jury.worklist import Job
 

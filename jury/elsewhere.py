@@ -16,7 +16,7 @@ from functools import cache
 from data.schema import Status
 from jury.call import Answer, Call, Provider
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 from jury.run_result import RunResult
 
 LOST = "was lost in mid-call"

@@ -25,7 +25,7 @@ from jury.http_answers import refused_setting
 from jury.injection import Injection, SelfTest, ask_injections
 from jury.panel import Juror, Panel
 from jury.parse import ParsedAnswer, read_answer
-from jury.providers import FORMS, open_provider
+from jury.providers.registry import FORMS, open_provider
 from jury.rates import RateLimiter, estimated_tokens, rate_limiters, record_rate_limits, tokens_used
 from jury.session import Patience
 

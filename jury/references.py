@@ -30,7 +30,7 @@ from jury.conversation import Conversation, Writer, hash_request, not_asked_colu
 from jury.json_objects import objects  # one reader of objects for all answers
 from jury.panel import Juror, Panel, refuse_ended
 from jury.parse import LONGEST, AnswerReading, storable
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 from jury.run import RunLimits, known_sessions, refuse_numbers, run_all, run_loop
 from jury.run_lock import run_lock
 from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending

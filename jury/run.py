@@ -20,7 +20,7 @@ from jury.call import Provider
 from jury.conversation import Writer
 from jury.cost import Budget, JurorEstimate, refuse_unpriced
 from jury.panel import Panel, refuse_ended
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 from jury.rates import rate_limiters
 from jury.run_lock import run_lock
 from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_study_spending

@@ -12,7 +12,7 @@ from jury.call import Answer, Call, Provider, Usage
 from jury.cost import Budget, Price
 from jury.http_answers import refused_setting, value_sent
 from jury.panel import Juror
-from jury.providers import forms_of
+from jury.providers.registry import forms_of
 from jury.rates import HostLimits, RateLimiter, estimated_tokens, tokens_used
 
 NO_SUCH_MODEL = "no such model or address"

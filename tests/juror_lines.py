@@ -5,7 +5,7 @@ from typing import Any
 
 from jury.call import Answer, Call, Turn
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 
 CALL = Call((Turn("user", "A case."),), {"type": "object", "properties": {}})
 

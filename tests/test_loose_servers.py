@@ -24,7 +24,7 @@ from data.store import import_responses
 from jury.asking import FormFallback, Patience
 from jury.call import TOO_LONG, Answer
 from jury.panel import Panel
-from jury.providers import forms_of, open_provider
+from jury.providers.registry import forms_of, open_provider
 from jury.run import RunResult, run_panel
 
 HASTY = Patience(first_wait=0.01, longest_wait=0.02)

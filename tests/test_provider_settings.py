@@ -121,7 +121,7 @@ def python(code: str, *options: str) -> str:
 
 def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it() -> None:
     code = (
-        "from jury.provider_settings import lacking_library as lacks\n"
+        "from jury.providers.registry import lacking_library as lacks\n"
         "for one in ('bedrock', None), ('azure', 'entra'), ('vertex', None), ('azure', None):\n"
         "    print(lacks(*one))"
     )
@@ -142,7 +142,7 @@ def test_no_clouds_library_is_imported_for_a_juror_with_a_key() -> None:
     code = (
         "import asyncio, sys\n"
         "from jury.panel import Juror\n"
-        "from jury.providers import open_provider\n"
+        "from jury.providers.registry import open_provider\n"
         "body = {'name': 'j', 'provider': 'foundry', 'model': 'm', 'family': 'f',"
         " 'api_key_env': 'K', 'base_url': 'https://ward.example'}\n"
         "async def opened():\n"

@@ -11,7 +11,7 @@ from stub_llm import USAGE_IN, USAGE_OUT, Do, Seen, Stub
 from data.schema import Status
 from jury.call import Answer, Call, Turn
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 
 SECRET = "MRS-EXAMPLE-HAS-A-FEVER"
 SCHEMA = {"type": "object", "properties": {"test": {"type": "object"}}}

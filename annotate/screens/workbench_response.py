@@ -25,7 +25,7 @@ from jury.ask import request_sha256
 from jury.asking import first_question, retry_question, with_retry
 from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import FORMS
+from jury.providers.registry import FORMS
 
 SAME_PROMPT = (
     "no request was sent: this juror has rated the very same prompt, of another response with the "

@@ -14,7 +14,7 @@ from peak import peak_mb
 
 from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import open_provider
+from jury.providers.registry import open_provider
 from jury.run import OPENING_SECONDS, run_loop
 
 

@@ -15,8 +15,8 @@ from data.schema.jury import JuryBatch
 from jury.call import NO_CONNECTION, Answer, Call
 from jury.http_answers import body_of, http_failure, unreadable
 from jury.panel import Juror
-from jury.providers import VENDORS
 from jury.providers.http_client import Endpoint
+from jury.providers.registry import PROVIDERS
 
 UPLOAD_SECONDS = 600.0
 NO_SUCH_PATH = (404, 405, 501)
@@ -228,8 +228,8 @@ class BatchClient(ABC):
 
 def open_client(juror: Juror, key: str, timeout: float = UPLOAD_SECONDS) -> BatchClient:
     """Return a juror's batches; each SDK is imported only when it is needed."""
-    vendor = VENDORS[juror.provider]
-    endpoint = resolve_name(vendor.endpoint)(juror, key, timeout, httpx2.AsyncClient)
+    vendor = PROVIDERS[juror.provider]
+    endpoint = resolve_name(vendor.client)(juror, key, timeout, httpx2.AsyncClient)
     opened: BatchClient = resolve_name(vendor.batches)(endpoint)
     return opened
 

@@ -15,7 +15,7 @@ from jury.ask import SamePrompts
 from jury.batch.client import BatchClient, BatchError
 from jury.call import Call, Turn
 from jury.panel import Juror
-from jury.providers import FORMS
+from jury.providers.registry import FORMS
 from jury.run_result import INTERRUPTED, RunCap, RunResult
 from jury.worklist import Job, Worklist, pending_jobs
 

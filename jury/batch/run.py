@@ -38,7 +38,7 @@ from jury.call import Call
 from jury.conversation import worst_case_usd
 from jury.cost import batch_price
 from jury.panel import Juror, Panel, refuse_ended
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 from jury.run import refuse_numbers
 from jury.run_lock import run_lock
 from jury.run_result import RunResult, run_cap, with_study_spending
@@ -344,7 +344,7 @@ def _refuse(panel: Panel, replicates: int, max_usd: float | None) -> None:
             "costs nothing; run without --batch"
         )
     for juror in panel.juror:
-        if not VENDORS[juror.provider].batches:
+        if not PROVIDERS[juror.provider].batches:
             raise BadPanel(
                 f'panel {panel.name}, juror {juror.name}: provider "{juror.provider}" has no batches '
                 "here; run without --batch"

@@ -15,9 +15,9 @@ from data.rubric import NO_CHECKLIST, NO_REFERENCE, PLACEHOLDER, Criterion, Rubr
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_order
 from jury.panel import Juror
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 
-HOST = VENDORS["openai"].own_host
+HOST = PROVIDERS["openai"].own_host
 WITHIN = {
     "context": "{{item.context}}",
     "prompt": "{{item.prompt}}",

@@ -9,9 +9,9 @@ import anthropic
 from jury import messages_api
 from jury.call import Answer, Call, Turn
 from jury.http_answers import refuses_caching
-from jury.provider_settings import auth_of
 from jury.providers.credentials import FOUNDRY_SCOPE, aws_keys, entra_token, google_token
 from jury.providers.http_client import Endpoint
+from jury.providers.registry import auth_of
 
 MARK = "cache_control"
 EPHEMERAL = {"type": "ephemeral"}  # for five minutes, anew with each use

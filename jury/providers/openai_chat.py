@@ -17,8 +17,6 @@ from jury.chat_completions import LIMITS
 from jury.cost import cache_writes_cost
 from jury.http_answers import body_of, refuses_so_many, unsupported_parameter
 from jury.panel import Juror
-from jury.provider_settings import auth_of
-from jury.providers import VENDORS
 from jury.providers.credentials import (
     AZURE_OPENAI_SCOPE,
     Renewed,
@@ -26,6 +24,7 @@ from jury.providers.credentials import (
     google_token,
 )
 from jury.providers.http_client import Endpoint
+from jury.providers.registry import PROVIDERS, auth_of
 
 CACHING = ("prompt_cache_key", "prompt_cache_options")
 BREAKPOINT = "prompt_cache_breakpoint"
@@ -88,7 +87,7 @@ class OpenAIChat(Endpoint):
 
     def newest_names(self) -> bool:
         """Return whether the server is one that calls the limit as OpenAI's newest models do."""
-        return self.juror.host == VENDORS["openai"].own_host
+        return self.juror.host == PROVIDERS["openai"].own_host
 
     def model(self) -> str:
         """Return the model as a request names it."""
@@ -124,7 +123,7 @@ class OpenAIChat(Endpoint):
 
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
-        own = self.juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
+        own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
         limit = chat_completions.limit_name(
             newest=self.newest_names(), unsupported=self.unsupported
         )
