@@ -8,9 +8,8 @@ from test_juries import METHODS, simulate
 from wording import note_of
 
 from calibration.agreement import Panel, column_icc, columns
-from calibration.juries.median import middle
-from calibration.juries.ranking import jury_ranking
-from calibration.juries.rows import Wanted
+from calibration.juries.pools import middle
+from calibration.juries.ranking import Wanted, jury_ranking
 from calibration.zscore import z_within_raters
 
 

@@ -12,7 +12,7 @@ from test_juries import simulate
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind, to_json
-from calibration.juries.ranking import Ranking, jury_ranking
+from calibration.juries.ranking import JuryRow, Ranking, Wanted, Winner, jury_ranking
 from calibration.juries.recommendation import (
     ALIKE,
     candidates,
@@ -20,7 +20,6 @@ from calibration.juries.recommendation import (
     recommendation,
     recommended_jurors,
 )
-from calibration.juries.rows import JuryRow, Wanted, Winner
 from calibration.values import note
 
 NAN = math.nan

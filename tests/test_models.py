@@ -10,7 +10,7 @@ from model_study import QUALITY, by_hand, by_model, compared, model_study
 from calibration.codes import NoteCode as Code
 from calibration.messages import told, words
 from calibration.models.comparison import jury_bias
-from calibration.models.scores import model_table
+from calibration.models.model_scores import model_table
 from calibration.plain import plain
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown

@@ -14,8 +14,8 @@ from calibration.decision import Decision, Kind, to_json
 from calibration.messages import told
 from calibration.models.decision import decide
 from calibration.models.gaps import DETECTABLE, Gap, standings
+from calibration.models.model_scores import model_table
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
-from calibration.models.scores import model_table
 from calibration.scores import Scores
 from calibration.tables.models import model_tables
 from calibration.tables.numbers import TERMINAL

@@ -11,7 +11,7 @@ from periods_study import NAN, row
 from calibration.codes import MonitoringCode, NoteCode
 from calibration.decision import Kind, to_json
 from calibration.messages import words
-from calibration.monitoring.decide import decide
+from calibration.monitoring.decision import decide
 from calibration.monitoring.rows import CaseMix
 from calibration.monitoring.watch import Normal, Rule, watch
 from calibration.values import note

@@ -23,7 +23,7 @@ from medjury.services.juries import (
 )
 
 if TYPE_CHECKING:
-    from calibration.juries.rows import JuryRow
+    from calibration.juries.ranking import JuryRow
 
 MOST = 100
 FIRST = 10

@@ -1,4 +1,4 @@
-"""What a pilot says for the planning of a study: reliabilities, and how differences vary."""
+"""What a pilot study tells a plan: reliabilities, and how much differences vary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Prediction-powered means: a few clinicians' ratings, and the jury's on everything."""
+"""Prediction-powered means: clinicians' ratings of a sample, corrected by the jury's of all responses."""
 
 import math
 from collections.abc import Sequence

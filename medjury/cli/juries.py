@@ -17,7 +17,7 @@ from medjury.cli.places import check_json, write_json
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.juries.rows import JuryRow, Winner
+    from calibration.juries.ranking import JuryRow, Winner
     from medjury.services.juries import (
         ComparedJuries,
         ComparisonQuestion,

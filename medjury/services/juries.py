@@ -260,8 +260,7 @@ def _ranked(
     """Return the ranking, and the jurors whose prices are made up."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.juries.ranking import jury_ranking
-    from calibration.juries.rows import Wanted
+    from calibration.juries.ranking import Wanted, jury_ranking
 
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}

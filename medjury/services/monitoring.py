@@ -27,9 +27,8 @@ from medjury.services.scores import all_jurors, scores_of, silent_jurors
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.monitoring.calendar import Every
     from calibration.monitoring.drift import Drift
-    from calibration.monitoring.periods import Asking
+    from calibration.monitoring.periods import Asking, Every
     from calibration.monitoring.watch import Normal, Watched
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
@@ -92,7 +91,7 @@ class Study:
     @cached_property
     def anchors(self) -> "pd.DataFrame":
         """Return what jurors scored again later, of the benchmarks that are looked at."""
-        from calibration.monitoring.scored_again import anchors
+        from calibration.monitoring.anchor import anchors
 
         found = anchors(self.again, self.scores.rubrics)
         return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
@@ -237,7 +236,7 @@ def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.monitoring.decide import decide
+    from calibration.monitoring.decision import decide
     from calibration.monitoring.watch import Rule, watch
 
     study = _study(engine, question)
@@ -278,7 +277,7 @@ def causes(engine: Engine, judged: Judged) -> Causes:
 
 
 def _study(engine: Engine, question: MonitoringQuestion) -> Study:
-    from calibration.monitoring.scored_again import without_later
+    from calibration.monitoring.anchor import without_later
 
     options = question.options
     everything = scores_of(engine)
@@ -315,7 +314,7 @@ def _scope(
 
 def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
     """Return what the periods are compared with."""
-    from calibration.monitoring.fisher import error_of_interval
+    from calibration.monitoring.cusum import error_of_interval
     from calibration.monitoring.watch import BASELINE, Normal
 
     if question.target is not None:
@@ -384,7 +383,7 @@ def _mix(
 
     While the judged period is itself one of the baseline, with those of it before that.
     """
-    from calibration.monitoring.case_mix import case_mix
+    from calibration.monitoring.drift import case_mix
     from calibration.monitoring.periods import periods_of
 
     begun = watched.fell[0].start
@@ -400,7 +399,7 @@ def _mix(
 
 def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
     """Return the first and the last calendar period of some rows as one label."""
-    from calibration.monitoring.calendar import label_of, start_of
+    from calibration.monitoring.periods import label_of, start_of
 
     ends = (rows[0].start, start_of(rows[-1].end, every))
     first, last = (label_of(day, every) for day in ends)

@@ -11,10 +11,9 @@ from threadpoolctl import threadpool_limits
 from calibration.crossed import clinicians_mixed_model, crossed_model
 from calibration.messages import reason, sentence, words
 from calibration.plain import plain
-from calibration.planning.non_inferiority import non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
-from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
-from calibration.planning.protocol import protocol
+from calibration.planning.plan import assumed_iccs, pilot_iccs, plan_rows, power_rows, protocol
+from calibration.planning.power import non_inferiority_rows
 from calibration.planning.rows import (
     NonInferiorityRow,
     PanelSizeRow,
@@ -79,7 +78,9 @@ class Plan:
 
 def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     """Return a plan from an assumed ICC; no study is needed."""
-    rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
+    rows = plan_rows(
+        [*assumed_iccs(assumption.icc, assumption.single, options.per_response)], options
+    )
     power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, at_margin=at_margin)
     single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
@@ -107,7 +108,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     pilot, unnoted, sizes = _piloted(engine, analysis)
     if options.minutes is None:
         options = replace(options, minutes=pilot.minutes)
-    rows = plan_rows([*expected_of(pilot, options.per_response)], options)
+    rows = plan_rows([*pilot_iccs(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
     at_margin = tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, pilot, at_margin)

@@ -10,10 +10,9 @@ from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
 from calibration.decision import to_json as decision_to_json
-from calibration.predicting.decision import decide
 from calibration.predicting.predicted import predictions
-from calibration.predicting.row import PredictedRow
-from calibration.predicting.row import to_json as row_to_json
+from calibration.predicting.rows import PredictedRow, decide
+from calibration.predicting.rows import to_json as row_to_json
 from calibration.scopes import Sitting, checked
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
