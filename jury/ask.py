@@ -1,7 +1,11 @@
-"""Asking a juror about one response: the answer is parsed, and each request stored."""
+"""Ask one juror about one response, or take over its verdict on the very same prompt.
+
+What a juror says of a text counts for every response that has this text. Only a verdict that stands
+is shared, within one juror, rubric and replicate, from this run or an earlier one. A prompt whose
+call fails is asked again with the next response that has it.
+"""
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -35,12 +39,12 @@ ASKED_ONCE = "same prompt as another response: asked once"
 
 
 class SamePrompts:
-    """The verdicts of a study that may count for more than one response.
+    """Finds verdicts that count for more than one response, as their prompts are the same.
 
     Attributes
     ----------
     responses
-        Those (primary keys) whose text another response has too; no other prompt can be the same.
+        Primary keys of the responses whose text another one has too.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -50,7 +54,7 @@ class SamePrompts:
 
     @asynccontextmanager
     async def turn(self, rater: int, job: Job, call: Call) -> AsyncIterator[None]:
-        """Let one at a time ask a juror a prompt: who waited finds the verdict stored."""
+        """Hold the lock of a juror's prompt: who waited for it finds the verdict stored."""
         digest = sha256(call.messages[0].text.encode("utf-8", "replace")).hexdigest()
         key = (rater, job.replicate, job.rubric.sha256, digest)
         lock = self._turns.setdefault(key, asyncio.Lock())
@@ -60,12 +64,12 @@ class SamePrompts:
     def stored(
         self, rater: int, job: Job, call: Call, hash_of: Callable[[Call], str]
     ) -> Entry | None:
-        """Return what is to be stored of a job whose prompt a verdict stands on; None without."""
+        """Return the entry that stores a verdict on the same prompt for a job, None if there is none."""
         hashes = hashes_of(call, hash_of)
         verdict = verdict_of_same_prompt(self._engine, rater, job.rubric, job.replicate, hashes)
-        return (
-            None if verdict is None else (_shared(rater, job, verdict), job.rubric, verdict.reply)
-        )
+        if verdict is None:
+            return None
+        return _shared_attempt(rater, job, verdict), job.rubric, verdict.reply
 
 
 def hashes_of(call: Call, hash_of: Callable[[Call], str]) -> Sequence[str]:
@@ -73,8 +77,8 @@ def hashes_of(call: Call, hash_of: Callable[[Call], str]) -> Sequence[str]:
     return [hash_of(replace(call, form=form)) for form in FORMS]
 
 
-def _shared(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
-    """Return the attempt that a verdict is which was given to the same prompt: no call."""
+def _shared_attempt(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
+    """Return the attempt of a job that takes over a verdict on the same prompt, without a call."""
     cost = no_cost(ASKED_ONCE)
     return Attempt(
         rater=rater,
@@ -100,23 +104,29 @@ def _shared(rater: int, job: Job, verdict: StoredVerdict) -> Attempt:
 async def ask(
     writer: Writer, same: SamePrompts, context: RunContext, session: JurorSession, job: Job
 ) -> Status | None:
-    """Return how one verdict ended; None if the run was stopped before it was asked for."""
+    """Ask a juror about a response and store each attempt.
+
+    Returns
+    -------
+    Status or None
+        How the verdict ended; None if the run was stopped before it was asked for.
+    """
     if not job.has_text:
         return await _not_asked(writer, session, job, Status.EMPTY_RESPONSE, NO_TEXT)
     verdict = _Verdict(writer, session, job)
     if job.response not in same.responses:
-        return await verdict.hold(context)
+        return await verdict.run(context)
     async with same.turn(session.rater, job, verdict.call()):
-        entry = same.stored(session.rater, job, verdict.call(), verdict.sha256_of)
+        entry = same.stored(session.rater, job, verdict.call(), verdict.request_hash)
         if entry is None:
-            return await verdict.hold(context)
+            return await verdict.run(context)
         await writer.write(Step(attempt=entry))
     context.shared()
     return Status.OK
 
 
 class _Verdict(Conversation[ParsedAnswer]):
-    """A conversation about one response."""
+    """One juror asked about one response."""
 
     def __init__(self, writer: Writer, session: JurorSession, job: Job) -> None:
         explanation = session.juror.explanation
@@ -125,8 +135,8 @@ class _Verdict(Conversation[ParsedAnswer]):
         self.job = job
 
     @property
-    def about(self) -> dict[str, int]:
-        """What the conversation is about, as an intent names it."""
+    def subject(self) -> dict[str, int]:
+        """The response that is asked about."""
         return {"response": self.job.response}
 
     def call(self) -> Call:
@@ -134,19 +144,19 @@ class _Verdict(Conversation[ParsedAnswer]):
         return replace(super().call(), probabilities=self.session.juror.expected)
 
     def read(self, answer: Answer) -> ParsedAnswer:
-        """Return what an answer says, or why it says nothing."""
+        """Return the verdict in an answer, or why there is none."""
         return read_for(self.session.juror, answer, self.job.rubric)
 
-    def again(self, reason: str) -> str:
-        """Return the question once more, with what is wrong."""
+    def retry_question(self, reason: str) -> str:
+        """Return the question that follows an answer which cannot be used."""
         return retry_question(reason, self.job.rubric.scale)
 
-    def sha256_of(self, call: Call) -> str:
-        """Return the hash of all that makes a request that request."""
+    def request_hash(self, call: Call) -> str:
+        """Return the hash of a request, its replicate included."""
         return request_sha256(self.session.juror, call)
 
-    def came(self, columns: dict[str, Any], reading: ParsedAnswer) -> Step:
-        """Return one call, and the reply if it gave any."""
+    def step(self, columns: dict[str, Any], reading: ParsedAnswer) -> Step:
+        """Return the attempt that is stored of a request, with its reply if there is one."""
         job, rubric = self.job, self.job.rubric
         if forged := rubric.forged(job.card):
             columns["sent"]["tags_broken_in"] = list(forged)
@@ -155,7 +165,7 @@ class _Verdict(Conversation[ParsedAnswer]):
         return Step(attempt=(made, rubric, reading.reply))
 
     async def not_asked(self, status: Status, reason: str) -> Status:
-        """Store why the response was not put to the juror."""
+        """Store why the juror was not asked about the response."""
         return await _not_asked(self.writer, self.session, self.job, status, reason)
 
 
@@ -168,12 +178,12 @@ async def _not_asked(
 
 
 def not_asked_record(rater: int, job: Job, status: Status, reason: str) -> Attempt:
-    """Return the attempt that a response which was not put to a juror at all is."""
-    digest = hashlib.sha256(job.card.response.encode("utf-8", "replace")).hexdigest()
+    """Return the attempt of a job that was not asked, with the reason."""
+    digest = sha256(job.card.response.encode("utf-8", "replace")).hexdigest()
     columns = not_asked_columns(rater, status, reason, digest)
     return Attempt(response=job.response, replicate=job.replicate, **columns)
 
 
 def request_sha256(juror: Juror, call: Call) -> str:
-    """Return the hash of all that makes a request that request."""
+    """Return the hash of a request about a response, its replicate included."""
     return hash_request(juror, call, call.replicate)

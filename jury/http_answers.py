@@ -1,4 +1,4 @@
-"""What a response of an endpoint over HTTP says: the parts that all protocols share.
+"""Read the HTTP replies of endpoints: failures, usage, and what an error says of the request.
 
 Pure: what medjury reads with, and what the exports carry along.
 """
@@ -21,106 +21,6 @@ OVERFLOWS = ("context_length_exceeded", "exceed_context_size_error", IN_LITELLM)
 NO_CREDIT = "credit balance is too low"
 TOKEN_LENGTH = 60
 LONGEST_BODY = 4_000
-
-
-def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
-    """Return the answer that an HTTP error is; its reason holds only the error's own code."""
-    code = _code(body)
-    more = f": {TOO_LONG}" if code in OVERFLOWS else ""
-    return Answer(
-        _status(status, code, body),
-        f"HTTP {status} {code}".strip() + more,
-        text=body[:LONGEST_BODY],
-        http=status,
-        transient=_passes(status, code),
-        retry_after=_seconds(headers),
-    )
-
-
-def unreadable(body: str) -> Answer:
-    """Return the answer that a success with a body nobody can read is."""
-    return Answer(
-        Status.REQUEST_FAILED,
-        "HTTP 200 with a body that is not an answer",
-        text=body[:LONGEST_BODY],
-        http=200,
-        transient=True,
-    )
-
-
-def body_of(text: str) -> dict[str, Any] | None:
-    """Return the JSON object a response body is, or None."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def count(source: Any, name: str) -> int | None:
-    """Return a token count out of a usage object, None where there is none."""
-    value = source.get(name) if isinstance(source, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def text_of(value: Any) -> str:
-    """Return a value that should be text, and empty text where it is not."""
-    return value if isinstance(value, str) else ""
-
-
-def _status(status: int, code: str, body: str) -> Status:
-    """Return what an HTTP error means for the rating."""
-    if status == 402 or code in QUOTA_CODES or NO_CREDIT in body:
-        return Status.QUOTA
-    if code in FILTER_CODES:
-        return Status.CONTENT_FILTER
-    if status in AUTH:
-        return Status.AUTH
-    if status == 429:
-        return Status.RATE_LIMITED
-    return Status.TIMEOUT if status in (408, 504) else Status.REQUEST_FAILED
-
-
-def _passes(status: int, code: str) -> bool:
-    """Return whether an HTTP error may pass by itself."""
-    return code not in QUOTA_CODES and (status in (408, 409, 425, 429) or status >= 500)
-
-
-def _code(body: str) -> str:
-    """Return the error's code or type: a bare word, so that no text sent can come back in it."""
-    content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
-    error = content.get("error", content)
-    if not isinstance(error, dict):
-        return ""
-    names = [text_of(error.get(name)) for name in ("code", "type", "status")]
-    words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
-    return next((word for word in words if _is_bare(word)), "")
-
-
-def _is_bare(word: str) -> bool:
-    """Return whether it is one word, and more than the number of the HTTP status once again."""
-    return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
-
-
-def _seconds(headers: Mapping[str, str]) -> float | None:
-    """Return how long the endpoint asks to wait, by any of the three ways to say it."""
-    retry_after = headers.get("retry-after", "")
-    try:
-        if milliseconds := headers.get("retry-after-ms"):
-            return max(0.0, float(milliseconds) / 1000)
-        return max(0.0, float(retry_after)) if retry_after else None
-    except ValueError:
-        return _until(retry_after)
-
-
-def _until(date: str) -> float | None:
-    """Return the seconds until an HTTP date."""
-    try:
-        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
 REFUSED = (400, 422)
 FORBIDDEN = (*REFUSED, 403)  # some models are not "allowed" to tell probabilities
 SETTINGS = {
@@ -144,11 +44,109 @@ SO_MANY = re.compile(r"top_logprobs|logprobs of \d+", re.IGNORECASE)
 BEGINS_WITH = re.compile(r"[`'\"]?(?:output_config\.)?(\w+)")
 
 
-def unsupported_parameter(answer: Answer) -> str:
-    """Return the name of a parameter that a server does not know, empty if it names none.
+def http_failure(status: int, headers: Mapping[str, str], body: str) -> Answer:
+    """Return the answer for an HTTP error; its reason holds only the error's own code."""
+    code = _code(body)
+    more = f": {TOO_LONG}" if code in OVERFLOWS else ""
+    return Answer(
+        _status(status, code, body),
+        f"HTTP {status} {code}".strip() + more,
+        text=body[:LONGEST_BODY],
+        http=status,
+        transient=_passes(status, code),
+        retry_after=_seconds(headers),
+    )
 
-    An error may quote the text of a patient, so a name counts in a field of its own or at the
-    beginning of the message, and nowhere else.
+
+def unreadable(body: str) -> Answer:
+    """Return the answer for a success whose body cannot be read."""
+    return Answer(
+        Status.REQUEST_FAILED,
+        "HTTP 200 with a body that is not an answer",
+        text=body[:LONGEST_BODY],
+        http=200,
+        transient=True,
+    )
+
+
+def body_of(text: str) -> dict[str, Any] | None:
+    """Return the JSON object a response body is, or None."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def count(source: Any, name: str) -> int | None:
+    """Return a token count from a usage object, None where it has none."""
+    value = source.get(name) if isinstance(source, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def text_of(value: Any) -> str:
+    """Return a value that should be text, empty if it is not."""
+    return value if isinstance(value, str) else ""
+
+
+def _status(status: int, code: str, body: str) -> Status:
+    """Return the status of a rating whose request ended with an HTTP error."""
+    if status == 402 or code in QUOTA_CODES or NO_CREDIT in body:
+        return Status.QUOTA
+    if code in FILTER_CODES:
+        return Status.CONTENT_FILTER
+    if status in AUTH:
+        return Status.AUTH
+    if status == 429:
+        return Status.RATE_LIMITED
+    return Status.TIMEOUT if status in (408, 504) else Status.REQUEST_FAILED
+
+
+def _passes(status: int, code: str) -> bool:
+    """Return whether an HTTP error may pass by itself."""
+    return code not in QUOTA_CODES and (status in (408, 409, 425, 429) or status >= 500)
+
+
+def _code(body: str) -> str:
+    """Return the error's code or type: one word, so that no text that was sent can be in it."""
+    content = body_of(body.strip().removeprefix("[").removesuffix("]")) or {}  # a list at Google
+    error = content.get("error", content)
+    if not isinstance(error, dict):
+        return ""
+    names = [text_of(error.get(name)) for name in ("code", "type", "status")]
+    words = [IN_LITELLM, *names] if IN_LITELLM in text_of(error.get("message")) else names
+    return next((word for word in words if _is_bare(word)), "")
+
+
+def _is_bare(word: str) -> bool:
+    """Return whether it is a single word, and not just a number such as the HTTP status."""
+    return word.replace("_", "").isalnum() and not word.isdecimal() and len(word) < TOKEN_LENGTH
+
+
+def _seconds(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that the endpoint asks to wait, from milliseconds, seconds or a date."""
+    retry_after = headers.get("retry-after", "")
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        return max(0.0, float(retry_after)) if retry_after else None
+    except ValueError:
+        return _until(retry_after)
+
+
+def _until(date: str) -> float | None:
+    """Return the seconds until an HTTP date."""
+    try:
+        return max(0.0, (parsedate_to_datetime(date) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def unsupported_parameter(answer: Answer) -> str:
+    """Return the name of the parameter that a server does not know, empty if it names none.
+
+    An error may quote text of a patient, so a name counts only in a field of its own or at the
+    beginning of the message.
     """
     for error in _errors(answer):
         if error.get("code") in UNSUPPORTED and isinstance(error.get("param"), str):
@@ -168,29 +166,28 @@ def refuses_caching(answer: Answer) -> bool:
 
 
 def refused_setting(answer: Answer) -> str:
-    """Return which of a panel's settings an error is about, empty if about none that was sent."""
+    """Return which setting of the panel an error is about, empty if none that was sent."""
     for setting, names in SETTINGS.items():
         if value_sent(answer, setting) and _concerns(answer, names):
             return setting
-    if value_sent(answer, "scores") and _named(answer, PROBABILITIES):
+    if value_sent(answer, "scores") and _message_matches(answer, PROBABILITIES):
         return "scores"
     return ""
 
 
 def refuses_so_many(answer: Answer) -> bool:
-    """Return whether an error is about how many alternatives were asked for at each token."""
-    return any(error.get("param") == "top_logprobs" for error in _errors(answer)) or _named(
-        answer, SO_MANY
-    )
+    """Return whether an error is about the number of alternatives asked for at each token."""
+    by_name = any(error.get("param") == "top_logprobs" for error in _errors(answer))
+    return by_name or _message_matches(answer, SO_MANY)
 
 
-def _named(answer: Answer, words: re.Pattern[str]) -> bool:
-    """Return whether an error's message holds words that no text of a patient has."""
+def _message_matches(answer: Answer, words: re.Pattern[str]) -> bool:
+    """Return whether an error's message matches words that no text of a patient has."""
     return any(words.search(_message(error)) for error in _errors(answer, FORBIDDEN))
 
 
 def value_sent(answer: Answer, setting: str) -> str:
-    """Return a setting of a request as a panel writes it, empty if none was sent."""
+    """Return the value of a setting as a panel writes it, empty if it was not sent."""
     values = (answer.sent.get(name) for name in SETTINGS[setting])
     value = next((value for value in values if value is not None), None)
     if value is None:
@@ -199,7 +196,7 @@ def value_sent(answer: Answer, setting: str) -> str:
 
 
 def _concerns(answer: Answer, names: Sequence[str]) -> bool:
-    """Return whether an error is about a parameter with one of these names, whatever it says."""
+    """Return whether an error is about a parameter with one of these names."""
     if unsupported_parameter(answer) in names:
         return True
     for error in _errors(answer):
@@ -210,7 +207,7 @@ def _concerns(answer: Answer, names: Sequence[str]) -> bool:
 
 
 def _errors(answer: Answer, statuses: Sequence[int] = REFUSED) -> Iterator[Mapping[str, Any]]:
-    """Yield the errors in a body that refuses a request: OpenAI's one, FastAPI's list, Amazon's."""
+    """Yield the errors in the body of a refusal, as OpenAI, FastAPI and Amazon write them."""
     if answer.http not in statuses:
         return
     try:

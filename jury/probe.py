@@ -159,12 +159,12 @@ class _Trials:
 class _Line:
     """A juror's line while it is probed: held to its host's limits, its cost summed up."""
 
-    def __init__(self, juror: Juror, provider: Provider, gate: RateLimiter) -> None:
+    def __init__(self, juror: Juror, provider: Provider, limiter: RateLimiter) -> None:
         self.juror = juror
         self.usd: float | None = 0.0
         self.limits = record_rate_limits(provider)
         self._provider = provider
-        self._gate = gate
+        self._limiter = limiter
 
     @property
     def unsupported(self) -> tuple[str, ...]:
@@ -174,9 +174,9 @@ class _Line:
     async def put(self, call: Call) -> Answer:
         """Return how one request ended."""
         tokens = estimated_tokens(self.juror, call)
-        async with self._gate.entered(tokens):
+        async with self._limiter.slot(tokens):
             answer = await self._provider.complete(call)
-        self._gate.used(tokens, tokens_used(answer.usage))
+        self._limiter.settle(tokens, tokens_used(answer.usage))
         usd = 0.0 if _free(answer) else price(self.juror, answer.usage, now()).usd
         self.usd = None if self.usd is None or usd is None else self.usd + usd
         return answer

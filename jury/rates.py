@@ -1,9 +1,9 @@
-"""Limits of a host: requests at once, requests a minute, tokens a minute.
+"""Keep a host's rate limits: requests at once, requests per minute, tokens per minute.
 
-Jurors at one address share its limits, and where their panel names several, the strictest holds.
-Requests are paced rather than sent in a burst: a bucket holds one second of its limit, and a request
-that is larger goes when the bucket is full and leaves a debt. In any minute that makes the limit,
-one second of it and one request at most.
+Jurors at one address share its limits; where their panel names several, the strictest holds.
+Requests are spread over time by token buckets. A bucket holds one second of its limit; a request
+that is larger is sent when the bucket is full and leaves a debt. So any minute has the limit, plus
+one second of it, plus one request at most.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ Nap = Callable[[float, asyncio.Event], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class HostLimits:
-    """What one host bears; None where nothing is said."""
+    """The limits of one host, None for those that no juror names."""
 
     concurrency: int | None = None
     requests_per_minute: int | None = None
@@ -34,7 +34,7 @@ class HostLimits:
 
 
 class Allowance:
-    """An allowance that fills evenly with time; `clock` gives seconds and never runs backwards."""
+    """A token bucket that fills evenly with time; `clock` gives seconds and never runs backwards."""
 
     def __init__(self, per_minute: float, clock: Clock = time.monotonic) -> None:
         self._per_second = per_minute / MINUTE
@@ -51,31 +51,31 @@ class Allowance:
         return missing / self._per_second if missing > self._per_second * 1e-9 else 0.0
 
     def take(self, amount: float) -> None:
-        """Take an amount, more than there is if need be: what follows waits the longer."""
+        """Take an amount, more than there is if need be: the next request then waits longer."""
         self._fill()
         self._level -= amount
 
     def give_back(self, amount: float) -> None:
-        """Put back what was taken and not used; a negative amount is taken besides."""
+        """Put back what was taken and not used; a negative amount is taken as well."""
         self._fill()
         self._level = min(self._holds, self._level + amount)
 
     def _fill(self) -> None:
-        """Add what has come in since the last look."""
+        """Add what has accrued since the last call."""
         now = self._clock()
         self._level = min(self._holds, self._level + (now - self._at) * self._per_second)
         self._at = now
 
 
 async def nap(seconds: float, early: asyncio.Event) -> None:
-    """Wait, but no longer than until the event."""
+    """Wait so many seconds, or until the event if that comes first."""
     early.clear()
     with suppress(TimeoutError):
         await asyncio.wait_for(early.wait(), seconds)
 
 
 class RateLimiter:
-    """The way to one host, which lets requests through as fast as its limits bear."""
+    """Lets requests to one host through as fast as its limits allow."""
 
     def __init__(self, limits: HostLimits, clock: Clock = time.monotonic, nap: Nap = nap) -> None:
         self.limits = limits
@@ -89,12 +89,12 @@ class RateLimiter:
         self._turn = asyncio.Lock()
 
     @asynccontextmanager
-    async def entered(
+    async def slot(
         self, tokens: float, stopped: Callable[[], bool] = lambda: False
     ) -> AsyncIterator[bool]:
-        """Wait for leave to send one request, first come first served, and hold its place.
+        """Wait until one request may be sent, first come first served, and hold its place.
 
-        Yields whether it was given. Once `stopped` says so nothing is waited for any more and
+        Yields whether it may be sent. Once `stopped` returns true, nothing is waited for and
         nothing is counted.
         """
         if self._places is None:
@@ -104,33 +104,33 @@ class RateLimiter:
             yield await self._leave(tokens, stopped)
 
     def pause(self, seconds: float) -> None:
-        """Let nothing through for a while: the host asked for it."""
+        """Let nothing through for so many seconds, as the host has asked."""
         self._open_at = max(self._open_at, self._clock() + seconds)
 
     def pause_left(self) -> float:
-        """Return the seconds until requests may go out again."""
+        """Return the seconds until requests may be sent again."""
         return max(0.0, self._open_at - self._clock())
 
-    def used(self, estimated: float, really: int | None) -> None:
-        """Put the tokens a request really took in the place of its estimate, where they are told."""
+    def settle(self, estimated: float, really: int | None) -> None:
+        """Replace the estimated tokens of a request by those it used, where these are known."""
         if really is not None:
             if self._tokens is not None:
                 self._tokens.give_back(estimated - really)
             self._returned.set()
 
-    def unused(self, tokens: float) -> None:
-        """Put back the whole of a request that was let through and never sent."""
+    def release(self, tokens: float) -> None:
+        """Put back all that a request took which was let through and not sent."""
         for bucket, amount in self._shares(tokens):
             bucket.give_back(amount)
         self._returned.set()
 
     def _shares(self, tokens: float) -> list[tuple[Allowance, float]]:
-        """Return what one request takes of each allowance that there is."""
+        """Return each allowance that there is, with what one request takes of it."""
         allowances = (self._requests, 1.0), (self._tokens, tokens)
         return [(bucket, amount) for bucket, amount in allowances if bucket is not None]
 
     async def _leave(self, tokens: float, stopped: Callable[[], bool]) -> bool:
-        """Wait until both allowances bear one more request, and take it from them."""
+        """Wait until both allowances have room for one more request, and take it from them."""
         shares = self._shares(tokens)
         if not shares:
             return True
@@ -146,28 +146,28 @@ class RateLimiter:
 
 
 def rate_limiters(panel: Panel) -> dict[str, RateLimiter]:
-    """Return the gate of each juror by name; jurors at one host and port have the same one."""
+    """Return the limiter of each juror by name; jurors at one host and port share one."""
     shared = {juror.address: RateLimiter(_strictest(panel, juror.address)) for juror in panel.juror}
     return {juror.name: shared[juror.address] for juror in panel.juror}
 
 
 def estimated_tokens(juror: Juror, call: Call) -> float:
-    """Return the tokens a request may take: a token each 3.5 characters, and the longest answer."""
+    """Return the tokens a request may use: one per 3.5 characters, plus the longest answer."""
     characters = sum(len(turn.text) for turn in call.messages)
     return characters / CHARACTERS_PER_TOKEN + juror.max_tokens
 
 
 def tokens_used(usage: Usage) -> int | None:
-    """Return the tokens a request took, None where the endpoint did not say."""
+    """Return the tokens a request used, None where the endpoint did not report them."""
     if usage.tokens_in is None or usage.tokens_out is None:
         return None
     return usage.tokens_in + usage.tokens_out
 
 
 def record_rate_limits(provider: Provider) -> dict[str, str]:
-    """Return what fills with the rate limits that an endpoint tells in its headers.
+    """Return a dict that fills with the rate limits in an endpoint's response headers.
 
-    An `Answer` carries no headers, so the client under the SDK is listened to, if there is one.
+    An `Answer` carries no headers, so a hook is set in the HTTP client under the SDK, if any.
     """
     import httpx2  # needed only for probing
 
@@ -190,7 +190,7 @@ def _bucket(per_minute: int | None, clock: Clock) -> Allowance | None:
 
 
 def _strictest(panel: Panel, address: str) -> HostLimits:
-    """Return the lowest of each limit that any juror at an address names."""
+    """Return the lowest value of each limit that the jurors at an address name."""
     jurors = [juror for juror in panel.juror if juror.address == address]
     names = ("concurrency", "requests_per_minute", "tokens_per_minute")
     values_of = {name: [getattr(juror, name) for juror in jurors] for name in names}

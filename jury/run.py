@@ -1,4 +1,10 @@
-"""Running a panel: every response that has no verdict yet, before every juror."""
+"""Run a panel: ask every juror about every response that it has not rated yet.
+
+A juror is asked about an instance's first response, then about all its others at once. A vendor
+serves the beginning that an instance's prompts share from its cache only once a first answer to it
+has begun; requests sent beside that one would be billed in full, and some vendors bill the cache's
+writing besides. While the first request of a group is under way, those of other groups are sent.
+"""
 
 import asyncio
 import signal
@@ -27,6 +33,9 @@ from jury.run_result import RunProgress, RunResult, RunTally, run_cap, with_stud
 from jury.session import JurorSession, Patience, RunContext
 from jury.worklist import Worklist, benchmarks_to_rate, juror_record, pending_jobs, refuse_changed
 
+OPENING_SECONDS = 0.2
+AHEAD = 8  # one call for this many places waits with its intent stored
+T = TypeVar("T")
 Watch = Callable[[RunProgress], None]
 
 
@@ -43,15 +52,29 @@ def run_panel(
     patience: Patience = Patience(),  # noqa: B008 - frozen
     waiting: Callable[[], None] = lambda: None,
 ) -> RunResult:
-    """Put every response without a verdict before every juror of a panel.
+    """Ask every juror of a panel about every response that it has not rated yet.
 
-    May be killed anywhere and run again: what is rated is not asked for again. Ctrl-C lets the
-    requests in flight finish and stores them; a second one drops them. At most `concurrency`
-    requests are in flight over all jurors; what they cost together stays within `max_usd`, each
-    checked at its worst before it is sent, calls in flight when a run before it was killed
-    included, and within what the study's budget leaves; `replicates` verdicts of each juror measure its own
-    noise. `progress` is told after every verdict, `waiting` once if another run has to end before.
-    `providers` are lines to use, by juror, instead of the panel's.
+    It may be killed at any time and run again: what is rated is not asked again. Ctrl-C lets the
+    requests in flight finish and stores them; a second one drops them.
+
+    Parameters
+    ----------
+    concurrency
+        Requests in flight at most, over all jurors.
+    max_usd
+        Cap on what this run spends, in US dollars. Each call is checked at its highest possible
+        cost before it is sent; calls in flight when an earlier run was killed count too. What the
+        study's budget leaves bounds the run as well.
+    replicates
+        Verdicts of each juror on each response; more than one measure a juror's own noise.
+    benchmarks
+        Names of the benchmarks to rate, None for all.
+    progress
+        Called after every verdict.
+    providers
+        Connections to use instead of the panel's, by juror.
+    waiting
+        Called once if another run on this study has to end first.
 
     Raises
     ------
@@ -77,7 +100,7 @@ def run_panel(
             )
         sessions = known_sessions(engine, panel, connections)
         queues = [
-            pending_jobs(engine, worklist, session.rater, tally.stands(session.juror.name))
+            pending_jobs(engine, worklist, session.rater, tally.counter_of(session.juror.name))
             for session in sessions
         ]
         asking = partial(ask, Writer(engine), SamePrompts(engine))
@@ -92,7 +115,7 @@ def run_panel(
 def estimate(
     engine: Engine, panel: Panel, *, replicates: int = 1, benchmarks: Sequence[str] | None = None
 ) -> list[JurorEstimate]:
-    """Return what a run would take, a row a juror; sends and stores nothing."""
+    """Return what a run would take, one row per juror; nothing is sent or stored."""
     worklist = Worklist(benchmarks_to_rate(engine, panel, benchmarks), replicates)
     refuse_changed(engine, panel)
     raters = known_jurors(engine, [juror_record(juror) for juror in panel.juror])
@@ -108,14 +131,9 @@ def estimate(
     return rows
 
 
-OPENING_SECONDS = 0.2
-AHEAD = 8  # for so many places one call waits with its intent stored
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """How many requests at a time, how much money, how much patience."""
+    """How many requests are in flight at once, what they may cost, and how failures are retried."""
 
     concurrency: int
     max_usd: float | None
@@ -123,7 +141,7 @@ class RunLimits:
 
 
 def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
-    """Raise before anything happens if a number is out of range, or a cap cannot be kept."""
+    """Raise if a number is out of range, or there is a cap while a price is not known."""
     for name, value in counts.items():
         if value < 1:
             raise BadInput(f"{name} = {value}: must be at least 1")
@@ -136,7 +154,7 @@ def refuse_numbers(panel: Panel, max_usd: float | None, **counts: int) -> None:
 def known_sessions(
     engine: Engine, panel: Panel, connections: Mapping[str, Provider]
 ) -> list[JurorSession]:
-    """Return the jurors with their lines, each known to the study from here on."""
+    """Return the jurors' sessions, each juror stored in the study if it is new."""
     refuse_changed(engine, panel)
     raters = add_jurors(engine, [juror_record(juror) for juror in panel.juror])
     limiters = rate_limiters(panel)
@@ -153,9 +171,14 @@ async def run_all(
     tally: RunTally,
     limits: RunLimits,
 ) -> None:
-    """Let every juror's workers take what is in that juror's queue, all sharing the same places.
+    """Work off every juror's queue, all at once and within the same limits.
 
-    A queue yields groups: what shares the beginning of its prompts, see `Lineup`.
+    Parameters
+    ----------
+    queues
+        One for each session; yields groups of jobs whose prompts share their beginning.
+    ask
+        Asks a juror about one job and returns how it ended.
     """
     stopping, places = asyncio.Event(), asyncio.Semaphore(1)
     ahead = limits.concurrency // AHEAD
@@ -163,22 +186,22 @@ async def run_all(
     context = RunContext(
         Budget(limits.max_usd), ready, places, stopping, limits.patience, tally.called, tally.shared
     )
-    lineups = [Lineup(queue) for queue in queues]
+    job_queues = [_JobQueue(queue) for queue in queues]
 
-    async def work(session: JurorSession, lineup: Lineup[T]) -> None:
-        while (job := await lineup.take()) is not None:
+    async def work(session: JurorSession, job_queue: _JobQueue[T]) -> None:
+        while (job := await job_queue.take()) is not None:
             status = None if stopping.is_set() else await ask(context, session, job)
-            lineup.ended(job)
+            job_queue.ended(job)
             tally.ended(session.juror.name, status)
 
     with stopped_by_interrupt(stopping):
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(_open_up(places, limits.concurrency))
-                # In turn, so that all jurors are heard at once and none holds all the places.
+                group.create_task(_open_places(places, limits.concurrency))
+                # In turn, so that all jurors are asked from the start and none takes all places.
                 for _ in range(limits.concurrency + ahead):
-                    for session, lineup in zip(sessions, lineups, strict=True):
-                        group.create_task(work(session, lineup))
+                    for session, job_queue in zip(sessions, job_queues, strict=True):
+                        group.create_task(work(session, job_queue))
         except* BaseException as failures:
             raise first_cause(failures) from None
         finally:
@@ -186,15 +209,15 @@ async def run_all(
                 await session.provider.close()
 
 
-async def _open_up(places: asyncio.Semaphore, concurrency: int) -> None:
-    """Open the places one after another: requests sent at once come back at once, and queue."""
+async def _open_places(places: asyncio.Semaphore, concurrency: int) -> None:
+    """Open the places one after another: answers to requests sent at once arrive at once."""
     for _ in range(concurrency - 1):
         await asyncio.sleep(OPENING_SECONDS / concurrency)
         places.release()
 
 
 def run_loop(work: Coroutine[Any, Any, None]) -> None:
-    """Run it on uvloop where there is one: Windows has none."""
+    """Run a coroutine on uvloop, or on asyncio's own loop where there is none, as on Windows."""
     try:
         import uvloop
     except ImportError:
@@ -205,7 +228,7 @@ def run_loop(work: Coroutine[Any, Any, None]) -> None:
 
 @contextmanager
 def stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
-    """Let the first Ctrl-C set the event; a second one interrupts as usual."""
+    """Let a first Ctrl-C set an event; a second one interrupts as usual."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -224,13 +247,13 @@ def stopped_by_interrupt(stopping: asyncio.Event) -> Iterator[None]:
 
 
 def first_cause(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return the first cause in a group of failures."""
+    """Return the first exception of a group, out of nested groups."""
     first = failures.exceptions[0]
     return first_cause(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-class Lineup(Generic[T]):
-    """What one juror is still to be asked, given out to its workers."""
+class _JobQueue(Generic[T]):
+    """One juror's jobs, given out to its workers: of each group the first one goes ahead."""
 
     def __init__(self, groups: Iterator[Sequence[T]]) -> None:
         self._groups = groups
@@ -239,7 +262,7 @@ class Lineup(Generic[T]):
         self._moved = asyncio.Event()
 
     async def take(self) -> T | None:
-        """Return what to ask next, None where all has been given out."""
+        """Return the next job, None once all are given out."""
         while not self._ready:
             group = next(self._groups, None)
             if group:
@@ -254,7 +277,7 @@ class Lineup(Generic[T]):
         return self._ready.popleft()
 
     def ended(self, item: T) -> None:
-        """Let those behind one that was taken follow, however it ended."""
+        """Give out the rest of a group whose first job has ended, however it did."""
         others = self._behind.pop(id(item), None)
         if others is not None:
             self._ready.extend(others)

@@ -1,4 +1,4 @@
-"""What a run has come to: its verdicts, calls and money, counted while it goes."""
+"""Count a run while it goes, and bound what it may spend."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,36 +21,36 @@ INTERRUPTED = "interrupted"
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run has come to.
+    """The result of a run.
 
     Attributes
     ----------
     rated, missing
-        Verdicts that stand in the study, from this run or an earlier one, and those that do not;
+        Verdicts that the study has, from this run or an earlier one, and those that it lacks;
         together responses x jurors x replicates.
     by_status
-        Status -> verdicts that ended so; "ok" is `rated`. Verdicts that a stopped run never came
-        to are "interrupted".
+        Status -> number of verdicts that ended so; "ok" is `rated`. Verdicts that a stopped run
+        did not ask for are "interrupted".
     by_juror
         The same for each juror.
     calls
-        Requests sent in this run, those repeated included.
+        Requests sent in this run, repeated ones included.
     usd, usd_unknown
-        What they cost together, and for how many of them no cost is known.
+        What they cost together in US dollars, and for how many of them no cost is known.
     stopped
-        Juror -> why it was asked no more.
+        Juror -> why it was not asked any more.
     usd_in_flight, calls_in_flight
-        Calls of the study, of this run and all before it, whose cost nobody knows: in flight when
-        a run was killed, never answered, or in a batch; and what they can cost at most.
+        Calls of the study, of this run and all earlier ones, whose cost is not known: in flight
+        when a run was killed, never answered, or in a batch; and the most that they can cost.
     usd_study, budget
-        What the study has spent over all runs, those calls at their worst included, and what it
-        may spend at most; None where it sets no bound.
+        What the study has spent over all runs, such calls at their highest cost, and what it may
+        spend at most; None where it has no budget.
     usd_carried, calls_carried
         Of the calls in flight, those of killed runs that count against the cap of this run.
     tokens
-        What this run's calls took, by kind of token, and what each kind cost.
+        Tokens of this run's calls by kind, and what each kind cost.
     shared_prompts
-        Verdicts of this run that took no call: the juror had rated the very same prompt.
+        Verdicts of this run that needed no call, as the juror had rated the very same prompt.
     """
 
     panel: str
@@ -91,7 +91,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run is: of `total` verdicts `done` have ended, as counted in `by_status`."""
+    """How far a run has come: of `total` verdicts `done` have ended, as `by_status` counts them."""
 
     total: int
     done: int
@@ -102,7 +102,7 @@ class RunProgress:
 
 
 class RunTally:
-    """Counts a run; `tick` is told after every verdict."""
+    """Counts the verdicts and calls of a run; `tick` is called after every verdict."""
 
     def __init__(self, total: int, tick: Callable[[RunProgress], None] | None) -> None:
         self._total = total
@@ -123,29 +123,29 @@ class RunTally:
         self._tokens = self._tokens.plus(cost.of(usage))
 
     def shared(self) -> None:
-        """Count one verdict that was given to the same prompt before."""
+        """Count one verdict that was taken over from the same prompt."""
         self._shared += 1
 
     def ended(self, juror: str, status: Status | None) -> None:
-        """Count one verdict; None is one that the run was stopped before."""
+        """Count one verdict; None is one that a stopped run did not ask for."""
         name = INTERRUPTED if status is None else str(status)
         self._status[name] += 1
         self._done.setdefault(juror, Counter())[name] += 1
         if self._tick is not None:
             self._tick(self.progress())
 
-    def stands(self, juror: str) -> Callable[[Status], None]:
-        """Return what counts a juror's verdict that stands already."""
+    def counter_of(self, juror: str) -> Callable[[Status], None]:
+        """Return a function that counts a verdict of this juror."""
         return lambda status: self.ended(juror, status)
 
     def progress(self) -> RunProgress:
-        """Return how far the run is."""
+        """Return how far the run has come."""
         done = self._status.total()
         counts = dict(self._status)
         return RunProgress(self._total, done, counts, self.calls, self.usd, self.usd_unknown)
 
     def result(self, panel: str, responses: int, sessions: Sequence[JurorSession]) -> RunResult:
-        """Return what the run has come to."""
+        """Return the result of the run."""
         rated = self._status[str(Status.OK)]
         return RunResult(
             panel=panel,
@@ -173,10 +173,10 @@ class RunCap:
     Attributes
     ----------
     usd
-        None where nothing bounds it; 0 or less where nothing is left.
+        US dollars; None where there is no cap, 0 or less where nothing is left.
     carried
-        Calls that were in flight when runs before it were killed: their worst case is taken off
-        the run's own cap. The study's budget counts them always.
+        Calls in flight when earlier runs were killed: their highest cost is taken off the run's own
+        cap. The study's budget always counts them.
     """
 
     usd: float | None
@@ -184,12 +184,14 @@ class RunCap:
 
 
 def run_cap(engine: Engine, panel: Panel, max_usd: float | None) -> RunCap:
-    """Return what a run may spend; call it while the study's run lock is held.
+    """Return what a run may spend: its own cap or what the budget leaves, whichever is less.
+
+    To be called while the study's run lock is held.
 
     Raises
     ------
     BadPanel
-        If something bounds it while a juror's price is not known.
+        If there is a cap or a budget while a juror's price is not known.
     """
     carried = CarriedOver() if max_usd is None else carry_over(engine)
     budget_left = study_spending(engine).left
@@ -201,7 +203,7 @@ def run_cap(engine: Engine, panel: Panel, max_usd: float | None) -> RunCap:
 
 
 def with_study_spending(result: RunResult, engine: Engine, cap: RunCap) -> RunResult:
-    """Return a result with what the study has spent over all runs, and what it cannot know."""
+    """Return a result with what the study has spent over all runs, and its calls of unknown cost."""
     spent: StudySpending = study_spending(engine)
     return replace(
         result,

@@ -1,4 +1,4 @@
-"""What a run is asked for: which responses each juror has still to rate."""
+"""The worklist of a run: which responses each juror has still to rate."""
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +23,16 @@ LARGEST_GROUP = 200  # so that an instance with thousands of responses is not he
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One response (primary key) to be rated once on a rubric.
+    """One response, to be rated once by one juror on a rubric.
 
-    `shares_prefix` says whether the juror is asked more about the same instance in this run.
+    Attributes
+    ----------
+    response
+        Its primary key.
+    replicate
+        0, or the number of the repetition.
+    shares_prefix
+        Whether the juror is asked about other responses to the same instance in this run.
     """
 
     response: int
@@ -40,14 +47,14 @@ class Job:
         return bool(self.card.response.strip())
 
     def question(self, explanation: Explanation | None = None) -> Turn:
-        """Return what a juror is sent that gives its explanation there."""
+        """Return the question to a juror, with its explanation asked for at the given place."""
         prompt = self.rubric.parts(self.card, explanation)
         return Turn("user", prompt.text, len(prompt.shared) if self.shares_prefix else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Worklist:
-    """All that is to be rated, and how many verdicts of each juror are wanted."""
+    """The benchmarks to rate, and how many verdicts each juror gives on each response."""
 
     tasks: tuple[queries.BenchmarkView, ...]
     replicates: int
@@ -61,34 +68,34 @@ class Worklist:
 def pending_jobs(
     engine: Engine, worklist: Worklist, rater: int, rated: Callable[[Status], None]
 ) -> Iterator[Sequence[Job]]:
-    """Yield what a juror has still to rate, an instance at a time and some instances' in parts.
+    """Yield the jobs that a juror has still to do, a group for each instance; large ones in parts.
 
-    Streamed; `rated` is called for what it has rated.
+    They are read as they are needed. `rated` is called for each job that is done already.
     """
     for task in worklist.tasks:
         done = queries.complete_ratings(engine, rater, task.rubric)
         cards = queries.juror_cards(engine, task.name, task.rubric)
         for _, instance in groupby(cards, key=lambda shown: shown.instance):
-            pending = _left(instance, task.rubric, range(worklist.replicates), done, rated)
+            pending = _pending(instance, task.rubric, range(worklist.replicates), done, rated)
             while group := list(islice(pending, LARGEST_GROUP)):
                 yield _group(group)
 
 
 def _group(part: Sequence[Job]) -> list[Job]:
-    """Return what is asked about one instance, what has no text and is not asked last."""
+    """Return the jobs of one instance, those last whose response has no text and is not asked."""
     shares = sum(job.has_text for job in part) > 1
     ordered = sorted(part, key=lambda job: not job.has_text)
     return [replace(job, shares_prefix=shares) for job in ordered]
 
 
-def _left(
+def _pending(
     shown: Iterable[JurorCard],
     rubric: Rubric,
     replicates: range,
     done: Container[tuple[int, int]],
     rated: Callable[[Status], None],
 ) -> Iterator[Job]:
-    """Yield what is left of some responses."""
+    """Yield the jobs on some responses that are not done."""
     for card in shown:
         for replicate in replicates:
             if (card.response, replicate) in done:
@@ -100,7 +107,15 @@ def _left(
 def benchmarks_to_rate(
     engine: Engine, panel: Panel, names: Sequence[str] | None
 ) -> tuple[queries.BenchmarkView, ...]:
-    """Return the benchmarks to rate; refuse unknown ones and a panel made for another rubric."""
+    """Return the benchmarks to rate, all or those named.
+
+    Raises
+    ------
+    Unknown
+        If one that is named is not in the study.
+    BadPanel
+        If the panel is for another rubric, or a juror cannot be asked on a rubric in its form.
+    """
     known = known_benchmarks(engine, names)
     chosen = tuple(benchmark for benchmark in known if names is None or benchmark.name in names)
     for benchmark in chosen:
@@ -114,7 +129,7 @@ def benchmarks_to_rate(
 
 
 def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[queries.BenchmarkView]:
-    """Return all benchmarks of the study; raise Unknown if one that is named is not there."""
+    """Return all benchmarks of the study; raise Unknown if one of `names` is not among them."""
     benchmarks = queries.benchmarks(engine)
     for name in names or ():
         if name not in [benchmark.name for benchmark in benchmarks]:
@@ -124,12 +139,12 @@ def known_benchmarks(engine: Engine, names: Sequence[str] | None) -> list[querie
 
 
 def juror_record(juror: Juror) -> JurorRecord:
-    """Return a juror as a study keeps it."""
+    """Return a juror as a study stores it."""
     return JurorRecord(juror.name, juror.profile(), juror.family, juror.simulated)
 
 
 def refuse_changed(engine: Engine, panel: Panel) -> None:
-    """Raise Conflict, with what differs, if a juror has rated here with other settings."""
+    """Raise Conflict, with what differs, if a juror has rated in this study with other settings."""
     profiles = juror_profiles(engine, [juror.name for juror in panel.juror])
     for juror in panel.juror:
         if changes := _changes(profiles.get(juror.name), juror.profile()):
@@ -145,8 +160,8 @@ def _changes(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> list[str]
     if old is None or not old:
         return []
     names = [name for name in (*new, *(set(old) - set(new))) if old.get(name) != new.get(name)]
-    return [f"{name}: {_told(old.get(name))} -> {_told(new.get(name))}" for name in names]
+    return [f"{name}: {_setting(old.get(name))} -> {_setting(new.get(name))}" for name in names]
 
 
-def _told(value: Any) -> str:
+def _setting(value: Any) -> str:
     return "not set" if value is None else f"{value}"

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 from stub_llm import Stub
 from test_jury_run import HASTY, panel_at
 
-from jury.elsewhere import LOST, NO_WORKER, ExecutorProvider, NoWorker, with_lost_jurors
+from jury.providers.executor import LOST, NO_WORKER, ExecutorProvider, NoWorker, with_lost_jurors
 from jury.run import run_panel
 from medjury.cli.jury_words import AGAIN, WORKERS, advice
 

@@ -51,7 +51,7 @@ def sent_at(limits: HostLimits, amounts: list[float]) -> list[float]:
     gate = RateLimiter(limits, clock, clock.nap)
 
     async def one(amount: float) -> None:
-        async with gate.entered(amount):
+        async with gate.slot(amount):
             times.append(clock())
 
     async def everything() -> None:
@@ -112,9 +112,9 @@ def test_tokens_that_were_not_used_are_given_back() -> None:
 
     async def three() -> None:
         for _ in range(3):
-            async with gate.entered(3000.0):
+            async with gate.slot(3000.0):
                 pass
-            gate.used(3000.0, 1000)
+            gate.settle(3000.0, 1000)
 
     asyncio.run(three())
     assert clock() == pytest.approx(20)
@@ -126,9 +126,9 @@ def test_unknown_usage_leaves_the_estimate() -> None:
 
     async def two() -> None:
         for _ in range(2):
-            async with gate.entered(3000.0):
+            async with gate.slot(3000.0):
                 pass
-            gate.used(3000.0, None)
+            gate.settle(3000.0, None)
 
     asyncio.run(two())
     assert clock() == pytest.approx(30)
@@ -141,7 +141,7 @@ def test_no_more_than_its_concurrency_is_open_at_a_host() -> None:
 
     async def one() -> None:
         nonlocal peak, now
-        async with gate.entered(1.0):
+        async with gate.slot(1.0):
             now += 1
             peak = max(peak, now)
             await asyncio.sleep(0.001)
@@ -159,9 +159,9 @@ def test_nobody_waits_at_the_gate_once_the_run_is_stopped() -> None:
     gate = RateLimiter(HostLimits(requests_per_minute=1), clock, clock.nap)
 
     async def two() -> None:
-        async with gate.entered(1.0) as counted:
+        async with gate.slot(1.0) as counted:
             assert counted
-        async with gate.entered(1.0, lambda: clock() >= 3.0) as counted:
+        async with gate.slot(1.0, lambda: clock() >= 3.0) as counted:
             assert not counted
 
     asyncio.run(two())

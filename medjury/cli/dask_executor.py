@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from data.errors import BadInput, BadPanel
-from jury.elsewhere import LOST, NO_WORKER, ExecutorProvider, NoWorker, missing_keys
 from jury.panel import Panel
+from jury.providers.executor import LOST, NO_WORKER, ExecutorProvider, NoWorker, missing_keys
 from medjury.cli.dask_connect import (
     NotAnswering,
     answers,

@@ -17,8 +17,8 @@ from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
-from jury.elsewhere import with_lost_jurors
 from jury.panel import Panel, ended, read_panel, refuse_ended
+from jury.providers.executor import with_lost_jurors
 from jury.references import check_references
 from jury.run import run_panel
 from jury.run_result import RunResult

@@ -12,8 +12,8 @@ from data.schema import Status
 from data.token_costs import TokenCosts
 from jury.batch.context import IN_FLIGHT, BatchProgress
 from jury.call import NO_CONNECTION, NO_CREDENTIALS
-from jury.elsewhere import LOST, NO_WORKER
 from jury.panel import Panel
+from jury.providers.executor import LOST, NO_WORKER
 from jury.run_result import RunProgress, RunResult
 from jury.session import NO_SUCH_MODEL, REFUSES
 from medjury.cli.output import counted
