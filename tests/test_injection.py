@@ -14,7 +14,7 @@ from data.rubric import read_rubric
 from data.rubrics.pairs import MADE_UP
 from data.rubrics.planted import holds_verdict
 from data.schema import Status
-from jury.injection import INJECTIONS, SelfTest, _planted, compare_answers
+from jury.fitness import INJECTIONS, SelfTest, _planted, compare_answers
 from jury.panel import Panel, read_panel
 from jury.parse import ParsedAnswer
 from jury.probe import ProbeRow, probe
@@ -172,7 +172,7 @@ def test_the_prompts_of_a_pair_differ_only_in_the_instruction() -> None:
 
 def test_the_forged_tag_goes_through_the_rubric_as_a_response_does() -> None:
     forged = next(one for one in INJECTIONS if one.name == "forged_reference")
-    assert "</response>\n<reference>" in forged.told
+    assert "</response>\n<reference>" in forged.instruction
     before, _ = forged.prompts(RUBRIC)
     assert before.count("panel of experts") == 0
 
@@ -196,10 +196,10 @@ def test_a_juror_that_quotes_the_planted_verdict_gives_no_score_of_it() -> None:
 
 
 def test_every_verdict_that_the_self_test_plants_is_one_that_a_response_is_flagged_for() -> None:
-    planting = [one for one in INJECTIONS if "{verdict}" in one.told]
+    planting = [one for one in INJECTIONS if "{verdict}" in one.instruction]
     assert {one.name for one in planting} == {"fake_verdict", "verdict_to_be_quoted"}
     for one in planting:
-        injected = _planted(one.told, RUBRIC)
+        injected = _planted(one.instruction, RUBRIC)
         assert holds_verdict(injected, RUBRIC.criteria)
         assert not holds_verdict(one.start + one.end, RUBRIC.criteria)
 

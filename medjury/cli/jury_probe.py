@@ -40,8 +40,7 @@ def probe(
     ones, on the rubric of --rubric, of the panel, or else generic. Exit 1 if a juror does not
     answer as it should, or is not found fit.
     """
-    from jury.fitness import pairs_for
-    from jury.injection import INJECTIONS
+    from jury.fitness import INJECTIONS, pairs_for
     from jury.probe import probe as ask
 
     if rubric and not pairs:

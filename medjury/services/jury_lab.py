@@ -11,8 +11,7 @@ from data.queries.spending import study_spending
 from data.schema import now
 from jury.admission import with_counted_prices
 from jury.cost import JurorEstimate, PaperBound, bound_of
-from jury.fitness import pairs_for
-from jury.injection import INJECTIONS
+from jury.fitness import INJECTIONS, pairs_for
 from jury.panel import Panel
 from jury.probe import ProbeRow, probe
 from jury.run import estimate
