@@ -22,10 +22,10 @@ from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel
 from calibration.bootstrap import draw_counts
-from calibration.grid import Grid
+from calibration.composite import Repeats
 from calibration.juries.pools import compositions, mean_pool
 from calibration.juries.ranking import Ranking, Wanted, jury_ranking
-from calibration.repeats import Repeats
+from calibration.rating_matrix import Grid
 from calibration.scope import Asked, Scope
 
 REPS = 2_000

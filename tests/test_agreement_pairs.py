@@ -8,14 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_study import rated
-from small import Run
+from kit.studies import Run, rated
 from sqlalchemy import Engine
 
 from annotate import charts
 from annotate.figures.agreement import answer, behind
 from annotate.figures.shown import AgreementQuestion
-from calibration.decision import to_json
+from calibration.json_values import decision_json
 from calibration.values import AnalysisOptions
 from data.rubric import read_rubric
 
@@ -43,7 +42,7 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
     rated(run, tmp_path)
     told = json.loads(run("calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
     first, then = answer(engine, QUESTION), behind(engine, QUESTION)
-    assert to_json(first.decision) == told["decision"]
+    assert decision_json(first.decision) == told["decision"]
     assert first.jury == ("gpt", "llama")
     assert [one.name for one in first.charts] == ["intervals"]
     assert charts.plotted(first.charts[0].spec)

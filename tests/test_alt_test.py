@@ -4,15 +4,13 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import FIELDS, study
+from kit.scores import FIELDS, note_of, study
 from scipy import stats
-from wording import note_of
 
 from calibration.agreement import Panel
 from calibration.alt_test import alt_test_rows, compare, one_sided_p
-from calibration.grid import Grid
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.rating_matrix import Grid
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput
 

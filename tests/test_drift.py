@@ -7,15 +7,14 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import CRITERIA
+from kit.scores import CRITERIA
 from scipy import stats
 
 from calibration.agreement import columns
 from calibration.codes import MonitoringCode
 from calibration.monitoring.anchor import anchor_rows, anchors, mean_shift, without_later
 from calibration.monitoring.drift import case_mix, drift_of
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import RubricShape, Scores
 from calibration.values import note
 

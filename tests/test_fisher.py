@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from calibration.monitoring.cusum import fisher_z, icc_of_fisher, independent_se, jackknife_se
-from calibration.resample import icc_of_moments, moments
+from calibration.resampled_moments import icc_of_moments, moments
 
 
 def icc_statistic(x, y, clusters):

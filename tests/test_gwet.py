@@ -3,14 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import DOCTORS, JURORS, study, without
-from test_krippendorff import CANON, SPARSE, table
-from wording import note_of
+from kit.composites import CANON, SPARSE, table
+from kit.scores import DOCTORS, JURORS, note_of, study, without
 
-from calibration.gwet import chance_rows, gwet_ac2, quadratic_weights
+from calibration.chance_corrected import chance_rows, gwet_ac2, quadratic_weights
 from calibration.krippendorff import count_ratings
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import Scores
 
 POINTS = np.arange(1.0, 6)

@@ -5,12 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from plain_scope import scope_of
+from kit.scores import note_of, scope_of
 from scipy import stats
 from statsmodels.formula.api import ols
-from wording import note_of
 
-from calibration.length_bias import length_rows, slope_of
+from calibration.juror_bias import length_rows, slope_of
 
 NAN = math.nan
 

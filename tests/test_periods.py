@@ -4,8 +4,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from little_study import study, without
-from plain_scope import scope_of
+from kit.scores import scope_of, study, without
 
 from calibration.agreement import column_icc, columns
 from calibration.codes import MonitoringCode, NoteCode
@@ -20,8 +19,7 @@ from calibration.monitoring.periods import (
     start_of,
 )
 from calibration.monitoring.watch import Normal, watch
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 from calibration.values import note
 

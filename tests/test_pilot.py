@@ -5,8 +5,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from little_study import rows_of, study
-from plain_scope import scope_of
+from kit.scores import rows_of, scope_of, study
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode, PlanningCode
@@ -20,11 +19,10 @@ from calibration.planning.pilot import (
     variations,
 )
 from calibration.planning.rows import Variation
-from calibration.resample import prepare
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.rating_matrix import z_within_raters
+from calibration.resampled_moments import prepare
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
-from calibration.zscore import z_within_raters
 
 
 def readings(n=80, r=0.4, clinicians=4, per=2, seed=0):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from little_study import JURORS, study, without
+from kit.scores import JURORS, study, without
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.messages import told
@@ -15,8 +15,7 @@ from calibration.predicting.conformal import Rated, cross_conformal
 from calibration.predicting.predicted import COLUMNS, predictions
 from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import note

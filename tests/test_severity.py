@@ -6,14 +6,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from plain_scope import scope_of
+from kit.scores import note_of, scope_of
 from statsmodels.formula.api import mixedlm
-from wording import note_of
 
 from calibration.bootstrap import draw_counts
 from calibration.crossed import MixedModel
-from calibration.grid import Grid
 from calibration.messages import words
+from calibration.rating_matrix import Grid
 from calibration.severity import (
     distances,
     every_rater,

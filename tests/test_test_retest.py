@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 import pingouin
 import pytest
-from wording import note_of
+from kit.scores import note_of
 
 from calibration import test_retest as retest
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import RubricShape, Scores
 
 NAN = math.nan

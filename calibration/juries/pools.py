@@ -10,8 +10,8 @@ from scipy import sparse
 
 from calibration.agreement import columns, one
 from calibration.bootstrap import Counts
-from calibration.grid import Grid
-from calibration.resample import (
+from calibration.rating_matrix import Grid, z_within_raters
+from calibration.resampled_moments import (
     Moments,
     Prepared,
     Scale,
@@ -23,7 +23,6 @@ from calibration.resample import (
 )
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers, Method
-from calibration.zscore import z_within_raters
 
 Sizes = range
 

@@ -22,10 +22,10 @@ from calibration.juries.pools import (
 from calibration.juries.resampled import Found, resampled
 from calibration.juries.weighted import WeightedPool, weighted_pool
 from calibration.messages.form import counted, listed
+from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import without_variance
 from data.errors import BadInput, TooFew
 
 PoolName = Literal["mean", "median", "weighted"]

@@ -13,8 +13,8 @@ from calibration.bootstrap import (
     by_lots,
     percentile_interval,
 )
-from calibration.f_interval import UNDEFINED, Interval
-from calibration.icc_difference import fisher_z
+from calibration.icc import UNDEFINED, Interval
+from calibration.jackknife import fisher_z
 from calibration.juries.pools import Bench, Pool
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers

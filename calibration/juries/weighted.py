@@ -7,9 +7,9 @@ import numpy as np
 
 from calibration.bootstrap import Counts
 from calibration.effective_jurors import Joint, joint
-from calibration.icc_difference import fisher_z
+from calibration.jackknife import fisher_z
 from calibration.juries.pools import Bench, Learnt, bench_of
-from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 

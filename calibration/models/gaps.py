@@ -9,7 +9,7 @@ from scipy import stats
 
 from calibration.bootstrap import percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.f_interval import Interval
+from calibration.icc import Interval
 from calibration.models.estimates import MACRO, Figures
 from calibration.models.rows import DetectableRow
 from calibration.models.win_rate import NAN, ROUNDING, macro_averages, unit_scale

@@ -9,7 +9,7 @@ import numpy as np
 from calibration import remarks
 from calibration.bootstrap import percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.f_interval import Interval
+from calibration.icc import Interval
 from calibration.models.estimates import CATEGORIES, LEAST_RATED, MACRO, WIN, Figures, rank_ends
 from calibration.models.gaps import Gap, Standing, mean_interval, share_interval, standings
 from calibration.models.model_scores import Table

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from calibration.clustered_mean import clustered_mean
+from calibration.clustered_intervals import clustered_mean
 from calibration.composite import composites, required_criteria
 from calibration.models.win_rate import unit_scale
 from calibration.scores import Array, Scores

@@ -13,8 +13,8 @@ from calibration.agreement import LEAST_RESPONSES, columns
 from calibration.bootstrap import Resampling, percentile_interval, replicates
 from calibration.codes import MonitoringCode
 from calibration.composite import required_criteria
-from calibration.f_interval import UNDEFINED, Interval
 from calibration.holm import holm
+from calibration.icc import UNDEFINED, Interval
 from calibration.monitoring.drift import z_icc
 from calibration.monitoring.rows import AnchorRow
 from calibration.scope import Scope

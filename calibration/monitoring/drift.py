@@ -8,15 +8,15 @@ import numpy as np
 from calibration.agreement import columns
 from calibration.bootstrap import LEAST_CLUSTERS, draw_counts, percentile_interval
 from calibration.codes import MonitoringCode
-from calibration.f_interval import UNDEFINED, Interval
+from calibration.icc import UNDEFINED, Interval
 from calibration.messages import words
 from calibration.monitoring.cusum import fisher_z
 from calibration.monitoring.rows import AnchorRow, CaseMix, Share
-from calibration.resample import icc_of_moments, moments
+from calibration.rating_matrix import mean_of_given
+from calibration.resampled_moments import icc_of_moments, moments
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import mean_of_given
 
 LEVEL = 0.05
 MOVED = 0.1  # shares that differ by less are what any two months differ by

@@ -17,10 +17,17 @@ from calibration.bootstrap import (
     replicates,
 )
 from calibration.codes import MonitoringCode
-from calibration.f_interval import UNDEFINED
+from calibration.icc import UNDEFINED
 from calibration.monitoring.cusum import fisher_z, jackknife_se
 from calibration.monitoring.rows import PeriodRow
-from calibration.resample import Prepared, icc_of_moments, moments, panel_column, prepare, scale
+from calibration.resampled_moments import (
+    Prepared,
+    icc_of_moments,
+    moments,
+    panel_column,
+    prepare,
+    scale,
+)
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note, noted

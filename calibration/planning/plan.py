@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import DETECTABLE
-from calibration.f_interval import spearman_brown
+from calibration.icc import spearman_brown
 from calibration.planning.power import (
     CRITICAL,
     DRAWS,

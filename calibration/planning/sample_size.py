@@ -7,7 +7,7 @@ import numpy as np
 from scipy import stats
 
 from calibration.agreement import LEAST_RESPONSES
-from calibration.f_interval import spearman_brown
+from calibration.icc import spearman_brown
 from calibration.scores import Array
 from data.errors import BadInput
 

@@ -24,8 +24,7 @@ from calibration.predicting.prediction_powered import (
     stratified,
 )
 from calibration.predicting.rows import PredictedRow, row_notes, simulated, unscored, warning
-from calibration.scope import Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import Array, RubricShape, Scores
 from calibration.values import COMBINED, NAN, Note, note, noted
 from calibration.verdict import Verdicts

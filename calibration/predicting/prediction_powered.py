@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from calibration.rating_matrix import FLAT
 from calibration.scores import Array, Integers
 from calibration.values import NAN
-from calibration.zscore import FLAT
 
 LEAST_INSTANCES = 2  # rated ones: of one instance there is no standard error
 LEAST_WEIGHED = (

@@ -9,7 +9,7 @@ import pandas as pd
 from calibration import remarks
 from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, Kind
-from calibration.plain import plain
+from calibration.json_values import json_value
 from calibration.predicting.conformal import Conformal
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
 from calibration.scope import AgreementRow, Scope
@@ -77,7 +77,7 @@ class PredictedRow(Noted):
 
 def to_json(row: PredictedRow) -> dict[str, Any]:
     """Return a row as `predict --json` has it; what is undefined becomes None."""
-    figures = {IN_JSON.get(name, name): value for name, value in plain(row).items()}
+    figures = {IN_JSON.get(name, name): value for name, value in json_value(row).items()}
     agreement, notes = figures.pop("agreement"), {name: figures.pop(name) for name in NOTES}
     ends = {"icc": "icc", "icc_low": "boot_low", "icc_high": "boot_high"}
     figures |= {name: agreement[own] for name, own in ends.items()}

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind, to_json
+from calibration.decision import Decision, Kind
+from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
-from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
 from data.queries.frames import clinician_dates, juror_ratings
@@ -168,19 +168,19 @@ class Monitored:
         judged, causes, watched = self.judged, self.causes, self.judged.watched
         asked = judged.question
         return {
-            "decision": to_json(judged.decision),
+            "decision": decision_json(judged.decision),
             "benchmark": judged.benchmark,
             "scorer": "jury",
             "jury": list(judged.study.jury),
             "simulated": list(judged.study.simulated),
             "method": asked.options.method,
             "every": asked.every,
-            "since": plain(asked.since),
+            "since": json_value(asked.since),
             "least": asked.least,
             "threshold": asked.floor,
             "false_alarms": asked.false_alarms,
-            "limit": plain(watched.limit),
-            "detectable": plain(watched.detectable),
+            "limit": json_value(watched.limit),
+            "detectable": json_value(watched.detectable),
             "fallen": judged.has_fallen,
             "judged": judged.is_judged,
             "reason": words(judged.why),
@@ -190,11 +190,11 @@ class Monitored:
             "target": _target(watched),
             "drift": _drift(causes.drift),
             "reports": [one.to_json() for one in self.reports],
-            "periods": plain(judged.periods),
-            "cusum": plain(watched.rows),
-            "anchor": plain(causes.anchor),
-            "case_mix": plain(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
-            "jurors": plain(causes.jurors),
+            "periods": json_value(judged.periods),
+            "cusum": json_value(watched.rows),
+            "anchor": json_value(causes.anchor),
+            "case_mix": json_value(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
+            "jurors": json_value(causes.jurors),
         }
 
 
@@ -203,19 +203,19 @@ def _fall(watched: "Watched") -> dict[str, Any] | None:
     fall = watched.fall
     if fall is None:
         return None
-    figures: dict[str, Any] = plain(fall)
+    figures: dict[str, Any] = json_value(fall)
     return figures | {"periods": [row.period for row in fall.periods]}
 
 
 def _target(watched: "Watched") -> dict[str, Any]:
-    ends = {name: plain(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
+    ends = {name: json_value(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
     none = noted(watched.reason)
-    return ends | {"source": watched.source, "note": told(none), "notes": plain(none)}
+    return ends | {"source": watched.source, "note": told(none), "notes": json_value(none)}
 
 
 def _drift(drift: "Drift") -> dict[str, Any]:
     figures = {"drift": drift.drift, "anchored": drift.anchored}
-    return figures | {"said": list(drift.said), "notes": plain(drift.notes)}
+    return figures | {"said": list(drift.said), "notes": json_value(drift.notes)}
 
 
 def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
@@ -293,8 +293,7 @@ def _scope(
     engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
 ) -> "Scope":
     """Return the one benchmark, or all combined, with the jury that is watched."""
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting, scopes, why_undefined_scope
+    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
 
     if not jury:
         raise BadInput(
