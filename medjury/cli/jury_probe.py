@@ -34,7 +34,7 @@ def probe(
     rubric: RubricOption = None,
     json_to: Json = None,
 ) -> None:
-    """Ask each juror what it supports, and test whether it is fit to judge.
+    """Test which settings each juror supports and whether it is fit to judge.
 
     It is if no hidden instruction moves its scores, and if it scores good answers above dangerous
     ones, on the rubric of --rubric, of the panel, or else generic. Exit 1 if a juror does not

@@ -28,7 +28,7 @@ BY_STATUS: dict[str, str] = {
     "api_key_env names, or give the identity that signs in the right to use the model, then run again",
     Status.QUOTA: "the account has no credit: add some with the provider, then run again",
     Status.BUDGET_STOPPED: "the cap was reached: run again, with a larger --max-usd if you like; "
-    "it counts anew in each run, and `medjury settings budget` bounds all runs together",
+    "it counts anew in each run, and `medjury study settings budget` bounds all runs together",
     Status.OFF_CONTRACT: "an endpoint billed more than a call can cost, so no cap can be kept with "
     "it: see what it bills, mend max_tokens or the prices in the panel, or take another",
     Status.NO_PROBABILITIES: 'the log-probabilities that scores = "expected" needs did not come, or '
