@@ -26,7 +26,8 @@ from calibration.composite import Repeats
 from calibration.juries.pools import compositions, mean_pool
 from calibration.juries.ranking import Ranking, Wanted, jury_ranking
 from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Scope
+from calibration.scope import Scope
+from calibration.values import AnalysisOptions
 
 REPS = 2_000
 RESPONSES = 300
@@ -122,7 +123,7 @@ def _study(jurors: int, lost: float) -> Scope:
         jurors=members,
         metrics=(),
         simulated=frozenset(),
-        asked=Asked("paper", None, REPS, 0),
+        options=AnalysisOptions(reps=REPS),
         tick=lambda resamples: None,
     )
 

@@ -128,7 +128,7 @@ def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
     ----------
     As `kappa.quadratic_kappa`, `krippendorff.alpha_interval` and `gwet_ac2`.
     """
-    asked = scope.asked.criterion
+    asked = scope.options.criterion
     here = [name for name in scores.benchmarks if scope.name in (name, COMBINED)]
     known = dict.fromkeys(one for name in here for one in scores.rubrics[name].criteria)
     criteria = tuple(known) if asked is None else (asked,)
@@ -151,7 +151,7 @@ def _criterion_rows(
         row = ChanceRow(scope.name, criterion, group, notes=noted(reason))
         if coded:
             own = read.columns(group)
-            row = _measured(row, coded, own, scope.asked.min_shared)
+            row = _measured(row, coded, own, scope.options.min_shared)
             row = replace(row, notes=noted(part, *_who(scope, read, own), *row.notes))
         yield row
 

@@ -14,12 +14,12 @@ from calibration.marks import NOTHING, Marks, mark_rows
 from calibration.missing import missing_rows
 from calibration.other_measures import secondary_rows
 from calibration.reliability import Reference, ReliabilityRow
-from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
 from calibration.true_agreement import TrueAgreementRow
-from calibration.values import Noted
+from calibration.values import AnalysisOptions, Noted
 
 Details = dict[str, list[Noted]]
 
@@ -48,8 +48,7 @@ class Known:
 
 def details(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
+    options: AnalysisOptions,
     known: Known,
     tick: Callable[[float], None] | None = None,
 ) -> Details:
@@ -59,7 +58,7 @@ def details(
     table says why. Raises as `table.agreement_table`.
     """
     found: Details = {}
-    for scope in scopes(scores, sitting, asked, tick):
+    for scope in scopes(scores, options, tick):
         if why_undefined_scope(scores, scope):
             continue
         for name, rows in sections(scope, scores, known):

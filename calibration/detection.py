@@ -26,9 +26,9 @@ from calibration.detection_row import (
 )
 from calibration.protocol import Critical
 from calibration.rating_matrix import mean_of_given
-from calibration.scope import Asked, Sitting, checked
+from calibration.scope import checked
 from calibration.scores import COMBINED, Array, Integers, RubricShape, Scores
-from calibration.values import Note, note, noted
+from calibration.values import AnalysisOptions, Note, note, noted
 
 HELD_OUT = "jury_held_out"
 Key = tuple[str, str, str, float]
@@ -77,13 +77,13 @@ class _Scope:
 
 
 def detection(
-    scores: Scores, sitting: Sitting, asked: Asked, critical: Sequence[Critical] = ()
+    scores: Scores, options: AnalysisOptions, critical: Sequence[Critical] = ()
 ) -> Detection:
     """Return how well jury, jurors, metrics and clinicians find unsafe responses.
 
     Parameters
     ----------
-    scores, sitting, asked
+    scores, options
         As for `table.agreement_table`: the same seed, resamples and rule for missing jurors.
     critical : of the study's protocol; those of rubrics count too
 
@@ -107,13 +107,13 @@ def detection(
     Unknown, BadInput
         As `table.agreement_table`.
     """
-    jury = checked(scores, sitting, asked)
+    jury = checked(scores, options)
     table = criterion_scores(scores, jury.members if jury else ())
-    thresholds = thresholds_of(scores.rubrics, critical, asked.criterion)
+    thresholds = thresholds_of(scores.rubrics, critical, options.criterion)
     rows: list[DetectionRow] = []
     curves: dict[Key, Curve] = {}
     for name, own in scopes_of(scores, table):
-        for row, readings in _rows(_Scope(name, own, scores, jury, thresholds), asked):
+        for row, readings in _rows(_Scope(name, own, scores, jury, thresholds), options):
             rows.append(row)
             if readings is not None and np.isfinite(row.read_for_90):
                 key = row.benchmark, row.scorer, row.criterion, row.threshold
@@ -135,7 +135,9 @@ def thresholds_of(
     return found
 
 
-def _rows(scope: _Scope, asked: Asked) -> Iterator[tuple[DetectionRow, Readings | None]]:
+def _rows(
+    scope: _Scope, options: AnalysisOptions
+) -> Iterator[tuple[DetectionRow, Readings | None]]:
     """Yield the rows of one scope, all of them on the same resamples, with their readings."""
     tests: list[tuple[Judged, Readings]] = []
     for one, benchmarks in _asked(scope):
@@ -148,7 +150,7 @@ def _rows(scope: _Scope, asked: Asked) -> Iterator[tuple[DetectionRow, Readings 
                 yield undefined_row(replace(about, scorer=name), why), None
             continue
         tests += _tests(scope, own, about)
-    drawn = _drawn(scope, tests, asked) if tests else np.empty((0, 0))
+    drawn = _drawn(scope, tests, options) if tests else np.empty((0, 0))
     for place, (about, readings) in enumerate(tests):
         yield detection_row(about, readings, drawn[:, 3 * place : 3 * place + 3]), readings
 
@@ -285,10 +287,12 @@ def _unscored(scope: _Scope, scorer: str, clinicians: Sequence[str]) -> Note:
     return note(Code.NO_OTHERS)
 
 
-def _drawn(scope: _Scope, tests: Sequence[tuple[Judged, Readings]], asked: Asked) -> Array:
+def _drawn(
+    scope: _Scope, tests: Sequence[tuple[Judged, Readings]], options: AnalysisOptions
+) -> Array:
     """Return the resampled AUC and shares to read of every test, shape (B, 3 tests)."""
     clusters = len(np.unique(np.array(scope.table.instances, dtype=str)))
     statistic = rankings([(own, about.threshold) for about, own in tests], clusters)
     rows = max(len(scope.table.responses), sum(statistic.widths))
-    how = Resampling(clusters, rows, asked.reps, asked.seed, asked.executor)
+    how = Resampling(clusters, rows, options.reps, options.seed, options.executor)
     return replicates(statistic, how)

@@ -103,7 +103,7 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, Panel]]) -> list[Diffe
     if scope.jury is None:
         return []
     grid = _with_jurors(scope, [panel for _, panel in others])
-    found = [_compare(grid, scope.jury, *other, scope.asked.method) for other in others]
+    found = [_compare(grid, scope.jury, *other, scope.options.method) for other in others]
     return [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
 
 
@@ -176,7 +176,7 @@ def _tested(found: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifferenc
             yield IccDifference(NAN)
             continue
         if pair.key not in ready:
-            made = deletions(pair.grid, scope.asked.method, pair.grid.clusters)
+            made = deletions(pair.grid, scope.options.method, pair.grid.clusters)
             ready[pair.key] = made, iccs_without(made, pair.jury)
         made, of_jury = ready[pair.key]
         concerned = np.unique(pair.grid.clusters[pair.rows])
@@ -207,7 +207,7 @@ def _notes(scope: Scope, found: _Comparison, tested: IccDifference) -> Iterator[
     if found.key:
         own, other = found.of_each
         yield note(Code.ONLY_BOTH, first=JURY, of_first=own, second=found.name, of_second=other)
-    if scope.asked.method == "paper" and not _has_no_z(found.reason):
+    if scope.options.method == "paper" and not _has_no_z(found.reason):
         yield remarks.no_variance(unscaled(found.grid, raters))
     if not found.reason:
         own_icc, icc = found.iccs

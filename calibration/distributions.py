@@ -90,7 +90,7 @@ def _given(scope: Scope, scores: Scores) -> pd.DataFrame:
 def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
     """Return the rubrics that have each criterion, in the order of the rubrics."""
     found: dict[str, set[RubricShape]] = {}
-    required = required_criteria(scores.rubrics, scope.asked.criterion)
+    required = required_criteria(scores.rubrics, scope.options.criterion)
     for benchmark in scores.benchmarks:
         if scope.name in (benchmark, COMBINED):
             for criterion in required.get(benchmark, ()):

@@ -107,8 +107,8 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
     own = grid.columns(scope.jury.members)
     own = own[~without_variance(grid.composites[:, own])]
     together = Panel(tuple(grid.raters[column] for column in own), len(own))
-    rows = columns(grid, together, scope.asked.method).both
-    prepared = prepare(grid, scope.asked.method)
+    rows = columns(grid, together, scope.options.method).both
+    prepared = prepare(grid, scope.options.method)
     statistic = ErrorReplicates(prepared, grid.of_kind("clinician"), own, rows)
     whole = statistic(np.ones((1, grid.n_clusters)))[0]
     reason = _why_not(len(own), int(rows.sum()), whole)
@@ -290,8 +290,8 @@ def _value_row(
 
 
 def _icc(scope: Scope, panel: Panel) -> float:
-    pair = columns(scope.grid, panel, scope.asked.method)
-    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.asked.method)
+    pair = columns(scope.grid, panel, scope.options.method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.options.method)
 
 
 def _value_notes(

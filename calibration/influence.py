@@ -70,7 +70,7 @@ class _Way:
 
 
 def _ways(scope: Scope) -> Iterator[_Way]:
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     each = np.arange(len(grid.responses))
     yield _Way("response", grid.responses, deletions(grid, method, each))
     if grid.n_clusters < len(grid.responses):
@@ -83,11 +83,11 @@ def _ways(scope: Scope) -> Iterator[_Way]:
 def _scorer_rows(
     scope: Scope, scorer: str, panel: Panel, ways: Sequence[_Way], most: int
 ) -> list[InfluenceRow]:
-    pair = columns(scope.grid, panel, scope.asked.method)
+    pair = columns(scope.grid, panel, scope.options.method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
-    icc = column_icc(x, y, scope.asked.method)
+    icc = column_icc(x, y, scope.options.method)
     if not np.isfinite(icc):
-        reason = why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
+        reason = why_no_icc(scope.grid, panel, scope.options.method, (x, y))
         return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, notes=noted(reason))]
     found = []
     for way in ways:

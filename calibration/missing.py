@@ -82,7 +82,7 @@ def _ends(scope: Scope, scores: Scores) -> tuple[float, float] | None:
 def _row(
     scope: Scope, scorer: str, panel: Panel, seen: Flags, ends: tuple[float, float] | None
 ) -> MissingRow:
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     present, own = panel.present(grid), grid.columns(panel.members)
     lacking = np.isnan(grid.composites[:, own])
     incomplete = ~present & (seen[:, own] | ~lacking).all(axis=1)
@@ -114,7 +114,7 @@ def _row(
 
 def _column_ends(scope: Scope, panel: Panel, ends: tuple[float, float]) -> tuple[float, float]:
     """Return where a panel's column stands when all its members give one end of the scale."""
-    if scope.asked.method == "published":
+    if scope.options.method == "published":
         return ends
     table = scope.grid.composites[:, scope.grid.columns(panel.members)]
     usable: Array = table[:, ~without_variance(table)]

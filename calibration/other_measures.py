@@ -248,7 +248,7 @@ def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> Seco
 
 def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]:
     """Return the rank correlations of the method's columns, and what is to be said of them."""
-    panel, method = scope.scorers[scorer], scope.asked.method
+    panel, method = scope.scorers[scorer], scope.options.method
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()

@@ -20,10 +20,10 @@ from calibration.icc import (
 )
 from calibration.planning.rows import PanelSizeRow
 from calibration.rating_matrix import FLAT
-from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.true_agreement import TrueAgreementRow, true_agreement_row
-from calibration.values import COMBINED, NAN, Note, Noted, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note, noted
 
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
 SIZES = range(1, 7)  # raters whose mean is planned for
@@ -78,11 +78,11 @@ class Reference:
     disattenuated: Sequence[TrueAgreementRow] = ()
 
 
-def reference(scores: Scores, sitting: Sitting, asked: Asked) -> Reference:
+def reference(scores: Scores, options: AnalysisOptions) -> Reference:
     """Return the clinicians' reliability, and the jury's agreement freed of their error."""
     reliable: list[ReliabilityRow] = []
     freed: list[TrueAgreementRow] = []
-    for scope in scopes(scores, sitting, asked):
+    for scope in scopes(scores, options):
         reason = why_undefined_scope(scores, scope)
         reliable += reliability_rows(scope, reason)
         if scope.jury:
@@ -179,7 +179,7 @@ def _row(scope: Scope, form: str, found: Reliabilities, k: float) -> Reliability
     known = math.isfinite(single)
     return ReliabilityRow(
         benchmark=scope.name,
-        criterion=scope.asked.criterion or "composite",
+        criterion=scope.options.criterion or "composite",
         form=form,
         icc=spearman_brown(single, times),
         low=spearman_brown(ends.low, times),

@@ -1,8 +1,7 @@
-"""What one row of the agreement table holds, and what it is asked of."""
+"""The rows of the agreement table, and the scopes they are computed on: benchmarks, and all combined."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -12,8 +11,8 @@ from calibration.bootstrap import Resampling, Statistic, replicates
 from calibration.codes import NoteCode as Code
 from calibration.composite import Composites, Repeats, composites, repeats, required_criteria
 from calibration.rating_matrix import Grid, analysed_grid
-from calibration.scores import COMBINED, Array, Method, Scores
-from calibration.values import NAN, Note, Noted, note
+from calibration.scores import COMBINED, Array, Scores
+from calibration.values import NAN, AnalysisOptions, Note, Noted, note
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -69,26 +68,9 @@ def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
     return replace(scores, ratings=left[0], responses=left[1])
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of a table: see `table.agreement_table`. `executor` decides no figure.
-
-    `further` asks for the intervals and the model that stand in notes alone, and take as long to
-    load and compute as all else.
-    """
-
-    method: Method = "paper"
-    criterion: str | None = None
-    reps: int = 2000
-    seed: int = 0
-    min_shared: int = 2
-    executor: Executor | None = field(default=None, compare=False, repr=False)
-    further: bool = True
-
-
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """What is asked of one benchmark, or of all combined.
+    """One benchmark, or all combined: what was rated in it, the jury and the options.
 
     Attributes
     ----------
@@ -113,7 +95,7 @@ class Scope:
     jurors: tuple[str, ...]
     metrics: tuple[str, ...]
     simulated: frozenset[str]
-    asked: Asked
+    options: AnalysisOptions
     tick: Callable[[int], None]
     looked: int = 1
 
@@ -139,9 +121,9 @@ class Scope:
 
         `most_rows` is how many responses it holds at a time; None: all of them.
         """
-        grid, asked = self.grid, self.asked
+        grid, options = self.grid, self.options
         rows = min(len(grid.responses), most_rows or len(grid.responses))
-        how = Resampling(grid.n_clusters, rows, asked.reps, asked.seed, asked.executor)
+        how = Resampling(grid.n_clusters, rows, options.reps, options.seed, options.executor)
         return replicates(statistic, how, self.tick)
 
 
@@ -151,16 +133,8 @@ def compared_names(jurors: Sequence[str], metrics: Sequence[str]) -> list[str]:
     return [*(f"metric:{name}" for name in metrics), *of_jurors]
 
 
-@dataclass(frozen=True)
-class Sitting:
-    """Who sits on the jury, and how many of them a response needs; None: all of them."""
-
-    jurors: Sequence[str] | None = None
-    needed: int | None = None
-
-
 def scopes(
-    scores: Scores, sitting: Sitting, asked: Asked, report: Callable[[float], None] | None = None
+    scores: Scores, options: AnalysisOptions, report: Callable[[float], None] | None = None
 ) -> Iterator[Scope]:
     """Yield each benchmark, then "combined" if there are several.
 
@@ -171,29 +145,29 @@ def scopes(
     Unknown, BadInput, TooFew
         As `table.agreement_table`, before the first is yielded.
     """
-    jury = checked(scores, sitting, asked)
-    found = composites(scores, asked.criterion)
+    jury = checked(scores, options)
+    found = composites(scores, options.criterion)
     if not (found.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
-    names, again = _scope_names(scores), repeats(scores, asked.criterion)
+    names, again = _scope_names(scores), repeats(scores, options.criterion)
     loops, told = 1 + bool(again), report or _silent
     for place, name in enumerate(names):
-        advance = _Progress(told, place, len(names), loops * asked.reps)
-        yield _scope(scores, (found, again), name, jury, asked, advance)
+        advance = _Progress(told, place, len(names), loops * options.reps)
+        yield _scope(scores, (found, again), name, jury, options, advance)
         told((place + 1) / len(names))
 
 
-def checked(scores: Scores, sitting: Sitting, asked: Asked) -> Panel | None:
+def checked(scores: Scores, options: AnalysisOptions) -> Panel | None:
     """Return the jury, None without jurors; raise what `scopes` would of names and options."""
-    chosen = known_jurors(scores, sitting.jurors)
-    _check_options(asked)
-    _check_criterion(scores, asked.criterion)
-    return _jury(chosen, sitting.needed)
+    chosen = known_jurors(scores, options.jurors)
+    _check_options(options)
+    _check_criterion(scores, options.criterion)
+    return _jury(chosen, options.min_jurors)
 
 
 def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
     """Return why a scope has no agreement at all, or None."""
-    criterion = scope.asked.criterion
+    criterion = scope.options.criterion
     if criterion is not None and not _members(scores, scope.name, criterion):
         return note(Code.NO_CRITERION, criterion=criterion)
     if not scope.grid.responses:
@@ -223,13 +197,13 @@ def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> Panel | None:
     return Panel(jurors, needed) if jurors else None
 
 
-def _check_options(asked: Asked) -> None:
-    if asked.method not in ("paper", "published"):
-        raise BadInput(f"method {asked.method}: it is paper or published")
-    if asked.reps < 0:
-        raise BadInput(f"reps={asked.reps}: it is 0 or more")
-    if asked.min_shared < 2:
-        raise BadInput(f"min_shared={asked.min_shared}: an ICC needs at least 2 shared responses")
+def _check_options(options: AnalysisOptions) -> None:
+    if options.method not in ("paper", "published"):
+        raise BadInput(f"method {options.method}: it is paper or published")
+    if options.reps < 0:
+        raise BadInput(f"reps={options.reps}: it is 0 or more")
+    if options.min_shared < 2:
+        raise BadInput(f"min_shared={options.min_shared}: an ICC needs at least 2 shared responses")
 
 
 def _check_criterion(scores: Scores, criterion: str | None) -> None:
@@ -254,11 +228,11 @@ def _scope(
     read: tuple[Composites, Repeats],
     name: str,
     jury: Panel | None,
-    asked: Asked,
+    options: AnalysisOptions,
     tick: Callable[[int], None],
 ) -> Scope:
     found, again = read
-    members = _members(scores, name, asked.criterion)
+    members = _members(scores, name, options.criterion)
     jurors, metrics = jury.members if jury else (), scores.raters("metric")
     short = found.incomplete[found.incomplete["benchmark"].isin(members)]
     return Scope(
@@ -274,7 +248,7 @@ def _scope(
         jurors=jurors,
         metrics=metrics,
         simulated=scores.simulated,
-        asked=asked,
+        options=options,
         tick=tick,
         looked=1 if name == COMBINED else len(scores.benchmarks),
     )

@@ -22,9 +22,9 @@ from calibration.chance_corrected import chance_rows
 from calibration.codes import NoteCode as Code
 from calibration.crossed import clinicians_mixed_model
 from calibration.krippendorff import first_scores
-from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
-from calibration.values import COMBINED, NAN, Noted, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions, Noted, note, noted
 from data.errors import BadInput
 
 EXTRA = "second-opinion"
@@ -63,13 +63,13 @@ class _Pair:
 
 
 def second_opinion(
-    scores: Scores, sitting: Sitting, asked: Asked, rows: Sequence[AgreementRow]
+    scores: Scores, options: AnalysisOptions, rows: Sequence[AgreementRow]
 ) -> list[SecondOpinionRow]:
     """Return how far ICCs, F intervals, alpha and the mixed model are from other libraries'.
 
     Parameters
     ----------
-    scores, sitting, asked, rows : as the agreement table took them, and its rows
+    scores, options, rows : as the agreement table took them, and its rows
 
     Returns
     -------
@@ -85,9 +85,7 @@ def second_opinion(
     """
     pingouin, krippendorff = (_library(name) for name in ("pingouin", "krippendorff"))
     every = [
-        one
-        for one in scopes(scores, sitting, asked, None)
-        if why_undefined_scope(scores, one) is None
+        one for one in scopes(scores, options, None) if why_undefined_scope(scores, one) is None
     ]
     known = {(row.benchmark, row.scorer): row for row in rows}
     iccs: list[_Pair] = []
@@ -135,12 +133,12 @@ def _iccs(
 ) -> Iterator[tuple[AgreementRow, tuple[float, float, float]]]:
     """Yield each scorer's row with pingouin's ICC(C,2) and the ends of its interval."""
     for scorer, panel in scope.scorers.items():
-        pair = columns(scope.grid, panel, scope.asked.method)
+        pair = columns(scope.grid, panel, scope.options.method)
         both = np.column_stack([pair.clinicians[pair.both], pair.scorer[pair.both]])
         row = known.get((scope.name, scorer))
         if row is None or len(both) < LEAST or not np.isfinite(row.icc):
             continue
-        if scope.asked.method == "published":
+        if scope.options.method == "published":
             both = (both - both.mean(axis=0)) / both.std(axis=0, ddof=1)
         yield row, _by_pingouin(both, pingouin)
 

@@ -28,9 +28,9 @@ from calibration.jackknife import (
 from calibration.protocol import Critical
 from calibration.rating_matrix import Grid, mean_of_given
 from calibration.remarks import FEW_INSTANCES
-from calibration.scope import Asked, Scope, Sitting, checked, scopes, why_undefined_scope
+from calibration.scope import Scope, checked, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Flags, Integers, Scores
-from calibration.values import NAN, Note, Noted, note, noted
+from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
 from data.errors import Unknown
 
 
@@ -119,8 +119,7 @@ LEVEL = 0.05
 
 def subgroup_rows(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
+    options: AnalysisOptions,
     names: Sequence[str] = (),
     critical: Sequence[Critical] = (),
 ) -> list[SubgroupRow]:
@@ -128,7 +127,7 @@ def subgroup_rows(
 
     Parameters
     ----------
-    scores, sitting, asked
+    scores, options
         As for `table.agreement_table`; nothing is resampled here.
     names : which groups, "specialty" for the clinicians'; none: all there are
     critical : of the study's protocol; those of rubrics count too
@@ -151,10 +150,10 @@ def subgroup_rows(
     found: list[SubgroupRow] = []
     if not wanted or not scores.raters("juror"):
         return found
-    thresholds, jury = thresholds_of(scores.rubrics, critical), checked(scores, sitting, asked)
+    thresholds, jury = thresholds_of(scores.rubrics, critical), checked(scores, options)
     is_critical = any(one.critical for own in thresholds.values() for one in own)
     table = criterion_scores(scores, jury.members) if jury and is_critical else None
-    for scope in scopes(scores, sitting, asked):
+    for scope in scopes(scores, options):
         if scope.jury and not why_undefined_scope(scores, scope):
             found += _rows(_Place(scope, scope.jury, scores, thresholds, table), wanted)
     return found
@@ -265,7 +264,7 @@ def _of_raters(grid: Grid, kept: Flags) -> Grid:
 
 
 def _side(place: _Place, grid: Grid) -> _Side:
-    method = place.scope.asked.method
+    method = place.scope.options.method
     pair, raw = columns(grid, place.jury, method), columns(grid, place.jury, "published")
     shown = pair.clinicians[pair.both], pair.scorer[pair.both]
     bias = clustered_mean(raw.scorer - raw.clinicians, grid.clusters, grid.n_clusters)

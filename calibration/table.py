@@ -32,18 +32,10 @@ from calibration.messages import told
 from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.ranks import spearman as spearman_of
 from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, prepare, together
-from calibration.scope import (
-    AgreementRow,
-    Asked,
-    LikeForLikeRow,
-    Scope,
-    Sitting,
-    scopes,
-    why_undefined_scope,
-)
+from calibration.scope import AgreementRow, LikeForLikeRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Flags, Method, Scores
 from calibration.test_retest import intra_rater_row
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, AnalysisOptions, Note, note, noted
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
@@ -52,13 +44,12 @@ COUNTS = [name for name in FIGURES if name.startswith("n_")]
 
 def agreement_rows(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
+    options: AnalysisOptions,
     tick: Callable[[float], None] | None = None,
 ) -> list[AgreementRow]:
     """Return the rows of the agreement table, as `agreement_table` describes them."""
     rows: list[AgreementRow] = []
-    for scope in scopes(scores, sitting, asked, tick):
+    for scope in scopes(scores, options, tick):
         reason = why_undefined_scope(scores, scope)
         rows += _undefined(scope, reason) if reason else scope_rows(scope)
     return rows
@@ -126,8 +117,17 @@ def agreement_table(
     TooFew
         If no clinician has rated any response with a composite.
     """
-    asked = Asked(method, criterion, reps, seed, min_shared, executor)
-    rows = agreement_rows(scores, Sitting(jurors, min_jurors), asked, tick)
+    options = AnalysisOptions(
+        jurors=None if jurors is None else tuple(jurors),
+        min_jurors=min_jurors,
+        criterion=criterion,
+        method=method,
+        min_shared=min_shared,
+        reps=reps,
+        seed=seed,
+        executor=executor,
+    )
+    rows = agreement_rows(scores, options, tick)
     cells = [[getattr(row, name) for name in FIGURES] + [told(row.notes)] for row in rows]
     table = pd.DataFrame(cells, columns=list(COLUMNS))
     return table.astype(dict.fromkeys(COUNTS, "Int64"))
@@ -149,8 +149,8 @@ MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it cor
 
 def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
     """Yield the rows of a scope, in the order of the contract."""
-    pairs = clinician_pairs(scope.grid, scope.asked.min_shared)
-    held = like_for_like(scope.grid, scope.jury, scope.asked.method) if scope.jury else None
+    pairs = clinician_pairs(scope.grid, scope.options.min_shared)
+    held = like_for_like(scope.grid, scope.jury, scope.options.method) if scope.jury else None
     drawn = _drawn(scope, pairs, held)
     for place, (scorer, panel) in enumerate(scope.scorers.items()):
         row = _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
@@ -177,7 +177,7 @@ class _Drawn:
 
 def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
     """Return the replicates of scorers, pairs and like for like, on the same resamples."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     alone: dict[str, Summed] = {}
     if pairs.defined:
         alone["pairs"] = pair_replicates(grid, pairs)
@@ -198,18 +198,18 @@ def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> AgreementRow:
-    pair = columns(scope.grid, panel, scope.asked.method)
+    pair = columns(scope.grid, panel, scope.options.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
-    icc = column_icc(x, y, scope.asked.method)
+    icc = column_icc(x, y, scope.options.method)
     reason = _unscored(scope, scorer, panel)
-    reason = reason or why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
+    reason = reason or why_no_icc(scope.grid, panel, scope.options.method, (x, y))
     exact = f_interval(icc, len(x))
     instances = scope.grid.instances(both)
     boot = UNDEFINED if reason else interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = None if reason else remarks.undefined_resamples(drawn)
-    wanted = scope.asked.further and scorer == "jury" and np.isfinite(boot.low)
+    wanted = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
     corrected = _jury_bca(scope, drawn) if wanted else None
     spearman = NAN if reason else spearman_of(x, y)
     high = boot.high if np.isfinite(boot.high) else exact.high
@@ -255,7 +255,7 @@ def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
     clusters = scope.grid.n_clusters
     if clusters > MOST_JACKKNIFED:
         return note(Code.NO_BCA, most=MOST_JACKKNIFED)
-    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.asked.method)
+    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.options.method)
     return remarks.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
 
 
@@ -265,7 +265,7 @@ def _scorer_notes(
     yield _coverage(scope, panel)
     yield scope.analysed
     yield remarks.fewer_jurors(panel.needed, len(panel.members))
-    if scope.asked.method == "paper" and not (reason and reason.code is Code.NO_Z):
+    if scope.options.method == "paper" and not (reason and reason.code is Code.NO_Z):
         yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
     yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
     instances = scope.grid.instances(both)
@@ -289,7 +289,7 @@ def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     """Return the clinicians whose composites enter the clinicians' column of some rows."""
     own = scope.grid.composites[:, scope.grid.of_kind("clinician")]
     heard = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
-    flat = unscaled(scope.grid, scope.clinicians) if scope.asked.method == "paper" else ()
+    flat = unscaled(scope.grid, scope.clinicians) if scope.options.method == "paper" else ()
     return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
 
 
@@ -331,7 +331,7 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
 
 def _wants_model(scope: Scope, found: Pairs) -> bool:
     """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
-    return scope.asked.further or found.icc < 0
+    return scope.options.further or found.icc < 0
 
 
 def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterator[Note]:
@@ -339,10 +339,10 @@ def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterato
         yield remarks.only_clinician(scope.clinicians[0])
         return
     across = UNDEFINED
-    if scope.asked.further:
-        drawn = over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed)
+    if scope.options.further:
+        drawn = over_pairs(found, reps=scope.options.reps, seed=scope.options.seed)
         across = percentile_interval(drawn)
-    yield from remarks.pairs(found, scope.asked.min_shared, across)
+    yield from remarks.pairs(found, scope.options.min_shared, across)
     if model:
         yield remarks.mixed_model(model)
 

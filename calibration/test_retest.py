@@ -132,7 +132,7 @@ def same_pairs(table: Array) -> float:
 
 def _readings(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return the jurors' single scores that make composites in this scope."""
-    required = required_criteria(scores.rubrics, scope.asked.criterion)
+    required = required_criteria(scores.rubrics, scope.options.criterion)
     here = set(scope.given["benchmark"]) & set(required)
     wanted = [(name, one) for name in here for one in required[name]]
     own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])

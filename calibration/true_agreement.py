@@ -101,7 +101,7 @@ def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) ->
     Spearman (1904), American Journal of Psychology 15, 72.
     """
     grid = scope.grid
-    criterion = scope.asked.criterion or "composite"
+    criterion = scope.options.criterion or "composite"
     if reason:
         return TrueAgreementRow(scope.name, criterion, notes=(reason,))
     prepared, own = prepare(grid, "paper"), grid.of_kind("clinician")

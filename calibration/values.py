@@ -5,10 +5,13 @@ are made in `calibration.messages`, where somebody reads them, and nothing reads
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibration.codes import AnyCode, NoteCode
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 NAN = float("nan")
 COMBINED = "combined"  # what the agreement table calls all benchmarks at once
@@ -21,11 +24,11 @@ Method = Literal["paper", "published"]
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
-    """What is asked of an analysis of a study's ratings.
+    """The options of an analysis of a study's ratings.
 
     Attributes
     ----------
-    jurors : who sits on the jury; None is every juror that is not simulated
+    jurors : who sits on the jury; None is every juror of the scores that are analysed
     min_jurors : jurors that must have scored a response; None is all of them
     benchmark, criterion : one of them alone; None is all, and the composite
     method : "paper" or "published", see `calibration.table.agreement_table`
@@ -35,6 +38,9 @@ class AnalysisOptions:
     groups : which subgroups are looked at; none: all that the study has
     reading : "independent", or "adjudicated": with the reading that settled a difference in the
         place of the clinicians' mean
+    executor : where resamples are computed; None is this process. It changes no figure
+    further : whether to compute the intervals and the model that stand in notes alone, which take
+        as long to load and compute as all else
     """
 
     jurors: tuple[str, ...] | None = None
@@ -48,6 +54,8 @@ class AnalysisOptions:
     seed: int = 0
     groups: tuple[str, ...] = ()
     reading: Literal["independent", "adjudicated"] = "independent"
+    executor: "Executor | None" = field(default=None, compare=False, repr=False)
+    further: bool = field(default=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from calibration.protocol import Protocol
 from calibration.reliability import reference
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
-from calibration.scope import AgreementRow, Asked, LikeForLikeRow, Sitting
+from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
-from calibration.values import NAN, Note, Noted
+from calibration.values import NAN, AnalysisOptions, Note, Noted
 from calibration.verdict import Claim, decisions
 
 
@@ -35,18 +35,19 @@ class Odd:
 
 def all_notes(odd: Odd) -> Iterator[Note]:
     """Yield every note on a study's figures, and those that stand within others."""
-    asked, sitting = Asked(**{"reps": 40} | dict(odd.options)), Sitting(odd.jurors, odd.needed)
-    rows = agreement_rows(odd.scores, sitting, asked)
+    panel = {"jurors": odd.jurors, "min_jurors": odd.needed}
+    options = AnalysisOptions(**{"reps": 40} | panel | dict(odd.options))
+    rows = agreement_rows(odd.scores, options)
     every: list[Noted] = [*rows]
-    known = replace(odd.known, reference=reference(odd.scores, sitting, asked))
-    for section in details(odd.scores, sitting, asked, known).values():
+    known = replace(odd.known, reference=reference(odd.scores, options))
+    for section in details(odd.scores, options, known).values():
         every += section
     if len(odd.scores.benchmarks) > 1:
-        every += criterion_rows(odd.scores, sitting, asked)
+        every += criterion_rows(odd.scores, options)
     for row in every:
         for one in row.notes:
             yield from _with_inner(one)
-    if few := few_resamples(asked.reps):
+    if few := few_resamples(options.reps):
         yield few
     for claim in claims(rows):
         for decision in decisions(rows, claim).values():

@@ -6,7 +6,8 @@ import pandas as pd
 from calibration.agreement import Panel
 from calibration.composite import Repeats
 from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Scope
+from calibration.scope import Scope
+from calibration.values import AnalysisOptions
 
 
 def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simulated=()):
@@ -28,6 +29,6 @@ def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simu
         jurors=members,
         metrics=(),
         simulated=frozenset(simulated),
-        asked=Asked(method, None, reps, seed),
+        options=AnalysisOptions(method=method, reps=reps, seed=seed),
         tick=lambda resamples: None,
     )

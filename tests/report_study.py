@@ -10,9 +10,9 @@ from calibration.detection import detection
 from calibration.reliability import reference
 from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
-from calibration.scope import Asked, Sitting
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
+from calibration.values import AnalysisOptions
 from calibration.verdict import decisions
 
 AUTHOR = "zz-author-model"
@@ -21,12 +21,12 @@ CLINICIANS = ("dr-a", "dr-b", "dr-c")
 
 def table_rows(scores, reps=20):
     """Return the rows of the agreement table."""
-    return agreement_rows(scores, Sitting(), Asked(reps=reps))
+    return agreement_rows(scores, AnalysisOptions(reps=reps))
 
 
 def content_of(scores, reps=20, **facts):
     """Return what a report of some scores shows."""
-    asked, sitting = Asked(reps=reps), Sitting()
+    options = AnalysisOptions(reps=reps)
     rows = table_rows(scores, reps)
     jurors = [Juror(name) for name in scores.raters("juror")]
     rubrics = [
@@ -37,12 +37,12 @@ def content_of(scores, reps=20, **facts):
     return Content(
         rows,
         decisions(rows),
-        details(scores, sitting, asked, Known(reference=reference(scores, sitting, asked))),
-        criterion_rows(scores, sitting, asked),
-        {one.benchmark: one for one in paired_means(scores, sitting, asked)},
+        details(scores, options, Known(reference=reference(scores, options))),
+        criterion_rows(scores, options),
+        {one.benchmark: one for one in paired_means(scores, options)},
         Study(**known | {"rubrics": rubrics} | facts),
-        detection(scores, sitting, asked),
-        subgroup_rows(scores, sitting, asked),
+        detection(scores, options),
+        subgroup_rows(scores, options),
     )
 
 

@@ -23,8 +23,8 @@ from calibration.messages import detection as own
 from calibration.messages import words
 from calibration.misses import Outcome, misses, with_untested
 from calibration.protocol import Critical
-from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
+from calibration.values import AnalysisOptions
 
 NAN = math.nan
 SAFETY = Critical("safety", 2.0, 0.2)
@@ -33,7 +33,9 @@ SCRIPTS = Path(__file__).parents[1] / "docs" / "real_data"
 
 
 def rows_of(scores, reps=200, critical=(), needed=None, jurors=None):
-    found = detection(scores, Sitting(jurors, needed), Asked(reps=reps), critical)
+    found = detection(
+        scores, AnalysisOptions(jurors=jurors, min_jurors=needed, reps=reps), critical
+    )
     return {(row.benchmark, row.scorer): row for row in found.rows}
 
 
@@ -201,7 +203,7 @@ def test_a_metric_has_an_order_and_no_threshold():
 def test_thresholds_are_the_critical_ones_of_rubric_and_protocol_or_one_a_criterion():
     plain, marked = study(n=20), rated(*HAND)
     thresholds = {(row.criterion, row.threshold, row.critical) for row in rows_of(plain).values()}
-    fixed = detection(plain, Sitting(), Asked(reps=10), [Critical("clarity", 3.0)]).rows
+    fixed = detection(plain, AnalysisOptions(reps=10), [Critical("clarity", 3.0)]).rows
 
     assert {row.critical for row in rows_of(marked).values()} == {True}
     assert thresholds <= {(name, 2.0, False) for name in ("accuracy", "completeness", "clarity")}
@@ -292,7 +294,7 @@ def test_mentalbenchs_jury_misses_72_of_100_unsafe_replies_and_its_order_finds_f
     long = ratings[[*keys, "safety"]].rename(columns={"safety": "score"}).dropna()
     long = long.assign(criterion="safety", pass_=0, replicate=0).merge(about, on="response_id")
     shape = RubricShape(("safety",), 1, 5, (("safety", 2.0),))
-    found = detection(Scores(long, about, {"mentalbench": shape}), Sitting(), Asked(reps=200))
+    found = detection(Scores(long, about, {"mentalbench": shape}), AnalysisOptions(reps=200))
     row = next(one for one in found.rows if one.scorer == "jury")
     curve = found.curves["mentalbench", "jury", "safety", 2.0]
     jury = long[long["kind"] == "juror"].pivot_table("score", "response_id", "rater").dropna()

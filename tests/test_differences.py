@@ -12,7 +12,8 @@ from calibration.differences import compared, difference_rows
 from calibration.jackknife import icc_difference
 from calibration.json_values import json_value
 from calibration.rating_matrix import analysed_grid
-from calibration.scope import Asked, Scope
+from calibration.scope import Scope
+from calibration.values import AnalysisOptions
 
 METHODS = ["paper", "published"]
 JURY = Panel(("j0", "j1", "j2"), 3)
@@ -59,7 +60,7 @@ def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
         jurors=members,
         metrics=metrics,
         simulated=frozenset(simulated),
-        asked=Asked(**{"reps": 400, **asked}),
+        options=AnalysisOptions(**{"reps": 400, **asked}),
         tick=lambda _: None,
     )
 

@@ -9,8 +9,9 @@ from calibration.influence import influence_rows
 from calibration.jackknife import deletions, iccs_without
 from calibration.messages import words
 from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Sitting, scopes, without_instances
+from calibration.scope import scopes, without_instances
 from calibration.table import agreement_table
+from calibration.values import AnalysisOptions
 
 METHODS = ["paper", "published"]
 JURY = Panel(("j0", "j1", "j2"), 3)
@@ -54,7 +55,7 @@ def by_force(grid, panel, method, groups):
 
 
 def scope_of(scores, **options):
-    return next(scopes(scores, Sitting(), Asked(**{"reps": 0} | options)))
+    return next(scopes(scores, AnalysisOptions(**{"reps": 0} | options)))
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -37,7 +37,7 @@ def simulate(n=60, jurors=4, clinicians=3, seed=0, lost=0.0):
 
 def icc_of(scope, members):
     """Return the ICC of some jurors as calibrate computes it, all of them needed."""
-    method = scope.asked.method
+    method = scope.options.method
     pair = columns(scope.grid, Panel(tuple(members), len(members)), method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
 

@@ -210,7 +210,7 @@ def evaluate(engine: Engine, jury: Panel, **asked: Any) -> Sequence[Any]:
     """Do as `calibrate` does: evaluate, remember, then compare with all that was tried."""
     scope = scope_of(scores(), jury=jury, reps=99, **asked)
     names = tuple(name for name, _ in compared(scope))
-    one = Evaluated(jury.members, scope.name, scope.asked.method, MARK, 60, compared=names)
+    one = Evaluated(jury.members, scope.name, scope.options.method, MARK, 60, compared=names)
     remember(engine, [one])
     return difference_rows(scope, tried=comparisons_besides(tried(engine), {one.key: names}))
 

@@ -15,10 +15,9 @@ from calibration.icc import Interval
 from calibration.like_for_like import Held, LikeForLike
 from calibration.messages import words
 from calibration.pairs import Pair, Pairs
-from calibration.scope import Asked, Sitting
 from calibration.scores import Scores
 from calibration.table import agreement_rows, agreement_table
-from calibration.values import note
+from calibration.values import AnalysisOptions, note
 
 
 def test_responses_no_clinician_rated_are_not_analysed_but_counted_in_the_note():
@@ -205,7 +204,7 @@ def test_a_simulated_rater_marks_every_row_it_enters_and_no_other():
         for (_, scorer), row in rows_of(agreement_table(study(simulated=["gpt"]), reps=60)).items()
     }
 
-    rows = agreement_rows(study(simulated=["gpt"]), Sitting(), Asked(reps=60))
+    rows = agreement_rows(study(simulated=["gpt"]), AnalysisOptions(reps=60))
 
     marked = {scorer for scorer, note in notes.items() if "simulated" in note}
     assert marked == {"jury", "juror:gpt", "like_for_like"}

@@ -17,8 +17,8 @@ from calibration.jackknife import jackknifed_difference, jackknifed_icc
 from calibration.messages import told
 from calibration.protocol import Critical
 from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Sitting
 from calibration.subgroups import Finding, group_names, subgroup_rows
+from calibration.values import AnalysisOptions
 from data.errors import Unknown
 
 NAMES = ("dr0", "dr1", "j0", "j1")
@@ -26,7 +26,7 @@ JURY = Panel(NAMES[2:], 2)
 
 
 def rows_of(scores, names=(), critical=()):
-    found = subgroup_rows(scores, Sitting(), Asked(), names, critical)
+    found = subgroup_rows(scores, AnalysisOptions(), names, critical)
     return {(row.group, row.value): row for row in found}
 
 

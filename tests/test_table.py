@@ -13,9 +13,10 @@ from calibration.composite import composites
 from calibration.icc import f_interval
 from calibration.json_values import json_value
 from calibration.rating_matrix import analysed_grid
-from calibration.scope import Asked, Sitting, without_instances
+from calibration.scope import without_instances
 from calibration.scores import Scores
 from calibration.table import COLUMNS, agreement_rows, agreement_table
+from calibration.values import AnalysisOptions
 from data.errors import BadInput, TooFew, Unknown
 
 
@@ -232,7 +233,7 @@ def test_scores_on_one_of_several_instances_have_no_interval_either():
 
 
 def test_json_has_null_for_what_is_undefined():
-    found = agreement_rows(study(), Sitting(), Asked(reps=40, seed=3))
+    found = agreement_rows(study(), AnalysisOptions(reps=40, seed=3))
 
     rows = json.loads(json.dumps(json_value(found), allow_nan=False))
 

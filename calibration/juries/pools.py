@@ -222,7 +222,7 @@ class MeanPool:
 
 def mean_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MeanPool:
     """Return the pool of the mean of subsets (M, k) of some jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     bench = bench_of(grid, jurors, method)
     patterns, of = np.unique(bench.given, axis=0, return_inverse=True)
     lost = subsets.astype(np.float64) @ (~patterns).T.astype(np.float64)
@@ -276,7 +276,7 @@ class MedianPool:
 
 def median_pool(scope: Scope, jurors: Integers, subsets: Flags) -> MedianPool:
     """Return the pool of the median of subsets (M, k) of jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     bench, prepared = bench_of(grid, jurors, method), prepare(grid, method)
     return MedianPool(bench, subsets, prepared, grid.of_kind("clinician"), jurors)
 

@@ -200,7 +200,7 @@ def _row_notes(scope: Scope, judged: Judged, jury: int) -> Iterator[Note | None]
     if np.isnan(found.icc[jury]):
         yield _why_undefined(judged, jury)
     elif lost := int(found.undefined[jury]):
-        yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.asked.reps)
+        yield note(Code.UNDEFINED_RESAMPLES, lost=lost, resamples=scope.options.reps)
     yield remarks.simulated(scope.simulated & set(judged.jurors(jury)))
 
 
@@ -329,7 +329,7 @@ def _kept(scope: Scope, *, common: bool) -> tuple[Scope, Integers]:
 def _judgeable(scope: Scope, own: Integers) -> Integers:
     """Return the columns of jurors who have a z, or for raw composites any score."""
     table = scope.grid.composites[:, own]
-    if scope.asked.method == "published":
+    if scope.options.method == "published":
         return own[(~np.isnan(table)).any(axis=0)]
     return own[~without_variance(table)]
 
@@ -348,12 +348,12 @@ def _sizes(k: int, sizes: Sizes | None) -> Sizes:
 
 def _check_work(scope: Scope, juries: int, pool: PoolName) -> None:
     """Refuse what would take many minutes, or more memory than a laptop has to spare."""
-    work = juries * scope.asked.reps
+    work = juries * scope.options.reps
     medians = work * len(scope.grid.responses) if pool == "median" else 0
     weights = work if pool == "weighted" else 0
     if work > MOST_CELLS or medians > MOST_MEDIANS or weights > MOST_WEIGHTED:
         raise BadInput(
-            f"{juries:,} juries in {scope.asked.reps:,} resamples are too many for the {pool}: "
+            f"{juries:,} juries in {scope.options.reps:,} resamples are too many for the {pool}: "
             "take smaller sizes, fewer jurors, or fewer resamples"
         )
 

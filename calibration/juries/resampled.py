@@ -174,7 +174,7 @@ def resampled(scope: Scope, pool: Pool, asked: Integers) -> Found:
     Intervals and expected ICCs are NaN where there is a single instance, or no resample. A jury
     that is the only one of its size, and learnt nothing, has its own ICC as the expected one.
     """
-    how, clusters = scope.asked, scope.grid.n_clusters
+    how, clusters = scope.options, scope.grid.n_clusters
     drawn = np.full((len(asked), how.reps if clusters >= LEAST_CLUSTERS else 0), np.nan)
     rows, start = max(len(scope.grid.responses), min(len(pool.subsets), AT_ONCE)), 0
     lots = Resampling(clusters, rows, drawn.shape[1], how.seed, how.executor)

@@ -138,7 +138,7 @@ class WeightedPool:
 
 def weighted_pool(scope: Scope, jurors: Integers, subsets: Flags) -> WeightedPool:
     """Return the pool of weighted means of subsets (M, k) of jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     bench, prepared = bench_of(grid, jurors, method), prepare(grid, method)
     return WeightedPool(bench, subsets, prepared, grid.of_kind("clinician"), jurors)
 

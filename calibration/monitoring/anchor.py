@@ -130,7 +130,7 @@ def _with_clinicians(scope: Scope, own: pd.DataFrame) -> tuple[int, Array, Inter
     place = {name: row for row, name in enumerate(scope.grid.responses)}
     rated = own[own["response_id"].isin(place)]
     rows = rated["response_id"].map(place).to_numpy(dtype=np.int64)
-    x = columns(scope.grid, scope.jury, scope.asked.method).clinicians[rows]
+    x = columns(scope.grid, scope.jury, scope.options.method).clinicians[rows]
     kept = ~np.isnan(x)
     if kept.sum() < LEAST_RESPONSES:
         return int(kept.sum()), np.full(2, np.nan), UNDEFINED
@@ -142,7 +142,7 @@ def _with_clinicians(scope: Scope, own: pd.DataFrame) -> tuple[int, Array, Inter
         return np.column_stack([z_icc(weights, x[kept], one) for one in y])
 
     m = int(clusters.max()) + 1
-    drawn = replicates(both, Resampling(m, len(clusters), scope.asked.reps, scope.asked.seed))
+    drawn = replicates(both, Resampling(m, len(clusters), scope.options.reps, scope.options.seed))
     return len(clusters), both(np.ones((1, m)))[0], percentile_interval(drawn[:, 1] - drawn[:, 0])
 
 

@@ -194,7 +194,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
         Over the responses with both columns. The instances of each set are drawn anew for the
         intervals, z being taken as known. NaN where undefined, with the reason in the note.
     """
-    again = scope.asked.method == "published"
+    again = scope.options.method == "published"
     old, new = _part(scope, baseline[1]), _part(scope, now[1])
     if min(len(old.x), len(new.x)) < 2:
         return CaseMix(baseline[0], now[0], notes=(note(MonitoringCode.MIX_UNDEFINED),))
@@ -238,7 +238,7 @@ def _part(scope: Scope, rows: Flags) -> _Part:
         rows = np.zeros_like(rows)
         pair_x = pair_y = np.full(len(rows), np.nan)
     else:
-        pair = columns(grid, scope.jury, scope.asked.method)
+        pair = columns(grid, scope.jury, scope.options.method)
         rows, pair_x, pair_y = rows & pair.both, pair.clinicians, pair.scorer
     points = mean_of_given(grid.composites[:, grid.of_kind("clinician")])
     named = scope.given.drop_duplicates("response_id").set_index("response_id")["benchmark"]
@@ -279,11 +279,11 @@ def _with_spread(old: _Part, variance: float, again: bool) -> float:
 
 def _intervals(scope: Scope, old: _Part, new: _Part, again: bool) -> list[Interval]:
     """Return the intervals of the change of the ICC and the mean, and of the ratio of the sds."""
-    if min(old.n_clusters, new.n_clusters) < LEAST_CLUSTERS or not scope.asked.reps:
+    if min(old.n_clusters, new.n_clusters) < LEAST_CLUSTERS or not scope.options.reps:
         return [UNDEFINED] * 3
     drawn = []
-    for part, seed in ((old, scope.asked.seed), (new, scope.asked.seed + 1)):
-        counts = draw_counts(part.n_clusters, reps=scope.asked.reps, seed=seed, rows=len(part.x))
+    for part, seed in ((old, scope.options.seed), (new, scope.options.seed + 1)):
+        counts = draw_counts(part.n_clusters, reps=scope.options.reps, seed=seed, rows=len(part.x))
         drawn.append(np.concatenate([part.figures(one, again) for one in counts]))
     was, present = drawn
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -184,7 +184,7 @@ class PeriodIcc:
 def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
     """Return the resampled ICC of a jury on some responses, shape (n,) of the scope's grid."""
     grid = scope.grid
-    every = prepare(grid, scope.asked.method)
+    every = prepare(grid, scope.options.method)
     values, given, clusters = every.values[rows], every.given[rows], every.clusters[rows]
     return PeriodIcc(
         every=every,
@@ -216,7 +216,7 @@ def period_rows(scope: Scope, jury: Panel, asking: Asking) -> list[PeriodRow]:
         Fewer than `least` instances are joined with the next period; what is left at the end
         is marked too few. NaN where undefined, with the reason in the note.
     """
-    pair = columns(scope.grid, jury, scope.asked.method)
+    pair = columns(scope.grid, jury, scope.options.method)
     return [_row(scope, jury, pair, asking, one) for one in periods_of(scope, asking)]
 
 
@@ -243,7 +243,7 @@ def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Perio
     statistic = period_icc(scope, jury, period.rows)
     drawn = np.empty(0) if reason else _drawn(scope, statistic)
     boot = UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
-    icc = column_icc(x, y, scope.asked.method)
+    icc = column_icc(x, y, scope.options.method)
     clinicians = _clinicians(scope, both)
     scored = [asking.scored[name] for name in _names(scope, both) if name in asking.scored]
     return PeriodRow(
@@ -283,13 +283,13 @@ def _clinicians(scope: Scope, rows: Flags) -> list[str]:
 
 
 def _drawn(scope: Scope, statistic: PeriodIcc) -> Array:
-    asked, rows = scope.asked, len(scope.grid.responses)
-    how = Resampling(len(statistic.clusters), rows, asked.reps, asked.seed)
+    options, rows = scope.options, len(scope.grid.responses)
+    how = Resampling(len(statistic.clusters), rows, options.reps, options.seed)
     return replicates(statistic, how, scope.tick)
 
 
 def _flat(scope: Scope, raters: Sequence[str]) -> Note | None:
-    if scope.asked.method != "paper":
+    if scope.options.method != "paper":
         return None
     return remarks.no_variance(unscaled(scope.grid, raters))
 

@@ -110,13 +110,13 @@ def jury_reliability(scope: Scope) -> Reliability:
     grid, jury = scope.grid, scope.jury
     if jury is None:
         return Reliability("jury", notes=(note(PlanningCode.NOBODY_ON_JURY),))
-    pair = columns(grid, jury, scope.asked.method)
+    pair = columns(grid, jury, scope.options.method)
     both = pair.both
     reason = why_undefined(pair.clinicians[both], pair.scorer[both])
     instances = grid.instances(both)
     drawn = np.empty(0)
     if not reason:
-        drawn = scope.resample(scorer_replicates(grid, jury, (), scope.asked.method))[:, 0]
+        drawn = scope.resample(scorer_replicates(grid, jury, (), scope.options.method))[:, 0]
     boot = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
     told = noted(
         reason,
@@ -125,7 +125,7 @@ def jury_reliability(scope: Scope) -> Reliability:
     )
     return Reliability(
         "jury",
-        column_icc(pair.clinicians[both], pair.scorer[both], scope.asked.method),
+        column_icc(pair.clinicians[both], pair.scorer[both], scope.options.method),
         boot.low,
         boot.high,
         int(both.sum()),
@@ -151,24 +151,26 @@ def variations(scope: Scope) -> list[Variation]:
 def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
     rows = jury.present(scope.grid) & other.present(scope.grid)
     grid = _only(scope.grid, rows)
-    pairs = [columns(grid, panel, scope.asked.method) for panel in (jury, other)]
+    pairs = [columns(grid, panel, scope.options.method) for panel in (jury, other)]
     both = pairs[0].both & pairs[1].both
     reasons = [why_undefined(pair.clinicians[both], pair.scorer[both]) for pair in pairs]
     raters = {*jury.members, *other.members, *scope.clinicians}
     if why := noted(*reasons):
         return Variation(name, notes=noted(why[0], remarks.simulated(scope.simulated & raters)))
-    statistics = [scorer_replicates(grid, panel, (), scope.asked.method) for panel in (jury, other)]
+    statistics = [
+        scorer_replicates(grid, panel, (), scope.options.method) for panel in (jury, other)
+    ]
     drawn = scope.resample(lambda counts: np.hstack([one(counts) for one in statistics]))
     return _varied(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
 
 
 def _held_out(scope: Scope, jury: Panel) -> Variation:
-    found = like_for_like(scope.grid, jury, scope.asked.method)
+    found = like_for_like(scope.grid, jury, scope.options.method)
     name, raters = "like_for_like", {*jury.members, *scope.clinicians}
     if not found.defined:
         why = noted(note(NoteCode.NONE_HELD), remarks.simulated(scope.simulated & raters))
         return Variation(name, notes=why)
-    drawn = scope.resample(held_replicates(scope.grid, jury, found, scope.asked.method))
+    drawn = scope.resample(held_replicates(scope.grid, jury, found, scope.options.method))
     rows = np.isin(np.arange(len(scope.grid.responses)), found.rows)
     return _varied(scope, name, drawn, rows, raters)
 

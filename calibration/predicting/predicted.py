@@ -24,9 +24,9 @@ from calibration.predicting.prediction_powered import (
     stratified,
 )
 from calibration.predicting.rows import PredictedRow, row_notes, simulated, unscored, warning
-from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Array, RubricShape, Scores
-from calibration.values import COMBINED, NAN, Note, note, noted
+from calibration.values import COMBINED, NAN, AnalysisOptions, Note, note, noted
 from calibration.verdict import Verdicts
 from data.errors import BadInput, TooFew
 
@@ -50,8 +50,7 @@ class _Part:
 
 def predictions(
     scores: Scores,
-    sitting: Sitting,
-    asked: Asked,
+    options: AnalysisOptions,
     verdicts: Verdicts,
     level: float = 0.9,
     tick: Callable[[float], None] | None = None,
@@ -61,10 +60,9 @@ def predictions(
     Parameters
     ----------
     scores : Scores
-    sitting : Sitting
-        The jury. Its composite on a response is the mean of its jurors', in points.
-    asked : Asked
-        Criterion and seed, as for the verdicts.
+    options : AnalysisOptions
+        As for the verdicts. The jury's composite on a response is the mean of its jurors', in
+        points.
     verdicts : of the study on this jury, with their table
     level : in (0, 1), of the intervals of single responses and of means; the ICC's is 95 %
     tick : called with the share of the work done
@@ -85,11 +83,11 @@ def predictions(
     """
     if not 0 < level < 1:
         raise BadInput(f"level {level:g}: it is a share between 0 and 1, such as 0.9")
-    if asked.seed < 0:
-        raise BadInput(f"seed {asked.seed}: it is 0 or more")
+    if options.seed < 0:
+        raise BadInput(f"seed {options.seed}: it is 0 or more")
     parts: list[_Part] = []
     rows: list[PredictedRow] = []
-    for scope in scopes(scores, sitting, asked, tick):
+    for scope in scopes(scores, options, tick):
         if scope.jury is None:
             raise TooFew("no juror has rated anything: there is no jury to predict with")
         if scope.name == COMBINED:
@@ -104,8 +102,8 @@ def _part(scores: Scores, scope: Scope, level: float, verdicts: Verdicts) -> _Pa
     every = composites_of_both(scores, scope)
     heard = every[every["jury"].notna()].reset_index(drop=True)
     sample, reason = sample_of(heard), why_undefined_scope(scores, scope)
-    fitted = cross_conformal(rated_of(sample), level, scope.asked.seed)
-    checked = held_out_coverage(rated_of(sample), level, scope.asked.seed)
+    fitted = cross_conformal(rated_of(sample), level, scope.options.seed)
+    checked = held_out_coverage(rated_of(sample), level, scope.options.seed)
     means = prediction_powered_mean(sample)
     row = replace(
         _row(scope, means, level, verdicts),

@@ -172,15 +172,13 @@ def _recommended(
 ) -> Decision:
     """Return which jury to take, by the study's own verdict on it."""
     from calibration.juries.recommendation import judged, recommendation, recommended_jurors
-    from calibration.scope import Sitting
-    from medjury.services.calibrate import asked_of, verdicts_of
+    from medjury.services.calibrate import verdicts_of
 
     (name, ranking), options = ranked, question.options
     found, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
     if found.kind is not Kind.RECOMMENDED:
         return found
-    asked = replace(options, jurors=jurors)
-    verdicts = verdicts_of(engine, scores, Sitting(jurors), asked_of(options), asked)
+    verdicts = verdicts_of(engine, scores, replace(options, jurors=jurors))
     return judged(found, verdicts.decisions[name])
 
 
@@ -229,10 +227,10 @@ def _scope(
 ) -> "Scope":
     """Return the benchmark asked for, or all combined, or the only one."""
     from calibration.messages import reason
-    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
+    from calibration.scope import scopes, why_undefined_scope
 
-    asked = Asked(options.method, options.criterion, options.reps, options.seed, executor=executor)
-    every = {one.name: one for one in scopes(scores, Sitting(jurors), asked)}
+    of_jurors = replace(options, jurors=tuple(jurors), executor=executor)
+    every = {scope.name: scope for scope in scopes(scores, of_jurors)}
     name = options.benchmark or list(every)[-1]
     if name not in every:
         raise Unknown(f"no benchmark {name}: this study has {', '.join(every)}")
