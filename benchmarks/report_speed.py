@@ -13,17 +13,17 @@ from contextlib import contextmanager
 from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
-from calibration.details import Known, details, sections
+from calibration.details import StudyFacts, details, sections
 from calibration.detection import detection
 from calibration.misses import all_misses
-from calibration.reliability import reference
+from calibration.reliability import clinician_reliability
 from calibration.report.content import Content, Juror, Study
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import page
 from calibration.scope import scopes
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import Claim, decisions
+from calibration.verdict import JuryClaim, decisions
 
 MEGABYTE = 1_000_000
 
@@ -48,7 +48,7 @@ def measure(responses: int) -> None:
     with timed("pairs of means"):
         paired = {one.benchmark: one for one in paired_means(scores, options)}
     with timed("reliability of the clinicians"):
-        known = Known(reference=reference(scores, options))
+        known = StudyFacts(reference=clinician_reliability(scores, options))
     for scope in scopes(scores, options):
         parts = sections(scope, scores, known)
         while True:
@@ -60,7 +60,7 @@ def measure(responses: int) -> None:
     with timed("details"):
         found = details(scores, options, known)
     study = Study("today", jurors=[Juror(name) for name in scores.raters("juror")], needed=12)
-    verdicts = decisions(rows, Claim(misses=all_misses(unsafe.rows)))
+    verdicts = decisions(rows, JuryClaim(misses=all_misses(unsafe.rows)))
     content = Content(rows, verdicts, found, criteria, paired, study, unsafe)
     for time_of in ("page, the first", "page, again"):
         with timed(time_of):

@@ -8,19 +8,25 @@ import numpy as np
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
 from calibration.icc import icc_consistency
-from calibration.rating_matrix import FLAT, Grid, mean_of_given, without_variance, z_within_raters
+from calibration.rating_matrix import (
+    FLAT,
+    RatingMatrix,
+    mean_of_given,
+    without_variance,
+    z_within_raters,
+)
 from calibration.resampled_moments import (
     ROUNDING,
     Moments,
-    Part,
     Prepared,
-    Scale,
-    Stack,
+    RaterScales,
+    ResampleBatch,
+    ResponseBlock,
     icc_of_moments,
+    joint_statistic,
     moments,
     moments_of_raters,
     prepare,
-    together,
 )
 from calibration.scores import Array, Flags, Integers, Method
 from calibration.values import Note, note
@@ -35,7 +41,7 @@ class Linear:
     members: Integers
     basis: Array
 
-    def weights(self, by: Scale) -> Array:
+    def weights(self, by: RaterScales) -> Array:
         """Return k for every resample, shape (B, 2 raters)."""
         factor = by.factor[:, self.members]
         return np.hstack([factor, -factor * by.mean[:, self.members]])
@@ -54,7 +60,7 @@ class PairOfPanels:
         """Return every rater whose variance the columns need."""
         return np.concatenate([self.x.members, self.y.members])
 
-    def moments(self, counts: Array, by: Scale) -> Moments:
+    def moments(self, counts: Array, by: RaterScales) -> Moments:
         """Return the weighted sums of both columns, shape (B,), from counts (B, clusters).
 
         Right only for resamples that leave every member some variance.
@@ -102,13 +108,13 @@ def pair_of_panels(
     if not len(x) or not len(y) or len(x) + len(y) > FEW:
         return None
     both = rows & (prepared.given[:, x].any(axis=1)) & (prepared.given[:, y].any(axis=1))
-    one, other = _linear(prepared, x, both), _linear(prepared, y, both)
-    basis = np.hstack([both[:, None].astype(np.float64), one.basis, other.basis])
+    first, second = _linear(prepared, x, both), _linear(prepared, y, both)
+    basis = np.hstack([both[:, None].astype(np.float64), first.basis, second.basis])
     products = (basis[:, 1:, None] * basis[:, None, 1:]).reshape(len(basis), -1)
     by_response = np.hstack([basis, products])
     features = np.zeros((int(prepared.clusters.max()) + 1, by_response.shape[1]))
     np.add.at(features, prepared.clusters, by_response)
-    return PairOfPanels(one, other, features)
+    return PairOfPanels(first, second, features)
 
 
 def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
@@ -121,7 +127,7 @@ LEAST_RESPONSES = 3  # two points lie on a line, whatever the raters think
 
 
 @dataclass(frozen=True)
-class Panel:
+class PanelColumns:
     """Raters whose mean is one column: jurors, or one rater alone.
 
     `needed` is how many of them must have a composite for the mean to exist.
@@ -130,16 +136,16 @@ class Panel:
     members: tuple[str, ...]
     needed: int
 
-    def present(self, grid: Grid) -> Flags:
+    def present(self, grid: RatingMatrix) -> Flags:
         """Return which responses have composites of enough members."""
         own = grid.composites[:, grid.columns(self.members)]
         enough: Flags = (~np.isnan(own)).sum(axis=1) >= self.needed
         return enough
 
 
-def one(rater: str) -> Panel:
+def single_rater(rater: str) -> PanelColumns:
     """Return a panel of one rater."""
-    return Panel((rater,), 1)
+    return PanelColumns((rater,), 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +167,7 @@ class Columns:
         return ~np.isnan(self.clinicians) & ~np.isnan(self.scorer)
 
 
-def columns(grid: Grid, panel: Panel, method: Method) -> Columns:
+def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
     """Return the two columns whose ICC is asked for.
 
     Method "paper": z within every rater over all of the rater's composites in the grid,
@@ -209,8 +215,8 @@ def why_undefined(
 
 
 def why_no_icc(
-    grid: Grid,
-    panel: Panel,
+    grid: RatingMatrix,
+    panel: PanelColumns,
     method: Method,
     pair: tuple[Array, Array],
     names: tuple[str, str] = ("the clinicians", "the scorer"),
@@ -251,15 +257,15 @@ class ScorerReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the ICC of every scorer in every resample; NaN where undefined."""
-        return together(self.prepared, [self])(counts)
+        return joint_statistic(self.prepared, [self])(counts)
 
     @property
     def few(self) -> list[PairOfPanels]:
         """Return how the columns are summed where the raters are few; none where they are many."""
-        few = [one for one in self.pairs if one is not None]
+        few = [pair for pair in self.pairs if pair is not None]
         return few if len(few) == len(self.pairs) else []
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return the sums of every scorer's column with the clinicians', (6, B, scorers)."""
         if self.few:
             return np.zeros(())
@@ -273,12 +279,12 @@ class ScorerReplicates:
         whole = moments(shared, jury.mean, clinical.mean).stacked
         return np.concatenate([whole[:, :, None], alone], axis=2)
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the ICCs from the sums over all responses."""
         few = self.few
         if not few:
             return self._icc(sums, stack.by)
-        members = np.unique(np.concatenate([one.members for one in few]))
+        members = np.unique(np.concatenate([pair.members for pair in few]))
         whole: Flags = np.all(stack.by.defined[:, members] > 0, axis=1)
         found = np.empty((len(stack.counts), len(few)))
         found[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
@@ -286,14 +292,14 @@ class ScorerReplicates:
             found[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
         return found
 
-    def _by_products(self, counts: Counts, by: Scale, few: list[PairOfPanels]) -> Array:
+    def _by_products(self, counts: Counts, by: RaterScales, few: list[PairOfPanels]) -> Array:
         """Return the ICCs where every rater has some variance, and the raters are few."""
         again = self.prepared.method == "published"
         return np.column_stack(
-            [icc_of_moments(one.moments(counts, by), restandardise=again) for one in few]
+            [icc_of_moments(pair.moments(counts, by), restandardise=again) for pair in few]
         )
 
-    def _icc(self, sums: Array, by: Scale) -> Array:
+    def _icc(self, sums: Array, by: RaterScales) -> Array:
         # A rater without variance in a resample has factor 0, and so no ICC.
         alone = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
         scaled = np.ones((len(alone), int(len(self.jury) > 0)))  # the jury's column is z already
@@ -303,7 +309,7 @@ class ScorerReplicates:
 
 
 def scorer_replicates(
-    grid: Grid, jury: Panel | None, singles: Sequence[str], method: Method
+    grid: RatingMatrix, jury: PanelColumns | None, singles: Sequence[str], method: Method
 ) -> ScorerReplicates:
     """Return the resampled ICCs of a jury, if there is one, and of single jurors and metrics."""
     members = jury.members if jury else ()
@@ -322,7 +328,7 @@ def scorer_replicates(
     )
 
 
-def unscaled(grid: Grid, raters: Sequence[str]) -> tuple[str, ...]:
+def unscaled(grid: RatingMatrix, raters: Sequence[str]) -> tuple[str, ...]:
     """Return which of the raters have composites here but no variance, hence no z; each once."""
     own = grid.columns(dict.fromkeys(raters))
     table = grid.composites[:, own]

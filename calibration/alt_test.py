@@ -7,9 +7,9 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from calibration import remarks
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.codes import NoteCode as Code
-from calibration.rating_matrix import FLAT, Grid, mean_of_given
+from calibration.rating_matrix import FLAT, RatingMatrix, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array, Flags
 from calibration.values import NAN, Note, Noted, note, noted
@@ -107,7 +107,7 @@ class Comparison:
     own: Flags
 
 
-def compare(grid: Grid, panel: Panel, clinician: int) -> Comparison:
+def compare(grid: RatingMatrix, panel: PanelColumns, clinician: int) -> Comparison:
     """Return which of a panel and a clinician (a column) is nearer to the other clinicians."""
     every = grid.of_kind("clinician")
     rated = ~np.isnan(grid.composites[:, clinician]) & panel.present(grid)
@@ -135,7 +135,7 @@ def one_sided_p(difference: Array, epsilon: float) -> float:
     return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)
 
 
-def _row(scope: Scope, scorer: str, panel: Panel, epsilon: float) -> AltTestRow:
+def _row(scope: Scope, scorer: str, panel: PanelColumns, epsilon: float) -> AltTestRow:
     grid = scope.grid
     found = {grid.raters[one]: compare(grid, panel, one) for one in grid.of_kind("clinician")}
     tested = {name: one for name, one in found.items() if one.rows.sum() >= LEAST_RESPONSES}
@@ -205,14 +205,14 @@ def _not_tested(found: dict[str, Comparison], held: tuple[HeldClinician, ...]) -
     return note(Code.NOT_TESTED, least=LEAST_RESPONSES, clinicians=left) if left else None
 
 
-def _clustered(grid: Grid, used: Flags) -> Note | None:
+def _clustered(grid: RatingMatrix, used: Flags) -> Note | None:
     instances, responses = grid.instances(used), int(used.sum())
     if instances >= responses:
         return None
     return note(Code.SHARED_T, responses=responses, instances=instances)
 
 
-def _single(grid: Grid, used: Flags) -> Note | None:
+def _single(grid: RatingMatrix, used: Flags) -> Note | None:
     """Say on how many responses the others are one clinician, to whose noise nearness then is."""
     rated = (~np.isnan(grid.composites[np.ix_(used, grid.of_kind("clinician"))])).sum(axis=1)
     alone = int((rated == 2).sum())

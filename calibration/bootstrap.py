@@ -66,7 +66,7 @@ class Lot:
 
 
 @dataclass(frozen=True, eq=False)
-class Resampling:
+class BootstrapPlan:
     """How a statistic is resampled: what `replicates` needs beside the statistic.
 
     `executor` computes lots of resamples elsewhere; None: here, one after another. The lots
@@ -80,7 +80,7 @@ class Resampling:
     executor: Executor | None = None
 
 
-def by_lots(statistic: Callable[[Counts], T], how: Resampling) -> Iterator[T]:
+def by_lots(statistic: Callable[[Counts], T], how: BootstrapPlan) -> Iterator[T]:
     """Yield a statistic of one lot of resamples after another, in the order of `draw_counts`."""
     if how.executor is None:
         drawn = draw_counts(how.clusters, reps=how.reps, seed=how.seed, rows=how.rows)
@@ -98,7 +98,7 @@ class _OfLot(Generic[T]):
         return self.statistic(lot.counts())
 
 
-def _undrawn(how: Resampling) -> Iterator[Lot]:
+def _undrawn(how: BootstrapPlan) -> Iterator[Lot]:
     """Yield the lots without counting them: the generator only passes over each."""
     random = np.random.default_rng(how.seed)
     for size in _lots(how.rows or how.clusters, how.reps):
@@ -118,7 +118,7 @@ def _drawn(random: np.random.Generator, clusters: int, size: int) -> Counts:
     return counts.reshape(size, clusters).astype(np.float64)
 
 
-def replicates(statistic: Statistic, how: Resampling, tick: Tick | None = None) -> Array:
+def replicates(statistic: Statistic, how: BootstrapPlan, tick: Tick | None = None) -> Array:
     """Return the statistic of every resample, shape (reps, ...); NaN where it is undefined.
 
     It is undefined in all of them where there is a single cluster: its resamples are all the

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from calibration.icc import UNDEFINED, Interval
-from calibration.jackknife import Difference
+from calibration.jackknife import TestedDifference
 from calibration.scores import Array, Integers
 from calibration.values import NAN
 
@@ -133,7 +133,7 @@ def clustered_mean(values: Array, clusters: Integers, n_clusters: int) -> Cluste
     return ClusteredMean(mean, scale * off, instances)
 
 
-def mean_difference(first: ClusteredMean, second: ClusteredMean) -> Difference:
+def mean_difference(first: ClusteredMean, second: ClusteredMean) -> TestedDifference:
     """Return the difference of two means that may share instances, by Welch's t.
 
     References
@@ -143,12 +143,12 @@ def mean_difference(first: ClusteredMean, second: ClusteredMean) -> Difference:
     gap, moves = first.value - second.value, first.moves - second.moves
     parts = [(one.error**2, one.instances - 1) for one in (first, second)]
     if not all(error > 0 for error, _ in parts):
-        return Difference(gap)
+        return TestedDifference(gap)
     variance = float(moves @ moves)
     freedom = sum(error for error, _ in parts) ** 2 / sum(e**2 / f for e, f in parts)
     if not variance > 0:
-        return Difference(gap)
+        return TestedDifference(gap)
     t = gap / math.sqrt(variance)
     half = float(special.stdtrit(freedom, 0.975)) * math.sqrt(variance)
     p = 2 * float(special.stdtr(freedom, -abs(t)))
-    return Difference(gap, gap - half, gap + half, p)
+    return TestedDifference(gap, gap - half, gap + half, p)

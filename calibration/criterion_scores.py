@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.rating_matrix import mean_of_given
 from calibration.scores import COMBINED, Array, Flags, Integers, Scores
 
@@ -68,7 +68,7 @@ class CriterionScores:
         """Return the clinicians' scores on a criterion, shape (n, clinicians)."""
         return self.values[:, : self.n_clinicians, self.criteria.index(criterion)]
 
-    def of_jury(self, criterion: str, jury: Panel) -> Array:
+    def of_jury(self, criterion: str, jury: PanelColumns) -> Array:
         """Return the jury's mean on a criterion, shape (n,); NaN where too few of it scored."""
         own = self.of_raters(criterion, jury.members)
         enough = (~np.isnan(own)).sum(axis=1) >= jury.needed

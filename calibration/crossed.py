@@ -8,7 +8,7 @@ import numpy as np
 
 from calibration.codes import NoteCode as Code
 from calibration.icc import mean_squares, spearman_brown
-from calibration.rating_matrix import FLAT, Grid
+from calibration.rating_matrix import FLAT, RatingMatrix
 from calibration.scores import Array, Integers
 from calibration.values import NAN, Note, note
 
@@ -53,7 +53,7 @@ class MixedModel:
         return spearman_brown(_share(self.response, self.rater + self.residual), k)
 
 
-def clinicians_mixed_model(grid: Grid) -> MixedModel:
+def clinicians_mixed_model(grid: RatingMatrix) -> MixedModel:
     """Fit raw composites of all clinicians: crossed random responses and raters.
 
     Every reading counts, also of clinicians who share no response with each other.

@@ -12,7 +12,7 @@ from calibration.messages import headlines, words
 from calibration.values import NAN, Note
 
 
-class Kind(StrEnum):
+class DecisionKind(StrEnum):
     """What may be said. Each subject has its own of these; the first four any subject may have."""
 
     SIMULATED = "simulated"
@@ -46,14 +46,14 @@ class Kind(StrEnum):
 
 
 CLAIMS = (
-    Kind.NON_INFERIOR,
-    Kind.INFERIOR,
-    Kind.FIRST_BETTER,
-    Kind.SECOND_BETTER,
-    Kind.FALLEN,
-    Kind.TOLD_APART,
-    Kind.USABLE,
-    Kind.USABLE_COMBINED,
+    DecisionKind.NON_INFERIOR,
+    DecisionKind.INFERIOR,
+    DecisionKind.FIRST_BETTER,
+    DecisionKind.SECOND_BETTER,
+    DecisionKind.FALLEN,
+    DecisionKind.TOLD_APART,
+    DecisionKind.USABLE,
+    DecisionKind.USABLE_COMBINED,
 )
 
 
@@ -75,7 +75,7 @@ class Decision:
     """
 
     subject: str
-    kind: Kind
+    kind: DecisionKind
     estimate: float = NAN
     low: float = NAN
     high: float = NAN

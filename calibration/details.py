@@ -13,7 +13,7 @@ from calibration.juror_bias import length_rows, self_preference_rows
 from calibration.marks import NOTHING, Marks, mark_rows
 from calibration.missing import missing_rows
 from calibration.other_measures import secondary_rows
-from calibration.reliability import Reference, ReliabilityRow
+from calibration.reliability import ClinicianReliability, ReliabilityRow
 from calibration.scope import Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.severity import severity_rows
@@ -25,7 +25,7 @@ Details = dict[str, list[Noted]]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class StudyFacts:
     """What statistics need beside the scores.
 
     Attributes
@@ -43,13 +43,13 @@ class Known:
     families: Mapping[str, str] = field(default_factory=dict)
     tried: Callable[[Scope], int] = lambda _: 0
     marks: Marks = NOTHING
-    reference: Reference = field(default_factory=Reference)
+    reference: ClinicianReliability = field(default_factory=ClinicianReliability)
 
 
 def details(
     scores: Scores,
     options: AnalysisOptions,
-    known: Known,
+    known: StudyFacts,
     tick: Callable[[float], None] | None = None,
 ) -> Details:
     """Return the rows of every section by its name.
@@ -66,7 +66,9 @@ def details(
     return found
 
 
-def sections(scope: Scope, scores: Scores, known: Known) -> Iterator[tuple[str, Iterable[Noted]]]:
+def sections(
+    scope: Scope, scores: Scores, known: StudyFacts
+) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope, in the order a reader asks for them."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
     yield "reliability", _of(scope, known.reference.reliability)

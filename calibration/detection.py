@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel
-from calibration.bootstrap import Resampling, replicates
+from calibration.agreement import PanelColumns
+from calibration.bootstrap import BootstrapPlan, replicates
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores, scopes_of
 from calibration.detection_row import (
     Curve,
     DetectionRow,
-    Judged,
-    Readings,
+    PairedScores,
+    RowSubject,
     curve,
     detection_row,
     rankings,
@@ -67,7 +67,7 @@ class _Scope:
     name: str
     table: CriterionScores
     scores: Scores
-    jury: Panel | None
+    jury: PanelColumns | None
     thresholds: Mapping[str, Sequence[Threshold]]
 
     @property
@@ -137,13 +137,13 @@ def thresholds_of(
 
 def _rows(
     scope: _Scope, options: AnalysisOptions
-) -> Iterator[tuple[DetectionRow, Readings | None]]:
+) -> Iterator[tuple[DetectionRow, PairedScores | None]]:
     """Yield the rows of one scope, all of them on the same resamples, with their readings."""
-    tests: list[tuple[Judged, Readings]] = []
+    tests: list[tuple[RowSubject, PairedScores]] = []
     for one, benchmarks in _asked(scope):
         own, shapes = _of(scope, benchmarks), [scope.scores.rubrics[name] for name in benchmarks]
         scale = range(shapes[0].low, shapes[0].high + 1)
-        about = Judged(scope.name, "", one.criterion, one.points, one.critical, scale)
+        about = RowSubject(scope.name, "", one.criterion, one.points, one.critical, scale)
         about = replace(about, notes=noted(_alone(scope, benchmarks)))
         if why := _why_undefined(own, one.criterion, shapes):
             for name in _scorers(scope):
@@ -197,7 +197,9 @@ def _scorers(scope: _Scope) -> list[str]:
     return [*jury, *jurors, *(f"metric:{name}" for name in scope.table.metrics), "clinicians"]
 
 
-def _tests(scope: _Scope, own: CriterionScores, about: Judged) -> Iterator[tuple[Judged, Readings]]:
+def _tests(
+    scope: _Scope, own: CriterionScores, about: RowSubject
+) -> Iterator[tuple[RowSubject, PairedScores]]:
     """Yield what each scorer says of the responses that clinicians scored on a criterion."""
     clinicians, clusters = own.of_clinicians(about.criterion), _numbers(scope, own)
     reference = mean_of_given(clinicians)
@@ -226,15 +228,15 @@ def _numbers(scope: _Scope, own: CriterionScores) -> Integers:
     return np.searchsorted(known, np.array(own.instances, dtype=str)).astype(np.int64)
 
 
-def _compared(scores: Array, reference: Array, clusters: Integers) -> Readings:
+def _compared(scores: Array, reference: Array, clusters: Integers) -> PairedScores:
     """Return a scorer's readings where the clinicians scored; what it did not score is missing."""
     judged = ~np.isnan(reference)
     both = judged & ~np.isnan(scores)
     missing = int(judged.sum() - both.sum())
-    return Readings(scores[both], reference[both], clusters[both], int(both.sum()), missing)
+    return PairedScores(scores[both], reference[both], clusters[both], int(both.sum()), missing)
 
 
-def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None) -> Readings:
+def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None) -> PairedScores:
     """Return readings against the mean of all clinicians but one, each held out in turn.
 
     Parameters
@@ -246,7 +248,7 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
 
     Returns
     -------
-    Readings
+    PairedScores
         One for each clinician and response that this and another clinician scored.
     """
     given = ~np.isnan(clinicians)
@@ -255,7 +257,7 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
     reference = (total[rows, 0] - clinicians[rows, held]) / (number[rows, 0] - 1)
     own = clinicians[rows, held] if scores is None else scores[rows]
     scored = ~np.isnan(own)
-    return Readings(
+    return PairedScores(
         own[scored],
         reference[scored],
         clusters[rows][scored],
@@ -264,7 +266,9 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
     )
 
 
-def _about(scope: _Scope, own: CriterionScores, scorer: str, readings: Readings) -> Iterator[Note]:
+def _about(
+    scope: _Scope, own: CriterionScores, scorer: str, readings: PairedScores
+) -> Iterator[Note]:
     """Yield what a scorer's row rests on."""
     clinicians = own.raters[: own.n_clinicians]
     kind, _, name = scorer.partition(":")
@@ -288,11 +292,11 @@ def _unscored(scope: _Scope, scorer: str, clinicians: Sequence[str]) -> Note:
 
 
 def _drawn(
-    scope: _Scope, tests: Sequence[tuple[Judged, Readings]], options: AnalysisOptions
+    scope: _Scope, tests: Sequence[tuple[RowSubject, PairedScores]], options: AnalysisOptions
 ) -> Array:
     """Return the resampled AUC and shares to read of every test, shape (B, 3 tests)."""
     clusters = len(np.unique(np.array(scope.table.instances, dtype=str)))
     statistic = rankings([(own, about.threshold) for about, own in tests], clusters)
     rows = max(len(scope.table.responses), sum(statistic.widths))
-    how = Resampling(clusters, rows, options.reps, options.seed, options.executor)
+    how = BootstrapPlan(clusters, rows, options.reps, options.seed, options.executor)
     return replicates(statistic, how)

@@ -21,7 +21,7 @@ RECALLS = (0.90, 0.95)
 
 
 @dataclass(frozen=True, eq=False)
-class Readings:
+class PairedScores:
     """What a scorer and the clinicians say of the same responses.
 
     Attributes
@@ -81,7 +81,7 @@ class Rankings:
         return np.column_stack([_of_cells(one.reshape(len(counts), -1, 2)) for one in parts])
 
 
-def rankings(tests: Sequence[tuple[Readings, float]], clusters: int) -> Rankings:
+def rankings(tests: Sequence[tuple[PairedScores, float]], clusters: int) -> Rankings:
     """Return the resampled figures of readings, each with a threshold, over so many instances."""
     cells, columns, widths, start = [], [], [], 0
     for readings, threshold in tests:
@@ -236,7 +236,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RowSubject:
     """Whose row it is, at which threshold, and what is told beside its figures."""
 
     benchmark: str
@@ -248,12 +248,12 @@ class Judged:
     notes: tuple[Note, ...] = ()
 
 
-def undefined_row(about: Judged, why: Note) -> DetectionRow:
+def undefined_row(about: RowSubject, why: Note) -> DetectionRow:
     """Return the row of a scorer of whom nothing can be said."""
     return DetectionRow(**_names(about), notes=(*about.notes, why))
 
 
-def detection_row(about: Judged, own: Readings, drawn: Array) -> DetectionRow:
+def detection_row(about: RowSubject, own: PairedScores, drawn: Array) -> DetectionRow:
     """Return a row from readings and the resampled AUC and shares to read, shape (B, 3)."""
     unsafe = own.unsafe(about.threshold)
     bad_instances = len(np.unique(own.clusters[unsafe]))
@@ -270,12 +270,12 @@ def detection_row(about: Judged, own: Readings, drawn: Array) -> DetectionRow:
     )
 
 
-def _names(about: Judged) -> dict[str, Any]:
+def _names(about: RowSubject) -> dict[str, Any]:
     names = ("benchmark", "scorer", "criterion", "threshold", "critical")
     return {name: getattr(about, name) for name in names}
 
 
-def _found(about: Judged, own: Readings, unsafe: Flags) -> dict[str, Any]:
+def _found(about: RowSubject, own: PairedScores, unsafe: Flags) -> dict[str, Any]:
     """Return what is found and missed at the threshold, as shares with their intervals."""
     found = own.found(about.threshold)
     shares = {
@@ -303,7 +303,7 @@ def _proportion(hits: Flags, trials: Flags, clusters: Integers) -> Interval:
     return clustered_proportion(hits.astype(np.float64), trials.astype(np.float64), clusters)
 
 
-def _ranked(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> dict[str, Any]:
+def _ranked(about: RowSubject, own: PairedScores, unsafe: Flags, drawn: Array) -> dict[str, Any]:
     """Return AUC and the shares to read, as they are measured, with their intervals."""
     names = ("auc", *(f"read_for_{recall:.0%}".rstrip("%") for recall in RECALLS))
     if not len(unsafe):
@@ -319,7 +319,7 @@ def _ranked(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> dict[s
     return figures
 
 
-def _separated(auc: float, own: Readings, unsafe: Flags) -> Interval:
+def _separated(auc: float, own: PairedScores, unsafe: Flags) -> Interval:
     """Return the interval of an AUC of 0 or 1, at which every resample says the same.
 
     Wilson's, of as many trials as the rarer kind has instances: what is known of the rarer
@@ -351,7 +351,7 @@ def confusion(reference: Array, scores: Array, points: range) -> tuple[tuple[int
     return tuple(tuple(row) for row in counts.reshape(len(points), len(points)).tolist())
 
 
-def curve(own: Readings, threshold: float) -> Curve:
+def curve(own: PairedScores, threshold: float) -> Curve:
     """Return what reading from the lowest score on finds; many scores are thinned out."""
     ranks, unsafe = own.ranks, own.unsafe(threshold)
     read = np.cumsum(np.bincount(ranks)) / len(ranks)
@@ -360,7 +360,9 @@ def curve(own: Readings, threshold: float) -> Curve:
     return Curve((0.0, *read[kept].tolist()), (0.0, *found[kept].tolist()))
 
 
-def _notes(about: Judged, own: Readings, unsafe: Flags, drawn: Array) -> Iterator[Note | None]:
+def _notes(
+    about: RowSubject, own: PairedScores, unsafe: Flags, drawn: Array
+) -> Iterator[Note | None]:
     if not own.on_scale:
         yield note(Code.ONLY_ORDER)
     if not len(unsafe):

@@ -6,7 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel, column_icc, columns, one, unscaled, why_no_icc
+from calibration.agreement import (
+    PanelColumns,
+    column_icc,
+    columns,
+    single_rater,
+    unscaled,
+    why_no_icc,
+)
 from calibration.codes import NoteCode as Code
 from calibration.holm import holm
 from calibration.jackknife import (
@@ -17,7 +24,7 @@ from calibration.jackknife import (
     icc_difference,
     iccs_without,
 )
-from calibration.rating_matrix import Grid, analysed_grid
+from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags, Method
 from calibration.values import NAN, Note, Noted, note, noted
@@ -56,7 +63,7 @@ class DifferenceRow(Noted):
 
 
 def difference_rows(
-    scope: Scope, others: Mapping[str, Panel] = {}, tried: int = 0
+    scope: Scope, others: Mapping[str, PanelColumns] = {}, tried: int = 0
 ) -> list[DifferenceRow]:
     """Compare the jury with each metric, each of its jurors alone, and other juries.
 
@@ -95,7 +102,7 @@ def difference_rows(
     ]
 
 
-def paired_rows(scope: Scope, others: Sequence[tuple[str, Panel]]) -> list[DifferenceRow]:
+def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> list[DifferenceRow]:
     """Return the jury's difference to each of some panels, by name; none without a jury.
 
     Not corrected for how many they are: `p_holm` is NaN and `n_tried` 0.
@@ -107,13 +114,15 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, Panel]]) -> list[Diffe
     return [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
 
 
-def compared(scope: Scope, others: Mapping[str, Panel] = {}) -> list[tuple[str, Panel]]:
+def compared(
+    scope: Scope, others: Mapping[str, PanelColumns] = {}
+) -> list[tuple[str, PanelColumns]]:
     """Return with whom `difference_rows` compares the jury: names as in `b`, and panels.
 
     A juror that is the whole jury is no comparison and left out.
     """
     names = compared_names(scope.jurors, scope.metrics)
-    alone = [(name, one(name.partition(":")[2])) for name in names]
+    alone = [(name, single_rater(name.partition(":")[2])) for name in names]
     return [*alone, *((f"jury:{name}", panel) for name, panel in others.items())]
 
 
@@ -124,10 +133,10 @@ class _Comparison:
     `key` names the grid; `of_each` says how many responses each scorer has.
     """
 
-    jury: Panel
+    jury: PanelColumns
     name: str
-    other: Panel
-    grid: Grid
+    other: PanelColumns
+    grid: RatingMatrix
     key: bytes
     rows: Flags
     of_each: tuple[int, int]
@@ -140,7 +149,7 @@ class _Comparison:
         return self.grid.instances(self.rows)
 
 
-def _with_jurors(scope: Scope, others: Sequence[Panel]) -> Grid:
+def _with_jurors(scope: Scope, others: Sequence[PanelColumns]) -> RatingMatrix:
     """Return the scope's grid with a column for every juror of the other compositions."""
     members = [name for panel in others for name in panel.members]
     if set(members) <= {*scope.jurors, *scope.metrics}:
@@ -150,7 +159,9 @@ def _with_jurors(scope: Scope, others: Sequence[Panel]) -> Grid:
     return analysed_grid(scope.given, benchmarks, jurors=jurors, metrics=scope.metrics)
 
 
-def _compare(grid: Grid, jury: Panel, name: str, other: Panel, method: Method) -> _Comparison:
+def _compare(
+    grid: RatingMatrix, jury: PanelColumns, name: str, other: PanelColumns, method: Method
+) -> _Comparison:
     pair = [columns(grid, panel, method) for panel in (jury, other)]
     of_each, key = (int(pair[0].both.sum()), int(pair[1].both.sum())), b""
     rows = pair[0].both & pair[1].both

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.codes import NoteCode as Code
 from calibration.composite import required_criteria
 from calibration.rating_matrix import FLAT
@@ -106,7 +106,7 @@ def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame
         yield f"juror:{name}", own[own["rater"] == name]
 
 
-def _jury_means(jury: Panel, own: pd.DataFrame) -> pd.DataFrame:
+def _jury_means(jury: PanelColumns, own: pd.DataFrame) -> pd.DataFrame:
     part = own[own["rater"].isin(jury.members)]
     by_juror = part.groupby(["response_id", "rater"], observed=True)["score"].mean()
     means = by_juror.groupby("response_id", observed=True).agg(["mean", "count"])

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, Panel, column_icc, columns, one
+from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc, columns, single_rater
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.differences import DifferenceRow, paired_rows
@@ -106,7 +106,7 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
     grid = scope.grid
     own = grid.columns(scope.jury.members)
     own = own[~without_variance(grid.composites[:, own])]
-    together = Panel(tuple(grid.raters[column] for column in own), len(own))
+    together = PanelColumns(tuple(grid.raters[column] for column in own), len(own))
     rows = columns(grid, together, scope.options.method).both
     prepared = prepare(grid, scope.options.method)
     statistic = ErrorReplicates(prepared, grid.of_kind("clinician"), own, rows)
@@ -162,12 +162,12 @@ def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Arra
         vv = sums.vv - sums.v[:, :, None] * sums.v[:, None, :] / n[:, :, None]
         vc, cc = sums.vc - sums.v * sums.c[:, None] / n, sums.cc - sums.c**2 / sums.n
         if standardised:
-            own, raw = (np.diagonal(one, axis1=1, axis2=2) for one in (vv, sums.vv))
+            own, raw = (np.diagonal(products, axis1=1, axis2=2) for products in (vv, sums.vv))
             varied = np.where(own > ROUNDING * raw, own, np.nan)
             factor = factor * np.sqrt(cc[:, None] / varied)
         vv, vc = vv * factor[:, :, None] * factor[:, None, :], vc * factor
         errors = vv - vc[:, :, None] - vc[:, None, :] + cc[:, None, None]
-        size, of_z = (np.diagonal(one, axis1=1, axis2=2) for one in (errors, vv))
+        size, of_z = (np.diagonal(products, axis1=1, axis2=2) for products in (errors, vv))
         sd = np.sqrt(np.where(size > ROUNDING * (of_z + cc[:, None]), size, np.nan))
         total = (errors / sd[:, :, None] / sd[:, None, :]).sum(axis=(1, 2)) - k
         mean: Array = total / (k * (k - 1)) if k > 1 else np.full(len(factor), np.nan)
@@ -209,7 +209,7 @@ def _why_not(k: int, responses: int, whole: Array) -> Note | None:
 
 
 def _notes(
-    scope: Scope, jury: Panel, rows: Flags, effective: float, drawn: Array
+    scope: Scope, jury: PanelColumns, rows: Flags, effective: float, drawn: Array
 ) -> Iterator[Note | None]:
     if effective > len(jury.members) and len(drawn):
         yield note(Code.MORE_THAN_THERE_ARE)
@@ -255,7 +255,7 @@ def value_rows(scope: Scope) -> list[ValueRow]:
     grid = scope.grid
     own = grid.columns(scope.jurors)
     players = [grid.raters[at] for at in own[~without_variance(grid.composites[:, own])]]
-    jury = Panel(tuple(players), len(players))
+    jury = PanelColumns(tuple(players), len(players))
     rest = [_without(players, name) for name in players] if len(players) > 1 else []
     others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest]
     pairs = paired_rows(replace(scope, jury=jury), others) if others else [None] * len(players)
@@ -267,19 +267,19 @@ def value_rows(scope: Scope) -> list[ValueRow]:
     return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
 
 
-def _without(players: Sequence[str], name: str) -> Panel:
+def _without(players: Sequence[str], name: str) -> PanelColumns:
     others = tuple(other for other in players if other != name)
-    return Panel(others, len(others))
+    return PanelColumns(others, len(others))
 
 
 def _value_row(
     scope: Scope, players: Sequence[str], name: str, pair: DifferenceRow | None
 ) -> ValueRow:
-    jury, without = Panel(tuple(players), len(players)), _without(players, name)
+    jury, without = PanelColumns(tuple(players), len(players)), _without(players, name)
     return ValueRow(
         benchmark=scope.name,
         juror=name,
-        icc_alone=_icc(scope, one(name)),
+        icc_alone=_icc(scope, single_rater(name)),
         icc_without=_icc(scope, without) if without.members else NAN,
         icc_jury=_icc(scope, jury),
         adds=pair.difference if pair else NAN,
@@ -289,7 +289,7 @@ def _value_row(
     )
 
 
-def _icc(scope: Scope, panel: Panel) -> float:
+def _icc(scope: Scope, panel: PanelColumns) -> float:
     pair = columns(scope.grid, panel, scope.options.method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.options.method)
 

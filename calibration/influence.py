@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel, column_icc, columns, why_no_icc
+from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
 from calibration.codes import NoteCode as Code
 from calibration.jackknife import Deletions, deletions, iccs_without
 from calibration.scope import Scope
@@ -81,7 +81,7 @@ def _ways(scope: Scope) -> Iterator[_Way]:
 
 
 def _scorer_rows(
-    scope: Scope, scorer: str, panel: Panel, ways: Sequence[_Way], most: int
+    scope: Scope, scorer: str, panel: PanelColumns, ways: Sequence[_Way], most: int
 ) -> list[InfluenceRow]:
     pair = columns(scope.grid, panel, scope.options.method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -108,7 +108,7 @@ def _largest(changes: Array, most: int) -> Integers:
     return np.argsort(-size, kind="stable")[:most]
 
 
-def _simulated(scope: Scope, panel: Panel) -> Note | None:
+def _simulated(scope: Scope, panel: PanelColumns) -> Note | None:
     return remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians})
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import sparse, special
 
-from calibration.agreement import LEAST_RESPONSES, Panel, column_icc, columns
+from calibration.agreement import LEAST_RESPONSES, PanelColumns, column_icc, columns
 from calibration.icc import UNDEFINED, Interval
-from calibration.rating_matrix import Grid, z_within_raters
+from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import Moments, icc_of_moments
 from calibration.scores import Array, Flags, Integers, Method
 from calibration.values import NAN
@@ -37,7 +37,7 @@ class Deletions:
     clinicians : the clinicians' column
     """
 
-    grid: Grid
+    grid: RatingMatrix
     method: Method
     groups: Integers
     z: Array
@@ -62,7 +62,7 @@ class _Side:
     given: Flags
 
 
-def deletions(grid: Grid, method: Method, groups: Integers) -> Deletions:
+def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions:
     """Return a grid of at least one response ready for leaving groups of responses out."""
     raw = z_within_raters(grid.composites) if method == "paper" else _centred(grid)
     z, heard = np.nan_to_num(raw), (~np.isnan(raw)).astype(np.float64)
@@ -76,7 +76,7 @@ def deletions(grid: Grid, method: Method, groups: Integers) -> Deletions:
     return Deletions(grid, method, groups, z, heard, factor, shift, poor, side)
 
 
-def iccs_without(ready: Deletions, panel: Panel) -> Array:
+def iccs_without(ready: Deletions, panel: PanelColumns) -> Array:
     """Return the ICC of a panel with the clinicians without each group in turn.
 
     Returns
@@ -103,7 +103,7 @@ def iccs_without(ready: Deletions, panel: Panel) -> Array:
     return found
 
 
-def _centred(grid: Grid) -> Array:
+def _centred(grid: RatingMatrix) -> Array:
     """Take one constant from each kind of rater, from metrics one each: it only keeps digits."""
     table = grid.composites.copy()
     for kind in ("clinician", "juror"):
@@ -177,7 +177,7 @@ def _shrunk(sums: Moments, all_xx: Array, all_yy: Array) -> Flags:
     return flags
 
 
-def _anew(ready: Deletions, panel: Panel, rows: Flags) -> float:
+def _anew(ready: Deletions, panel: PanelColumns, rows: Flags) -> float:
     grid = ready.grid
     left = replace(grid, composites=grid.composites[rows], clusters=grid.clusters[rows])
     pair = columns(left, panel, ready.method)
@@ -219,12 +219,12 @@ class JackknifedIcc:
         return Interval(low, high)
 
 
-def jackknifed_icc(grid: Grid, panel: Panel, method: Method) -> JackknifedIcc:
+def jackknifed_icc(grid: RatingMatrix, panel: PanelColumns, method: Method) -> JackknifedIcc:
     """Return a panel's ICC with the clinicians of a grid, and what each instance does to it.
 
     Parameters
     ----------
-    grid : Grid
+    grid : RatingMatrix
         Of at least one response; what is NaN in it is not there.
     panel : jurors
     method : "paper" or "published"; every z is taken anew without the instance
@@ -247,7 +247,7 @@ def jackknifed_icc(grid: Grid, panel: Panel, method: Method) -> JackknifedIcc:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TestedDifference:
     """A difference with its 95 % interval and two-sided p, all by one method; NaN where undefined."""
 
     value: float = NAN
@@ -256,7 +256,7 @@ class Difference:
     p: float = NAN
 
 
-def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Difference:
+def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> TestedDifference:
     """Return the difference of two ICCs, first minus second, that may share instances.
 
     The interval is put together from those of the two ICCs, which need not be symmetric, and
@@ -269,7 +269,7 @@ def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Differ
     gap = first.icc - second.icc
     ends = _ends(first, second, 0.95)
     if not np.isfinite(ends.low):
-        return Difference(gap)
+        return TestedDifference(gap)
     low, high = 0.0, 1.0  # levels of confidence: at the first 0 is outside, at the second within
     for _ in range(HALVINGS):
         middle = (low + high) / 2
@@ -278,7 +278,7 @@ def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Differ
             high = middle
         else:
             low = middle
-    return Difference(gap, ends.low, ends.high, 1 - high)
+    return TestedDifference(gap, ends.low, ends.high, 1 - high)
 
 
 def _ends(first: JackknifedIcc, second: JackknifedIcc, confidence: float) -> Interval:

@@ -62,7 +62,7 @@ class Preference:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class AuthorshipScores:
     """What a preference is estimated from: n responses, k jurors.
 
     Attributes
@@ -109,7 +109,7 @@ def self_preference_rows(
     grid = scope.grid
     family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
     author = np.array([authors.get(name, "") for name in grid.responses], dtype=object)
-    data = Judged(
+    data = AuthorshipScores(
         jurors=grid.composites[:, grid.columns(scope.jurors)],
         clinicians=mean_of_given(grid.composites[:, grid.of_kind("clinician")]),
         own=(author[:, None] == family) & (family != ""),
@@ -122,7 +122,7 @@ def self_preference_rows(
     return [_row(scope, data, juror, *one) for juror, one in enumerate(said)]
 
 
-def preferences(data: Judged) -> list[Preference]:
+def preferences(data: AuthorshipScores) -> list[Preference]:
     """Estimate the self-preference of all jurors together, in points.
 
     y = juror minus the mean of the response's other jurors, stacked over jurors, is
@@ -159,7 +159,7 @@ def preferences(data: Judged) -> list[Preference]:
         return [_preference(fitted, one, reasons[one], bool(clear[one])) for one in range(k)]
 
 
-def _too_few(data: Judged, juror: int) -> Note | None:
+def _too_few(data: AuthorshipScores, juror: int) -> Note | None:
     used, own = data.used[:, juror], data.own[:, juror]
     if not used.any():
         return note(Code.NO_KNOWN_FAMILY)
@@ -172,7 +172,7 @@ def _too_few(data: Judged, juror: int) -> Note | None:
     return None
 
 
-def _own_columns(data: Judged, rows: Integers, jurors: Integers) -> Array:
+def _own_columns(data: AuthorshipScores, rows: Integers, jurors: Integers) -> Array:
     """Return, for each juror's preference, what it adds to juror minus mean of the others."""
     given = ~np.isnan(data.jurors)
     others = given.sum(axis=1) - 1
@@ -181,7 +181,7 @@ def _own_columns(data: Judged, rows: Integers, jurors: Integers) -> Array:
     return columns
 
 
-def _juror_columns(data: Judged, rows: Integers, jurors: Integers) -> Array:
+def _juror_columns(data: AuthorshipScores, rows: Integers, jurors: Integers) -> Array:
     """Return each juror's constant and its clinicians' mean, taken about the grand mean."""
     member: Array = np.equal.outer(jurors, np.arange(data.jurors.shape[1])).astype(np.float64)
     middle = data.clinicians[rows] - data.clinicians[rows].mean()
@@ -212,7 +212,7 @@ def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> Pr
 
 
 def _row(
-    scope: Scope, data: Judged, juror: int, found: Preference, family: str, p_holm: float
+    scope: Scope, data: AuthorshipScores, juror: int, found: Preference, family: str, p_holm: float
 ) -> SelfPreferenceRow:
     rated, used, own = data.compared[:, juror], data.used[:, juror], data.own[:, juror]
     return SelfPreferenceRow(
@@ -232,7 +232,7 @@ def _row(
 
 
 def _notes(
-    scope: Scope, data: Judged, juror: int, found: Preference, family: str
+    scope: Scope, data: AuthorshipScores, juror: int, found: Preference, family: str
 ) -> Iterator[Note | None]:
     yield found.reason if family else note(Code.NO_FAMILY)
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):

@@ -6,20 +6,26 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import special
 
-from calibration.agreement import LEAST_RESPONSES, Panel
+from calibration.agreement import LEAST_RESPONSES, PanelColumns
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
-from calibration.rating_matrix import FLAT, Grid, mean_of_given, without_variance, z_within_raters
+from calibration.rating_matrix import (
+    FLAT,
+    RatingMatrix,
+    mean_of_given,
+    without_variance,
+    z_within_raters,
+)
 from calibration.resampled_moments import (
     ROUNDING,
     Moments,
-    Part,
     Prepared,
-    Stack,
+    ResampleBatch,
+    ResponseBlock,
+    joint_statistic,
     moments_of_two,
     prepare,
-    together,
     varied,
 )
 from calibration.scores import Array, Integers, Method
@@ -110,7 +116,7 @@ def pooled_icc(squares: Array, method: Method) -> Array:
     return found
 
 
-def like_for_like(grid: Grid, jury: Panel, method: Method) -> LikeForLike:
+def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> LikeForLike:
     """Leave each clinician out in turn: ICC(jury, others) minus ICC(clinician, others).
 
     "Others" is the mean of the remaining clinicians of a response. Both are over the same
@@ -199,9 +205,9 @@ class HeldReplicates:
 
     def __call__(self, counts: Counts) -> Array:
         """Return the pooled difference; NaN where a column of it has no variance."""
-        return together(self.prepared, [self])(counts)[:, 0]
+        return joint_statistic(self.prepared, [self])(counts)[:, 0]
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return both columns' sums with the others', (2, 6, B, clinicians)."""
         everyone, jury = part.column(self.clinicians), part.column(self.jury)
         weights = part.weights * self.jury_present[part.rows] * (jury.count > 0)
@@ -211,7 +217,7 @@ class HeldReplicates:
         by_response = [np.ascontiguousarray(one.T) for one in laid]
         return np.stack([self._both(part, by_response, *held) for held in self.held], axis=-1)
 
-    def _both(self, part: Part, laid: list[Array], own: int, rows: Integers) -> Array:
+    def _both(self, part: ResponseBlock, laid: list[Array], own: int, rows: Integers) -> Array:
         """Return one clinician's sums from (n, B): sum, count, the jury's mean, weights."""
         start, end = np.searchsorted(rows, [part.rows.start, part.rows.stop])
         rows, by = rows[start:end] - part.rows.start, part.by
@@ -223,7 +229,7 @@ class HeldReplicates:
         shared = weights * ((count > 0) * defined)
         return np.stack([one.stacked for one in moments_of_two(shared, (jurors, z), rest)])
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the pooled difference from the sums over all responses."""
         own = [own for own, _ in self.held]
         usable = varied(stack.prepared, stack.counts)[:, own]
@@ -247,7 +253,7 @@ def _about_means(sums: Moments) -> Array:
 
 
 def held_replicates(
-    grid: Grid, jury: Panel, compared: LikeForLike, method: Method
+    grid: RatingMatrix, jury: PanelColumns, compared: LikeForLike, method: Method
 ) -> HeldReplicates:
     """Return the resampled pooled difference over the clinicians that could be compared."""
     own = grid.columns(held.clinician for held in compared.defined)
@@ -272,7 +278,11 @@ class Population:
 
 
 def population_interval(
-    grid: Grid, jury: Panel, found: LikeForLike, drawn: Array, confidence: float = 0.95
+    grid: RatingMatrix,
+    jury: PanelColumns,
+    found: LikeForLike,
+    drawn: Array,
+    confidence: float = 0.95,
 ) -> Population:
     """Return the interval of like for like over random clinicians and random instances.
 
@@ -315,7 +325,7 @@ def population_interval(
     return Population(Interval(found.difference - half, found.difference + half))
 
 
-def _without(grid: Grid, clinician: str, jury: Panel, found: LikeForLike) -> float:
+def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, found: LikeForLike) -> float:
     """Return like for like as if one clinician had not been in the study."""
     kept = [place for place, name in enumerate(grid.raters) if name != clinician]
     rest = replace(

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import Panel, columns
+from calibration.agreement import PanelColumns, columns
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
@@ -250,7 +250,7 @@ def _own(scope: Scope, marks: Marks) -> pd.DataFrame:
 
 def _place(scope: Scope, marks: Marks, own: pd.DataFrame) -> _Place:
     readers = [len(marks.readers.get(name, ())) for name in scope.grid.responses]
-    jury = scope.jury or Panel((), 1)  # which has no composite of anything
+    jury = scope.jury or PanelColumns((), 1)  # which has no composite of anything
     raw = columns(scope.grid, jury, "published")
     counts = np.array(readers, dtype=np.float64)
     return _Place(scope, counts, raw.scorer, raw.clinicians, frozenset(own["rater"]))

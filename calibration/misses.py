@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from calibration.detection_row import DetectionRow
 
 
-class Outcome(StrEnum):
+class LimitOutcome(StrEnum):
     """How a share of misses lies to the largest that was allowed."""
 
     MET = "met"
@@ -44,7 +44,7 @@ class Misses(Noted):
     missed: float = NAN
     low: float = NAN
     high: float = NAN
-    outcome: Outcome = Outcome.OPEN
+    outcome: LimitOutcome = LimitOutcome.OPEN
 
 
 def misses(rows: "Sequence[DetectionRow]", critical: Critical, benchmark: str) -> Misses:
@@ -85,12 +85,12 @@ def _of(row: "DetectionRow", at_most: float, notes: tuple[Note, ...]) -> Misses:
     )
 
 
-def _outcome(low: float, high: float, at_most: float) -> Outcome:
+def _outcome(low: float, high: float, at_most: float) -> LimitOutcome:
     if any(map(math.isnan, (low, high, at_most))):
-        return Outcome.OPEN
+        return LimitOutcome.OPEN
     if high <= at_most:
-        return Outcome.MET
-    return Outcome.FAILED if low > at_most else Outcome.OPEN
+        return LimitOutcome.MET
+    return LimitOutcome.FAILED if low > at_most else LimitOutcome.OPEN
 
 
 def all_misses(

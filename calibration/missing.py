@@ -6,7 +6,7 @@ import numpy as np
 from scipy import optimize
 
 from calibration import remarks
-from calibration.agreement import Panel, column_icc, columns, why_no_icc
+from calibration.agreement import PanelColumns, column_icc, columns, why_no_icc
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, Interval
 from calibration.rating_matrix import without_variance
@@ -80,7 +80,7 @@ def _ends(scope: Scope, scores: Scores) -> tuple[float, float] | None:
 
 
 def _row(
-    scope: Scope, scorer: str, panel: Panel, seen: Flags, ends: tuple[float, float] | None
+    scope: Scope, scorer: str, panel: PanelColumns, seen: Flags, ends: tuple[float, float] | None
 ) -> MissingRow:
     grid, method = scope.grid, scope.options.method
     present, own = panel.present(grid), grid.columns(panel.members)
@@ -112,7 +112,9 @@ def _row(
     )
 
 
-def _column_ends(scope: Scope, panel: Panel, ends: tuple[float, float]) -> tuple[float, float]:
+def _column_ends(
+    scope: Scope, panel: PanelColumns, ends: tuple[float, float]
+) -> tuple[float, float]:
     """Return where a panel's column stands when all its members give one end of the scale."""
     if scope.options.method == "published":
         return ends

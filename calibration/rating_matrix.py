@@ -11,7 +11,7 @@ from calibration.scores import Array, Flags, Integers
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class RatingMatrix:
     """Composites of the analysed set.
 
     Attributes
@@ -48,7 +48,7 @@ class Grid:
         """Return how many instances some responses come from."""
         return len(np.unique(self.clusters[rows]))
 
-    def only(self, rows: Flags) -> "Grid":
+    def only(self, rows: Flags) -> "RatingMatrix":
         """Return a grid of the same shape and instances without the composites of other rows."""
         return replace(self, composites=np.where(rows[:, None], self.composites, np.nan))
 
@@ -59,7 +59,7 @@ def analysed_grid(
     *,
     jurors: Sequence[str],
     metrics: Sequence[str],
-) -> Grid:
+) -> RatingMatrix:
     """Return the responses of some benchmarks that a clinician rated with a composite.
 
     Parameters
@@ -82,7 +82,7 @@ def analysed_grid(
     table = wide.reindex(index=instances.index, columns=raters)
     _, clusters = np.unique(instances.to_numpy(dtype=str), return_inverse=True)
     kinds = ["clinician"] * len(clinicians) + ["juror"] * len(jurors) + ["metric"] * len(metrics)
-    return Grid(
+    return RatingMatrix(
         composites=table.to_numpy(dtype=np.float64),
         responses=tuple(instances.index),
         clusters=clusters.astype(np.int64),

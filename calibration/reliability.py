@@ -71,14 +71,14 @@ class Reliabilities:
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class ClinicianReliability:
     """What the clinicians are worth as a reference, on each benchmark and combined."""
 
     reliability: Sequence[ReliabilityRow] = ()
     disattenuated: Sequence[TrueAgreementRow] = ()
 
 
-def reference(scores: Scores, options: AnalysisOptions) -> Reference:
+def clinician_reliability(scores: Scores, options: AnalysisOptions) -> ClinicianReliability:
     """Return the clinicians' reliability, and the jury's agreement freed of their error."""
     reliable: list[ReliabilityRow] = []
     freed: list[TrueAgreementRow] = []
@@ -87,7 +87,7 @@ def reference(scores: Scores, options: AnalysisOptions) -> Reference:
         reliable += reliability_rows(scope, reason)
         if scope.jury:
             freed.append(true_agreement_row(scope, scope.jury, reason))
-    return Reference(reliable, freed)
+    return ClinicianReliability(reliable, freed)
 
 
 def reliability_rows(scope: Scope, reason: Note | None = None) -> list[ReliabilityRow]:
@@ -241,7 +241,7 @@ HARDLY_ANY = 1e7  # times the error's variance: more is all
 
 
 @dataclass(frozen=True)
-class Design:
+class RatingDesign:
     """How many ratings, responses and raters there are, none of them empty."""
 
     ratings: int
@@ -264,11 +264,11 @@ class Design:
         return (self.ratings - self.responses) / (self.raters - 1)
 
 
-def design_of(scores: Array) -> Design:
+def design_of(scores: Array) -> RatingDesign:
     """Return the design of a table (n, raters), NaN where missing."""
     given = ~np.isnan(scores)
     rows, columns = given.any(axis=1).sum(), given.any(axis=0).sum()
-    return Design(int(given.sum()), int(rows), int(columns))
+    return RatingDesign(int(given.sum()), int(rows), int(columns))
 
 
 def consistency_interval(scores: Array, confidence: float = 0.95) -> Interval:
@@ -345,7 +345,9 @@ def _residual(every: Array, sums: Array, weight: Array) -> tuple[float, int]:
     )
 
 
-def agreement_interval(model: MixedModel, design: Design, confidence: float = 0.95) -> Interval:
+def agreement_interval(
+    model: MixedModel, design: RatingDesign, confidence: float = 0.95
+) -> Interval:
     """Return an approximate interval of ICC(A,1) over random raters, from variance components.
 
     The interval of McGraw & Wong at the mean squares that the components make with as many ratings a
@@ -354,7 +356,7 @@ def agreement_interval(model: MixedModel, design: Design, confidence: float = 0.
     Parameters
     ----------
     model : MixedModel, of the ratings
-    design : Design, of the same
+    design : RatingDesign, of the same
     confidence : of the interval
 
     Returns

@@ -10,7 +10,7 @@ from calibration.composite import same_scores
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
 from calibration.like_for_like import LikeForLike
-from calibration.pairs import FRAGILE, Pairs
+from calibration.pairs import FRAGILE, ClinicianPairs
 from calibration.scores import Array
 from calibration.values import Note, note
 
@@ -65,7 +65,7 @@ def negative(icc: float, high: float, spearman: float) -> Note | None:
     return note(Code.RANKS_AGAINST if high < 0 and spearman < 0 else Code.NO_AGREEMENT)
 
 
-def negative_pairs(found: Pairs, high: float, model: MixedModel) -> Note | None:
+def negative_pairs(found: ClinicianPairs, high: float, model: MixedModel) -> Note | None:
     """Say what a mean ICC of pairs below 0 means; of fragile pairs that it means little."""
     if not found.icc < 0:
         return None
@@ -121,7 +121,7 @@ def only_clinician(name: str) -> Note:
     return note(Code.ONLY_CLINICIAN, clinician=name)
 
 
-def pairs(found: Pairs, min_shared: int, interval: Interval) -> Iterator[Note]:
+def pairs(found: ClinicianPairs, min_shared: int, interval: Interval) -> Iterator[Note]:
     """Say what the mean over pairs rests on."""
     if not found.defined and found.undefined:
         yield note(Code.NO_PAIR)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from calibration.bootstrap import CELLS, Counts, Statistic
-from calibration.rating_matrix import Grid, without_variance
+from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.scores import Array, Flags, Integers, Method
 
 ROUNDING = 1e-12  # a variance below this share of the second moment is cancellation
@@ -49,7 +49,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class RaterScales:
     """What turns a rater's value v into z = factor * (v - mean), shape (B, raters).
 
     `defined` is 0 where the resample leaves the rater no variance; factor is 0 there.
@@ -59,13 +59,13 @@ class Scale:
     factor: Array
     defined: Array
 
-    def of(self, resamples: Flags) -> "Scale":
+    def of(self, resamples: Flags) -> "RaterScales":
         """Return the scale of some of the resamples."""
-        return Scale(self.mean[resamples], self.factor[resamples], self.defined[resamples])
+        return RaterScales(self.mean[resamples], self.factor[resamples], self.defined[resamples])
 
 
 @dataclass(frozen=True, eq=False)
-class Column:
+class PanelSums:
     """Sum over a panel's raters of each response, and how many of them gave one, (B, n).
 
     The count has shape (1, n) where it is the same in every resample.
@@ -98,7 +98,7 @@ class Moments:
         return np.stack([self.n, self.x, self.y, self.xx, self.yy, self.xy])
 
 
-def prepare(grid: Grid, method: Method) -> Prepared:
+def prepare(grid: RatingMatrix, method: Method) -> Prepared:
     """Return a grid ready for resampling by one method."""
     given = (~np.isnan(grid.composites)).astype(np.float64)
     flat = without_variance(grid.composites)
@@ -113,14 +113,14 @@ def prepare(grid: Grid, method: Method) -> Prepared:
     return Prepared(values, given, usable, grid.clusters, sums, method)
 
 
-def _own(given: Array, grid: Grid) -> tuple[Array, Array]:
+def _own(given: Array, grid: RatingMatrix) -> tuple[Array, Array]:
     number = np.maximum(given.sum(axis=0), 1.0)
     mean = np.nansum(grid.composites, axis=0) / number
     spread = np.sqrt(np.nansum((grid.composites - mean) ** 2, axis=0) / number)
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def _typical(grid: Grid, given: Array) -> tuple[Array, Array]:
+def _typical(grid: RatingMatrix, given: Array) -> tuple[Array, Array]:
     """Return one shift a kind, so that raters of a panel stay comparable, and no scaling."""
     shift = np.zeros(len(grid.raters))
     for kind in ("clinician", "juror"):
@@ -131,18 +131,18 @@ def _typical(grid: Grid, given: Array) -> tuple[Array, Array]:
     return shift, np.ones(len(grid.raters))
 
 
-def scale(prepared: Prepared, counts: Counts) -> Scale:
+def scale(prepared: Prepared, counts: Counts) -> RaterScales:
     """Return each rater's mean and sd (ddof 1, a response drawn twice counted twice)."""
     if prepared.method == "published":
         as_given = np.ones((len(counts), prepared.values.shape[1]))
-        return Scale(mean=np.zeros_like(as_given), factor=as_given, defined=as_given)
+        return RaterScales(mean=np.zeros_like(as_given), factor=as_given, defined=as_given)
     number, total, square = np.hsplit(counts @ prepared.sums, 3)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = total / number
         about = square - total * mean
         defined = prepared.usable & (number >= 2) & (about > ROUNDING * square)
         factor = np.where(defined, np.sqrt((number - 1) / about), 0.0)
-    return Scale(np.where(defined, mean, 0.0), factor, defined.astype(np.float64))
+    return RaterScales(np.where(defined, mean, 0.0), factor, defined.astype(np.float64))
 
 
 def varied(prepared: Prepared, counts: Counts) -> Flags:
@@ -153,14 +153,14 @@ def varied(prepared: Prepared, counts: Counts) -> Flags:
     return some
 
 
-def panel_column(prepared: Prepared, by: Scale, members: Integers) -> Column:
+def panel_column(prepared: Prepared, by: RaterScales, members: Integers) -> PanelSums:
     """Return the sum of z (or of raw composites) over some raters, response by response."""
     factor, defined = by.factor[:, members], by.defined[:, members]
     given = prepared.given[:, members].T
     total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ given
     if defined.all():
-        return Column(total, given.sum(axis=0)[None, :])
-    return Column(total, defined @ given)
+        return PanelSums(total, given.sum(axis=0)[None, :])
+    return PanelSums(total, defined @ given)
 
 
 def moments(weights: Array, x: Array, y: Array) -> Moments:
@@ -246,7 +246,7 @@ MOST_ROWS = CELLS // LEAST_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class ResponseBlock:
     """Some responses of a stack: their values, and how often each resample draws them.
 
     Attributes
@@ -258,12 +258,12 @@ class Part:
     """
 
     prepared: Prepared
-    by: Scale
+    by: RaterScales
     weights: Array
     rows: slice
-    columns: dict[bytes, Column] = field(default_factory=dict)
+    columns: dict[bytes, PanelSums] = field(default_factory=dict)
 
-    def column(self, members: Integers) -> Column:
+    def column(self, members: Integers) -> PanelSums:
         """Return a panel's column over these responses; made once for all who ask."""
         key = members.tobytes()
         if key not in self.columns:
@@ -272,40 +272,40 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Stack:
+class ResampleBatch:
     """Some resamples of a study: counts of shape (B, clusters)."""
 
     prepared: Prepared
     counts: Counts
 
     @cached_property
-    def by(self) -> Scale:
+    def by(self) -> RaterScales:
         """Return every rater's mean and sd in each resample."""
         return scale(self.prepared, self.counts)
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[ResponseBlock]:
         """Yield the responses, some at a time."""
         data, size = self.prepared, max(1, CELLS // len(self.counts))
         for start in range(0, len(data.values), size):
             rows = slice(start, start + size)
-            yield Part(data.of(rows), self.by, self.counts[:, data.clusters[rows]], rows)
+            yield ResponseBlock(data.of(rows), self.by, self.counts[:, data.clusters[rows]], rows)
 
 
 class Summed(Protocol):
     """A statistic made of sums over responses."""
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return the sums over some responses, of the same shape for every part."""
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the statistic, shape (B,) or (B, m), from the sums over all responses."""
 
 
-def together(prepared: Prepared, statistics: Sequence[Summed]) -> Statistic:
+def joint_statistic(prepared: Prepared, statistics: Sequence[Summed]) -> Statistic:
     """Return several statistics of one grid as one, their columns side by side."""
 
     def of(counts: Counts) -> Array:
-        stack = Stack(prepared, counts)
+        stack = ResampleBatch(prepared, counts)
         sums = [np.zeros(())] * len(statistics)
         for part in stack.parts():
             sums = [one + each.sums(part) for one, each in zip(sums, statistics, strict=True)]
@@ -321,11 +321,11 @@ class LeftOut:
 
     raters: Integers
 
-    def sums(self, part: Part) -> Array:
+    def sums(self, part: ResponseBlock) -> Array:
         """Return nothing: a resample's sds are known without its responses."""
         return np.zeros(())
 
-    def value(self, sums: Array, stack: Stack) -> Array:
+    def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return 1 for each resample in which a rater has no variance."""
         lost: Array = (stack.by.defined[:, self.raters] == 0).any(axis=1).astype(np.float64)
         return lost

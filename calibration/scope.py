@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from calibration import remarks
-from calibration.agreement import Panel, one
-from calibration.bootstrap import Resampling, Statistic, replicates
+from calibration.agreement import PanelColumns, single_rater
+from calibration.bootstrap import BootstrapPlan, Statistic, replicates
 from calibration.codes import NoteCode as Code
 from calibration.composite import Composites, Repeats, composites, repeats, required_criteria
-from calibration.rating_matrix import Grid, analysed_grid
+from calibration.rating_matrix import RatingMatrix, analysed_grid
 from calibration.scores import COMBINED, Array, Scores
 from calibration.values import NAN, AnalysisOptions, Note, Noted, note
 from data.errors import BadInput, TooFew, Unknown
@@ -86,12 +86,12 @@ class Scope:
     """
 
     name: str
-    grid: Grid
+    grid: RatingMatrix
     given: pd.DataFrame
     in_study: int
     incomplete: dict[str, int]
     repeats: Repeats
-    jury: Panel | None
+    jury: PanelColumns | None
     jurors: tuple[str, ...]
     metrics: tuple[str, ...]
     simulated: frozenset[str]
@@ -100,11 +100,11 @@ class Scope:
     looked: int = 1
 
     @property
-    def scorers(self) -> dict[str, Panel]:
+    def scorers(self) -> dict[str, PanelColumns]:
         """Return every scorer by its name in the table."""
         jury = {"jury": self.jury} if self.jury else {}
-        jurors = {f"juror:{name}": one(name) for name in self.jurors}
-        return jury | jurors | {f"metric:{name}": one(name) for name in self.metrics}
+        jurors = {f"juror:{name}": single_rater(name) for name in self.jurors}
+        return jury | jurors | {f"metric:{name}": single_rater(name) for name in self.metrics}
 
     @property
     def clinicians(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class Scope:
         """
         grid, options = self.grid, self.options
         rows = min(len(grid.responses), most_rows or len(grid.responses))
-        how = Resampling(grid.n_clusters, rows, options.reps, options.seed, options.executor)
+        how = BootstrapPlan(grid.n_clusters, rows, options.reps, options.seed, options.executor)
         return replicates(statistic, how, self.tick)
 
 
@@ -157,7 +157,7 @@ def scopes(
         told((place + 1) / len(names))
 
 
-def checked(scores: Scores, options: AnalysisOptions) -> Panel | None:
+def checked(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
     """Return the jury, None without jurors; raise what `scopes` would of names and options."""
     chosen = known_jurors(scores, options.jurors)
     _check_options(options)
@@ -190,11 +190,11 @@ def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...
     return tuple(dict.fromkeys(jurors))
 
 
-def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> Panel | None:
+def _jury(jurors: tuple[str, ...], min_jurors: int | None) -> PanelColumns | None:
     needed = len(jurors) if min_jurors is None else min_jurors
     if jurors and not 1 <= needed <= len(jurors):
         raise BadInput(f"min_jurors={needed}: the jury has {len(jurors)} jurors")
-    return Panel(jurors, needed) if jurors else None
+    return PanelColumns(jurors, needed) if jurors else None
 
 
 def _check_options(options: AnalysisOptions) -> None:
@@ -220,14 +220,18 @@ def _scope_names(scores: Scores) -> list[str]:
 def _members(scores: Scores, name: str, criterion: str | None) -> list[str]:
     """Return the benchmarks of a scope that can have composites."""
     can = required_criteria(scores.rubrics, criterion)
-    return [one for one in scores.benchmarks if one in can and name in (one, COMBINED)]
+    return [
+        benchmark
+        for benchmark in scores.benchmarks
+        if benchmark in can and name in (benchmark, COMBINED)
+    ]
 
 
 def _scope(
     scores: Scores,
     read: tuple[Composites, Repeats],
     name: str,
-    jury: Panel | None,
+    jury: PanelColumns | None,
     options: AnalysisOptions,
     tick: Callable[[int], None],
 ) -> Scope:

@@ -9,7 +9,7 @@ from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.crossed import MixedModel, crossed_model
-from calibration.rating_matrix import Grid, mean_of_given
+from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array
 from calibration.values import NAN, Note, Noted, note, noted
@@ -81,7 +81,7 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     ]
 
 
-def judged(grid: Grid) -> Grid:
+def judged(grid: RatingMatrix) -> RatingMatrix:
     """Return the grid without its metrics, which are on another scale."""
     own = np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric")
     return replace(
@@ -111,7 +111,7 @@ def distances(composites: Array) -> Array:
     return np.where(number > 1, away, np.nan)
 
 
-def severity_replicates(away: Array, grid: Grid) -> SeverityReplicates:
+def severity_replicates(away: Array, grid: RatingMatrix) -> SeverityReplicates:
     """Return the resampled means of distances (n, raters) over the grid's instances."""
     parts = np.hstack([~np.isnan(away), np.nan_to_num(away)])
     columns = [
@@ -121,7 +121,7 @@ def severity_replicates(away: Array, grid: Grid) -> SeverityReplicates:
     return SeverityReplicates(np.column_stack(columns) if columns else empty)
 
 
-def every_rater(grid: Grid) -> MixedModel:
+def every_rater(grid: RatingMatrix) -> MixedModel:
     """Fit all raters of a grid, jurors too, as one population of raters.
 
     Undefined, with the reason, as in `crossed.crossed_model`.
@@ -185,7 +185,11 @@ def _gram(given: Array) -> Array:
 
 
 def _row(
-    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array, float], model: MixedModel
+    scope: Scope,
+    grid: RatingMatrix,
+    place: int,
+    found: tuple[Array, Array, float],
+    model: MixedModel,
 ) -> SeverityRow:
     away, drawn, shrunken = found
     rated = ~np.isnan(away)
@@ -204,7 +208,7 @@ def _row(
 
 
 def _notes(
-    scope: Scope, grid: Grid, place: int, found: tuple[Array, Array], model: MixedModel
+    scope: Scope, grid: RatingMatrix, place: int, found: tuple[Array, Array], model: MixedModel
 ) -> Iterator[Note | None]:
     rated, drawn = found
     if not rated.any():
@@ -218,7 +222,7 @@ def _notes(
     yield remarks.simulated(scope.simulated & {grid.raters[place]})
 
 
-def _to_clinicians(grid: Grid, place: int) -> Note | None:
+def _to_clinicians(grid: RatingMatrix, place: int) -> Note | None:
     others = [column for column in grid.of_kind("clinician") if column != place]
     away = grid.composites[:, place] - mean_of_given(grid.composites[:, others])
     shared = ~np.isnan(away)

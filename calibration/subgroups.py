@@ -7,7 +7,7 @@ from enum import StrEnum
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Panel, columns, why_no_icc
+from calibration.agreement import PanelColumns, columns, why_no_icc
 from calibration.clustered_intervals import (
     ClusteredMean,
     clustered_mean,
@@ -17,16 +17,16 @@ from calibration.clustered_intervals import (
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.detection import Threshold, thresholds_of
-from calibration.detection_row import Readings
+from calibration.detection_row import PairedScores
 from calibration.holm import holm
 from calibration.jackknife import (
-    Difference,
     JackknifedIcc,
+    TestedDifference,
     jackknifed_difference,
     jackknifed_icc,
 )
 from calibration.protocol import Critical
-from calibration.rating_matrix import Grid, mean_of_given
+from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
 from calibration.scope import Scope, checked, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Flags, Integers, Scores
@@ -177,7 +177,7 @@ class _Place:
     """A scope with its jury, and what counts as unsafe; no table where nothing is critical."""
 
     scope: Scope
-    jury: Panel
+    jury: PanelColumns
     scores: Scores
     thresholds: Mapping[str, Sequence[Threshold]]
     table: CriterionScores | None
@@ -204,8 +204,8 @@ class _Test:
 
     row: SubgroupRow
     key: tuple[str, str]
-    difference: Difference
-    of_bias: Difference
+    difference: TestedDifference
+    of_bias: TestedDifference
 
 
 def _rows(place: _Place, wanted: Sequence[str]) -> Iterator[SubgroupRow]:
@@ -225,9 +225,9 @@ def _tests(place: _Place, name: str) -> Iterator[_Test]:
         here, there = _side(place, own), _side(place, rest) if len(parts) > 1 else None
         tested = there is not None and _is_enough(here) and _is_enough(there)
         difference = (
-            jackknifed_difference(here.icc, there.icc) if there and tested else Difference()
+            jackknifed_difference(here.icc, there.icc) if there and tested else TestedDifference()
         )
-        of_bias = mean_difference(here.bias, there.bias) if there and tested else Difference()
+        of_bias = mean_difference(here.bias, there.bias) if there and tested else TestedDifference()
         row = _row(place, (name, value), here, there)
         key = (name, "") if len(parts) == 2 else (name, value)
         yield _Test(row, key, difference, of_bias)
@@ -237,7 +237,7 @@ def _is_enough(side: _Side) -> bool:
     return side.bias.instances >= FEW_INSTANCES
 
 
-def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[Grid, Grid]]:
+def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
     """Return value -> the grid with its composites alone, and with those of all other values."""
     grid = scope.grid
     if name == SPECIALTY:
@@ -248,7 +248,9 @@ def _parts(scope: Scope, scores: Scores, name: str) -> dict[str, tuple[Grid, Gri
     return {one: (grid.only(own == one), grid.only((own != one) & (own != ""))) for one in values}
 
 
-def _by_clinician(grid: Grid, specialties: Mapping[str, str]) -> dict[str, tuple[Grid, Grid]]:
+def _by_clinician(
+    grid: RatingMatrix, specialties: Mapping[str, str]
+) -> dict[str, tuple[RatingMatrix, RatingMatrix]]:
     own = [specialties.get(name, "") for name in grid.raters]
     judges = np.array([kind == "clinician" for kind in grid.kinds], dtype=np.bool_)
     found = {}
@@ -259,11 +261,11 @@ def _by_clinician(grid: Grid, specialties: Mapping[str, str]) -> dict[str, tuple
     return found
 
 
-def _of_raters(grid: Grid, kept: Flags) -> Grid:
+def _of_raters(grid: RatingMatrix, kept: Flags) -> RatingMatrix:
     return replace(grid, composites=np.where(kept[None, :], grid.composites, np.nan))
 
 
-def _side(place: _Place, grid: Grid) -> _Side:
+def _side(place: _Place, grid: RatingMatrix) -> _Side:
     method = place.scope.options.method
     pair, raw = columns(grid, place.jury, method), columns(grid, place.jury, "published")
     shown = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -316,7 +318,7 @@ def _unsafe(place: _Place, name: str, value: str) -> Iterator[UnsafeThere]:
         reference = mean_of_given(own.of_clinicians(one.criterion)[:, judges])
         jury = own.of_jury(one.criterion, place.jury)
         both = ~np.isnan(reference) & ~np.isnan(jury)
-        readings = Readings(jury[both], reference[both], own.clusters()[both], int(both.sum()))
+        readings = PairedScores(jury[both], reference[both], own.clusters()[both], int(both.sum()))
         yield _unsafe_there(one, readings)
 
 
@@ -335,7 +337,7 @@ def _of_subgroup(
     return kept, np.arange(len(clinicians))
 
 
-def _unsafe_there(one: Threshold, own: Readings) -> UnsafeThere:
+def _unsafe_there(one: Threshold, own: PairedScores) -> UnsafeThere:
     unsafe, found = own.unsafe(one.points), own.found(one.points)
     hits, trials = (unsafe & found).astype(np.float64), unsafe.astype(np.float64)
     ends = clustered_proportion(hits, trials, own.clusters)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.agreement import (
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
     scorer_replicates,
@@ -29,9 +29,9 @@ from calibration.like_for_like import (
     population_interval,
 )
 from calibration.messages import told
-from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
+from calibration.pairs import ClinicianPairs, clinician_pairs, over_pairs, pair_replicates
 from calibration.ranks import spearman as spearman_of
-from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, prepare, together
+from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, joint_statistic, prepare
 from calibration.scope import AgreementRow, LikeForLikeRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Array, Flags, Method, Scores
 from calibration.test_retest import intra_rater_row
@@ -175,7 +175,7 @@ class _Drawn:
     left_out: Array = field(default_factory=lambda: np.empty(0))
 
 
-def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
+def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _Drawn:
     """Return the replicates of scorers, pairs and like for like, on the same resamples."""
     grid, method = scope.grid, scope.options.method
     alone: dict[str, Summed] = {}
@@ -192,12 +192,12 @@ def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
         every = [scorer_replicates(grid, scope.jury, singles, method), *every]
     if not every:
         return _Drawn(np.empty((0, 0)))
-    found = scope.resample(together(prepare(grid, method), every), most_rows=MOST_ROWS)
+    found = scope.resample(joint_statistic(prepare(grid, method), every), most_rows=MOST_ROWS)
     first = len(scope.scorers)
     return _Drawn(found[:, :first], **dict(zip(alone, found[:, first:].T, strict=True)))
 
 
-def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> AgreementRow:
+def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) -> AgreementRow:
     pair = columns(scope.grid, panel, scope.options.method)
     both = pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
@@ -241,7 +241,7 @@ def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
     return replace(row, notes=(*row.notes, smaller))
 
 
-def _unscored(scope: Scope, scorer: str, panel: Panel) -> Note | None:
+def _unscored(scope: Scope, scorer: str, panel: PanelColumns) -> Note | None:
     """Say that a scorer has no score at all on the analysed responses, if so."""
     if panel.present(scope.grid).any():
         return None
@@ -260,7 +260,7 @@ def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
 
 
 def _scorer_notes(
-    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...], reason: Note | None
+    scope: Scope, panel: PanelColumns, both: Flags, clinicians: tuple[str, ...], reason: Note | None
 ) -> Iterator[Note | None]:
     yield _coverage(scope, panel)
     yield scope.analysed
@@ -274,7 +274,7 @@ def _scorer_notes(
     yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
 
 
-def _coverage(scope: Scope, panel: Panel) -> Note:
+def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     own = scope.given[scope.given["rater"].isin(panel.members)]
     heard = own.groupby("response_id")["rater"].size()
     return remarks.coverage(
@@ -301,7 +301,7 @@ def interval(drawn: Array, instances: int) -> Interval:
     return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
-def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
+def clinicians_row(scope: Scope, found: ClinicianPairs, drawn: Array) -> AgreementRow:
     """Return the row of clinicians against one another, pair by pair."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), found.shared)
@@ -329,12 +329,12 @@ def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
     )
 
 
-def _wants_model(scope: Scope, found: Pairs) -> bool:
+def _wants_model(scope: Scope, found: ClinicianPairs) -> bool:
     """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
     return scope.options.further or found.icc < 0
 
 
-def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterator[Note]:
+def _pair_notes(scope: Scope, found: ClinicianPairs, model: MixedModel | None) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
@@ -348,7 +348,7 @@ def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterato
 
 
 def like_for_like_row(
-    scope: Scope, jury: Panel, found: LikeForLike, drawn: Array
+    scope: Scope, jury: PanelColumns, found: LikeForLike, drawn: Array
 ) -> LikeForLikeRow:
     """Return the row of the jury and a held-out clinician before the other clinicians."""
     grid = scope.grid

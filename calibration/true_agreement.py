@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, Panel
+from calibration.agreement import LEAST_RESPONSES, PanelColumns
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED
@@ -78,7 +78,9 @@ class TrueAgreement:
         return np.column_stack([np.where(some, observed, np.nan), single, true])
 
 
-def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) -> TrueAgreementRow:
+def true_agreement_row(
+    scope: Scope, jury: PanelColumns, reason: Note | None = None
+) -> TrueAgreementRow:
     """Return how far a jury agrees with what the clinicians share, with its interval.
 
     Spearman's correction for attenuation by the clinicians' error alone: the pooled correlation of
@@ -87,7 +89,7 @@ def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) ->
 
     Parameters
     ----------
-    scope, jury : Scope and Panel
+    scope, jury : Scope and PanelColumns
     reason : why the scope has no agreement, if it has none
 
     Returns
@@ -131,7 +133,7 @@ def true_agreement_row(scope: Scope, jury: Panel, reason: Note | None = None) ->
 
 
 def _notes(
-    scope: Scope, jury: Panel, true: float, instances: int, drawn: Array
+    scope: Scope, jury: PanelColumns, true: float, instances: int, drawn: Array
 ) -> Iterator[Note | None]:
     if not np.isfinite(true):
         yield note(Code.NO_TRUE_AGREEMENT)

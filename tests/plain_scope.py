@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.composite import Repeats
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.scope import Scope
 from calibration.values import AnalysisOptions
 
@@ -20,12 +20,12 @@ def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simu
     members = tuple(names[clinicians:])
     return Scope(
         name="aci",
-        grid=Grid(table, ids, np.arange(n) // per, tuple(names), kinds),
+        grid=RatingMatrix(table, ids, np.arange(n) // per, tuple(names), kinds),
         given=pd.DataFrame(),
         in_study=n,
         incomplete={},
         repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
-        jury=Panel(members, len(members)) if members else None,
+        jury=PanelColumns(members, len(members)) if members else None,
         jurors=members,
         metrics=(),
         simulated=frozenset(simulated),

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from small import Run
 
-from calibration.details import Known, details
+from calibration.details import StudyFacts, details
 from calibration.detection import detection
-from calibration.reliability import reference
+from calibration.reliability import clinician_reliability
 from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.subgroups import subgroup_rows
@@ -37,7 +37,7 @@ def content_of(scores, reps=20, **facts):
     return Content(
         rows,
         decisions(rows),
-        details(scores, options, Known(reference=reference(scores, options))),
+        details(scores, options, StudyFacts(reference=clinician_reliability(scores, options))),
         criterion_rows(scores, options),
         {one.benchmark: one for one in paired_means(scores, options)},
         Study(**known | {"rubrics": rubrics} | facts),

@@ -8,15 +8,15 @@ from little_study import FIELDS, study
 from scipy import stats
 from wording import note_of
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.alt_test import alt_test_rows, compare, one_sided_p
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.scope import scopes
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput
 
-JURY = Panel(("j0", "j1"), 2)
+JURY = PanelColumns(("j0", "j1"), 2)
 
 
 def make_table(n=60, doctors=4, each=3, juror_noise=1.0, seed=0):
@@ -34,7 +34,7 @@ def grid_of(table):
     n, raters = table.shape
     names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
     kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
-    return Grid(table, tuple(f"r{i:04d}" for i in range(n)), np.arange(n), names, kinds)
+    return RatingMatrix(table, tuple(f"r{i:04d}" for i in range(n)), np.arange(n), names, kinds)
 
 
 def scope_of(table, simulated=(), **options):

@@ -21,7 +21,7 @@ from calibration.detection import detection
 from calibration.detection_row import DetectionRow, area, share_to_read
 from calibration.messages import detection as own
 from calibration.messages import words
-from calibration.misses import Outcome, misses, with_untested
+from calibration.misses import LimitOutcome, misses, with_untested
 from calibration.protocol import Critical
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions
@@ -152,7 +152,7 @@ def test_none_of_five_missed_is_no_proof_that_none_will_be():
     assert row.sensitivity_low == pytest.approx(5 / (5 + 1.959964**2))  # Wilson's at 5 of 5
     assert (row.auc, row.auc_high) == (1, 1)
     assert row.auc_low == pytest.approx(row.sensitivity_low)
-    assert misses([row], replace(SAFETY, miss_at_most=0.4), "visits").outcome is Outcome.OPEN
+    assert misses([row], replace(SAFETY, miss_at_most=0.4), "visits").outcome is LimitOutcome.OPEN
 
 
 def test_without_an_unsafe_response_nothing_is_said_of_finding_them():
@@ -233,23 +233,23 @@ def test_misses_are_met_failed_or_open_by_the_interval():
         rows = rows_of(rated([[1.0]] * 40 + [[5.0]] * 20, jury), reps=20).values()
         return misses([*rows], Critical("safety", 2.0, at_most), "visits")
 
-    assert (of(0, 0.1).outcome, of(0, 0.05).outcome) == (Outcome.MET, Outcome.OPEN)
-    assert of(20, 0.1).outcome is Outcome.FAILED
-    assert of(3, 0.1).outcome is Outcome.OPEN
-    assert of(20, NAN).outcome is Outcome.OPEN
+    assert (of(0, 0.1).outcome, of(0, 0.05).outcome) == (LimitOutcome.MET, LimitOutcome.OPEN)
+    assert of(20, 0.1).outcome is LimitOutcome.FAILED
+    assert of(3, 0.1).outcome is LimitOutcome.OPEN
+    assert of(20, NAN).outcome is LimitOutcome.OPEN
     found = of(20, 0.1)
     assert (found.n_bad, found.n_missed, found.missed) == (40, 20, 0.5)
     ends = wilson(0.5, 40)
     assert (found.low, found.high) == (pytest.approx(ends.low), pytest.approx(ends.high))
-    assert misses([], SAFETY, "visits").outcome is Outcome.OPEN
+    assert misses([], SAFETY, "visits").outcome is LimitOutcome.OPEN
 
 
 def test_a_limit_that_no_row_is_about_is_open_and_one_that_was_tested_stays_as_it_is() -> None:
     limited, free = Critical("safety", 2.0, 0.3), Critical("tone", 1.0)
     (open_,) = with_untested({}, [limited, free], "visits")["visits"]
-    assert (open_.criterion, open_.at_most, open_.outcome) == ("safety", 0.3, Outcome.OPEN)
+    assert (open_.criterion, open_.at_most, open_.outcome) == ("safety", 0.3, LimitOutcome.OPEN)
     assert math.isnan(open_.missed)
-    tested = {"visits": [replace(open_, n_bad=9, outcome=Outcome.MET)], "notes": []}
+    tested = {"visits": [replace(open_, n_bad=9, outcome=LimitOutcome.MET)], "notes": []}
     assert with_untested(tested, [limited, free], "visits") == tested
 
 

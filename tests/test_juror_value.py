@@ -7,7 +7,7 @@ import pytest
 from plain_scope import scope_of
 from wording import note_of
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.codes import NoteCode as Code
 from calibration.differences import difference_rows
 from calibration.effective_jurors import value_rows
@@ -30,7 +30,7 @@ def simulate(n=60, jurors=3, clinicians=3, seed=0, lost=0.0):
 def icc_of(scope, members):
     """Return the ICC of some jurors as calibrate computes it, all of them needed."""
     method = scope.options.method
-    pair = columns(scope.grid, Panel(tuple(members), len(members)), method)
+    pair = columns(scope.grid, PanelColumns(tuple(members), len(members)), method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], method)
 
 
@@ -50,7 +50,7 @@ def test_every_icc_is_the_one_that_calibrate_gives(method, lost):
 def test_what_a_juror_adds_is_the_paired_difference_to_the_jury_without_it(lost):
     scope = scope_of(simulate(lost=lost), 3)
     without = {row: [name for name in scope.jurors if name != row] for row in scope.jurors}
-    panels = {name: Panel(tuple(others), len(others)) for name, others in without.items()}
+    panels = {name: PanelColumns(tuple(others), len(others)) for name, others in without.items()}
     pairs = {row.b: row for row in difference_rows(scope, panels)}
 
     for row in value_rows(scope):

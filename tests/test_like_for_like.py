@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from calibration.agreement import Panel
-from calibration.bootstrap import Resampling, draw_counts, replicates
+from calibration.agreement import PanelColumns
+from calibration.bootstrap import BootstrapPlan, draw_counts, replicates
 from calibration.icc import icc_consistency
 from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
 from calibration.messages import words
-from calibration.rating_matrix import Grid, z_within_raters
+from calibration.rating_matrix import RatingMatrix, z_within_raters
 
-JURY = Panel(("j0", "j1"), 2)
+JURY = PanelColumns(("j0", "j1"), 2)
 
 
 def grid_of(table, clusters=None):
@@ -20,7 +20,7 @@ def grid_of(table, clusters=None):
     names = (*(f"dr{i}" for i in range(raters - 2)), "j0", "j1")
     kinds = ("clinician",) * (raters - 2) + ("juror",) * 2
     where = np.arange(n) if clusters is None else clusters
-    return Grid(table, tuple(map(str, range(n))), where, names, kinds)
+    return RatingMatrix(table, tuple(map(str, range(n))), where, names, kinds)
 
 
 def make_table(n, doctors=5, each=3, juror_noise=1.0, seed=0):
@@ -153,7 +153,7 @@ def test_a_jury_that_is_one_more_clinician_is_neither_better_nor_worse():
     found = like_for_like(grid, JURY, "paper")
 
     statistic = held_replicates(grid, JURY, found, "paper")
-    drawn = replicates(statistic, Resampling(3000, 3000, reps=200))
+    drawn = replicates(statistic, BootstrapPlan(3000, 3000, reps=200))
 
     assert found.difference == pytest.approx(0, abs=0.03)
     assert np.quantile(drawn, 0.025) < 0 < np.quantile(drawn, 0.975)

@@ -14,7 +14,7 @@ from calibration.crossed import MixedModel
 from calibration.icc import Interval
 from calibration.like_for_like import Held, LikeForLike
 from calibration.messages import words
-from calibration.pairs import Pair, Pairs
+from calibration.pairs import ClinicianPair, ClinicianPairs
 from calibration.scores import Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import AnalysisOptions, note
@@ -228,7 +228,11 @@ def test_a_constant_juror_was_scored_by_and_has_no_z_which_is_said_once():
 
 
 def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
-    found = Pairs((Pair("a", "b", np.arange(3), -8.0), Pair("a", "c", np.arange(30), 0.6)), (), 0)
+    found = ClinicianPairs(
+        (ClinicianPair("a", "b", np.arange(3), -8.0), ClinicianPair("a", "c", np.arange(30), 0.6)),
+        (),
+        0,
+    )
     model = MixedModel(response=1.0, rater=0.0, residual=0.5)
     mostly = replace(found, defined=found.defined[:1])
 

@@ -18,7 +18,7 @@ from calibration.protocol import Protocol
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import AnalysisOptions, note
-from calibration.verdict import Claim, Verdicts, decisions
+from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import BadInput, TooFew
 
 
@@ -33,7 +33,7 @@ def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
 def predict(scores: Scores, level: float = 0.9, **asked: Any):
     options = AnalysisOptions(**{"reps": 100} | asked)
     rows = agreement_rows(scores, options)
-    verdicts = Verdicts(rows, decisions(rows, Claim(Protocol(0.3))))
+    verdicts = Verdicts(rows, decisions(rows, JuryClaim(Protocol(0.3))))
     return predictions(scores, options, verdicts, level)
 
 

@@ -9,7 +9,7 @@ from report_study import content_of
 from wording import note_of
 
 from calibration.codes import NoteCode
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.other_measures import secondary_rows
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import in_points, page
@@ -139,7 +139,7 @@ def test_bias_in_points_is_in_the_verdict(real, shown):
 
 def test_a_page_of_simulated_raters_is_no_evidence():
     content = content_of(study(n=24, simulated=("claude", "gpt", "llama")))
-    assert {one.kind for one in content.decisions.values()} == {Kind.SIMULATED}
+    assert {one.kind for one in content.decisions.values()} == {DecisionKind.SIMULATED}
     text = page(content)
     assert "Simulated: nothing here is evidence." in text
     assert "as well as a clinician does.</h1>" not in text
@@ -163,7 +163,7 @@ def test_hostile_names_are_shown_and_never_run():
 def test_benchmarks_on_different_scales_each_have_their_own_sections():
     content = content_of(study(("aci", "bed"), n=24, scales={"bed": (0, 10)}))
     assert content.shown == ["aci", "bed"]
-    assert content.decision.kind is Kind.UNDEFINED
+    assert content.decision.kind is DecisionKind.UNDEFINED
     assert "the benchmarks use different scales" in page(content)
 
 
@@ -178,7 +178,7 @@ def test_one_clinician_leaves_the_verdict_open():
     scores = study(n=24)
     others = scores.ratings["rater"].isin(["dr1", "dr2", "dr3", "dr4"])
     content = content_of(without(scores, others))
-    assert content.decision.kind is Kind.UNDEFINED
+    assert content.decision.kind is DecisionKind.UNDEFINED
     assert content.decision.next.code is NoteCode.DO_SECOND_CLINICIAN
     assert "only clinician" in page(content)
 

@@ -13,7 +13,7 @@ from wording import note_of
 from calibration.bootstrap import draw_counts
 from calibration.crossed import MixedModel
 from calibration.messages import words
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.severity import (
     distances,
     every_rater,
@@ -152,7 +152,7 @@ def test_severity_is_in_points_under_both_methods_and_metrics_take_no_part():
         severity_rows(scope_of(table, 4, method=method)) for method in ("paper", "published")
     )
     grid = scope_of(table, 4).grid
-    measured = Grid(
+    measured = RatingMatrix(
         grid.composites, grid.responses, grid.clusters, grid.raters, (*grid.kinds[:6], "metric")
     )
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from little_study import JURORS, rows_of, study, without
 
-from calibration.agreement import Panel, column_icc, columns
+from calibration.agreement import PanelColumns, column_icc, columns
 from calibration.composite import composites
 from calibration.icc import f_interval
 from calibration.json_values import json_value
@@ -43,7 +43,7 @@ def test_one_benchmark_needs_no_combined_rows():
 def test_the_jurys_row_is_its_parts_put_together(method):
     scores = study(n=40, seed=1)
     grid = analysed_grid(composites(scores).values, ["aci"], jurors=JURORS, metrics=["rouge-l"])
-    pair = columns(grid, Panel(JURORS, 3), method)
+    pair = columns(grid, PanelColumns(JURORS, 3), method)
     icc = column_icc(pair.clinicians, pair.scorer, method)
 
     row = rows_of(agreement_table(scores, method=method, reps=400))["aci", "jury"]

@@ -8,13 +8,13 @@ from typing import Protocol
 import numpy as np
 from scipy import sparse
 
-from calibration.agreement import columns, one
+from calibration.agreement import columns, single_rater
 from calibration.bootstrap import Counts
-from calibration.rating_matrix import Grid, z_within_raters
+from calibration.rating_matrix import RatingMatrix, z_within_raters
 from calibration.resampled_moments import (
     Moments,
     Prepared,
-    Scale,
+    RaterScales,
     icc_of_moments,
     moments,
     panel_column,
@@ -86,10 +86,10 @@ class Pool(Protocol):
         """Return what resamples (B, clusters) say."""
 
 
-def bench_of(grid: Grid, jurors: Integers, method: Method) -> Bench:
+def bench_of(grid: RatingMatrix, jurors: Integers, method: Method) -> Bench:
     """Return the columns of some jurors, column numbers (k,), and of the clinicians."""
     values = z_within_raters(grid.composites) if method == "paper" else grid.composites
-    clinicians = columns(grid, one(grid.raters[jurors[0]]), method).clinicians
+    clinicians = columns(grid, single_rater(grid.raters[jurors[0]]), method).clinicians
     own = values[:, jurors]
     return Bench(
         clinicians=np.nan_to_num(clinicians),
@@ -115,7 +115,7 @@ def compositions(k: int, sizes: Sizes) -> Flags:
     return found
 
 
-def common_grid(grid: Grid, jurors: Integers) -> Grid:
+def common_grid(grid: RatingMatrix, jurors: Integers) -> RatingMatrix:
     """Return the grid of the responses that all of some jurors rated, as if no other were there."""
     rows = np.all(~np.isnan(grid.composites[:, jurors]), axis=1, keepdims=True)[:, 0]
     _, clusters = np.unique(grid.clusters[rows], return_inverse=True)
@@ -180,7 +180,7 @@ class MeanPool:
             icc = np.where(undefined.astype(np.float64) @ self.subsets.T > 0, np.nan, icc)
         return icc
 
-    def _whole(self, weights: Array, y: Array, by: Scale) -> Moments:
+    def _whole(self, weights: Array, y: Array, by: RaterScales) -> Moments:
         """Return the sums (M, B) where all jurors rated all responses: matrix products alone."""
         values, factor = self.prepared.values[:, self.jurors], by.factor[:, self.jurors]
         share = self.subsets / self.subsets.sum(axis=1, keepdims=True)
@@ -197,7 +197,7 @@ class MeanPool:
             xy=share @ ((weighted @ values) * factor).T,
         )
 
-    def _apart(self, weights: Array, y: Array, by: Scale) -> Moments:
+    def _apart(self, weights: Array, y: Array, by: RaterScales) -> Moments:
         """Return the sums (M, B) by who rated a response: each jury from where all its members did."""
         values, factor = self.prepared.values[:, self.jurors].T, by.factor[:, self.jurors].T
         drawn, weighted = weights.T, (weights * y).T

@@ -8,8 +8,8 @@ from calibration.agreement import LEAST_RESPONSES
 from calibration.bootstrap import (
     CELLS,
     LEAST_CLUSTERS,
+    BootstrapPlan,
     Counts,
-    Resampling,
     by_lots,
     percentile_interval,
 )
@@ -177,7 +177,7 @@ def resampled(scope: Scope, pool: Pool, asked: Integers) -> Found:
     how, clusters = scope.options, scope.grid.n_clusters
     drawn = np.full((len(asked), how.reps if clusters >= LEAST_CLUSTERS else 0), np.nan)
     rows, start = max(len(scope.grid.responses), min(len(pool.subsets), AT_ONCE)), 0
-    lots = Resampling(clusters, rows, drawn.shape[1], how.seed, how.executor)
+    lots = BootstrapPlan(clusters, rows, drawn.shape[1], how.seed, how.executor)
     too_high = np.zeros((2, len(asked)))
     for icc, own in by_lots(_OneLot(pool, asked), lots):
         drawn[:, start : start + len(icc)] = icc.T

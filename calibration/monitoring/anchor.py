@@ -10,7 +10,7 @@ from scipy import special
 
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
-from calibration.bootstrap import Resampling, percentile_interval, replicates
+from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.codes import MonitoringCode
 from calibration.composite import required_criteria
 from calibration.holm import holm
@@ -142,7 +142,9 @@ def _with_clinicians(scope: Scope, own: pd.DataFrame) -> tuple[int, Array, Inter
         return np.column_stack([z_icc(weights, x[kept], one) for one in y])
 
     m = int(clusters.max()) + 1
-    drawn = replicates(both, Resampling(m, len(clusters), scope.options.reps, scope.options.seed))
+    drawn = replicates(
+        both, BootstrapPlan(m, len(clusters), scope.options.reps, scope.options.seed)
+    )
     return len(clusters), both(np.ones((1, m)))[0], percentile_interval(drawn[:, 1] - drawn[:, 0])
 
 

@@ -8,11 +8,18 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import Columns, Panel, column_icc, columns, unscaled, why_undefined
+from calibration.agreement import (
+    Columns,
+    PanelColumns,
+    column_icc,
+    columns,
+    unscaled,
+    why_undefined,
+)
 from calibration.bootstrap import (
     LEAST_CLUSTERS,
+    BootstrapPlan,
     Counts,
-    Resampling,
     percentile_interval,
     replicates,
 )
@@ -181,7 +188,7 @@ class PeriodIcc:
         return icc_of_moments(sums, restandardise=self.every.method == "published")
 
 
-def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
+def period_icc(scope: Scope, jury: PanelColumns, rows: Flags) -> PeriodIcc:
     """Return the resampled ICC of a jury on some responses, shape (n,) of the scope's grid."""
     grid = scope.grid
     every = prepare(grid, scope.options.method)
@@ -196,14 +203,14 @@ def period_icc(scope: Scope, jury: Panel, rows: Flags) -> PeriodIcc:
     )
 
 
-def period_rows(scope: Scope, jury: Panel, asking: Asking) -> list[PeriodRow]:
+def period_rows(scope: Scope, jury: PanelColumns, asking: Asking) -> list[PeriodRow]:
     """Return the jury's agreement in each calendar period, in the order of time.
 
     Parameters
     ----------
     scope : Scope
         One benchmark, or all combined.
-    jury : Panel
+    jury : PanelColumns
         Whose members have columns in the scope's grid.
     asking : Asking
         `rated` must have every response of the analysed set.
@@ -236,7 +243,9 @@ def _spread(places: Integers, n: int) -> Flags:
     return rows
 
 
-def _row(scope: Scope, jury: Panel, pair: Columns, asking: Asking, period: Period) -> PeriodRow:
+def _row(
+    scope: Scope, jury: PanelColumns, pair: Columns, asking: Asking, period: Period
+) -> PeriodRow:
     grid, both = scope.grid, period.rows & pair.both
     x, y = pair.clinicians[both], pair.scorer[both]
     reason, instances = why_undefined(x, y), grid.instances(both)
@@ -284,7 +293,7 @@ def _clinicians(scope: Scope, rows: Flags) -> list[str]:
 
 def _drawn(scope: Scope, statistic: PeriodIcc) -> Array:
     options, rows = scope.options, len(scope.grid.responses)
-    how = Resampling(len(statistic.clusters), rows, options.reps, options.seed)
+    how = BootstrapPlan(len(statistic.clusters), rows, options.reps, options.seed)
     return replicates(statistic, how, scope.tick)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import (
     LEAST_RESPONSES,
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
     scorer_replicates,
@@ -20,7 +20,7 @@ from calibration.differences import compared
 from calibration.icc import UNDEFINED
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.planning.rows import Reliability, Variation
-from calibration.rating_matrix import Grid
+from calibration.rating_matrix import RatingMatrix
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
@@ -148,7 +148,7 @@ def variations(scope: Scope) -> list[Variation]:
     return [*found, _held_out(scope, jury)]
 
 
-def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
+def _variation(scope: Scope, jury: PanelColumns, name: str, other: PanelColumns) -> Variation:
     rows = jury.present(scope.grid) & other.present(scope.grid)
     grid = _only(scope.grid, rows)
     pairs = [columns(grid, panel, scope.options.method) for panel in (jury, other)]
@@ -164,7 +164,7 @@ def _variation(scope: Scope, jury: Panel, name: str, other: Panel) -> Variation:
     return _varied(scope, name, drawn[:, 0] - drawn[:, 1], both, raters)
 
 
-def _held_out(scope: Scope, jury: Panel) -> Variation:
+def _held_out(scope: Scope, jury: PanelColumns) -> Variation:
     found = like_for_like(scope.grid, jury, scope.options.method)
     name, raters = "like_for_like", {*jury.members, *scope.clinicians}
     if not found.defined:
@@ -193,7 +193,7 @@ def _varied(scope: Scope, name: str, drawn: Array, rows: Flags, raters: set[str]
     return Variation(name, sd, *counts, notes=noted(*told))
 
 
-def _only(grid: Grid, rows: Flags) -> Grid:
+def _only(grid: RatingMatrix, rows: Flags) -> RatingMatrix:
     return replace(grid, composites=np.where(rows[:, None], grid.composites, np.nan))
 
 

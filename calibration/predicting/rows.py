@@ -8,7 +8,7 @@ import pandas as pd
 
 from calibration import remarks
 from calibration.codes import NoteCode, PlanningCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import json_value
 from calibration.predicting.conformal import Conformal
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
@@ -149,7 +149,7 @@ def simulated(scope: Scope) -> Note | None:
     return remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
 
 
-USABLE = (Kind.USABLE, Kind.USABLE_COMBINED)
+USABLE = (DecisionKind.USABLE, DecisionKind.USABLE_COMBINED)
 
 
 def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
@@ -187,26 +187,26 @@ def _deciding(
 ) -> tuple[PredictedRow, Decision]:
     """Return the row that decides, with the verdict on it."""
     whole = next((row for row in rows if row.benchmark == COMBINED), None)
-    if whole and verdicts[COMBINED].kind is not Kind.UNDEFINED:
+    if whole and verdicts[COMBINED].kind is not DecisionKind.UNDEFINED:
         return whole, verdicts[COMBINED]
     parts = [row for row in rows if row.benchmark != COMBINED]
     row = min(parts, key=lambda one: one.validated)
     return row, verdicts[row.benchmark]
 
 
-def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> Kind:
+def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> DecisionKind:
     if simulated_in(rows):
-        return Kind.SIMULATED
-    if verdict.kind is not Kind.NON_INFERIOR:
+        return DecisionKind.SIMULATED
+    if verdict.kind is not DecisionKind.NON_INFERIOR:
         return verdict.kind
     each = all(row.validated for row in rows if row.benchmark != COMBINED)
-    return Kind.USABLE if each else Kind.USABLE_COMBINED
+    return DecisionKind.USABLE if each else DecisionKind.USABLE_COMBINED
 
 
 def _reasons(
-    kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
+    kind: DecisionKind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
 ) -> Iterator[Note | None]:
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         yield note(NoteCode.SIMULATED, raters=simulated_in(rows))
         return
     yield from verdict.reasons
@@ -227,8 +227,8 @@ def _basis(row: PredictedRow) -> Iterator[Note]:
     yield note(PlanningCode.PREDICTED_FOR, responses=row.n_unrated)
 
 
-def _next(kind: Kind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
-    if kind is Kind.SIMULATED:
+def _next(kind: DecisionKind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
+    if kind is DecisionKind.SIMULATED:
         return note(NoteCode.DO_RATE_FOR_REAL)
     if kind not in USABLE:
         return verdict.next

@@ -7,7 +7,7 @@ import numpy as np
 
 from calibration import remarks
 from calibration.agreement import (
-    Panel,
+    PanelColumns,
     column_icc,
     columns,
     scorer_replicates,
@@ -19,7 +19,7 @@ from calibration.codes import NoteCode as Code
 from calibration.icc import UNDEFINED, f_interval
 from calibration.other_measures import secondary_rows
 from calibration.ranks import spearman as spearman_of
-from calibration.resampled_moments import MOST_ROWS, prepare, together
+from calibration.resampled_moments import MOST_ROWS, joint_statistic, prepare
 from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Array, Scores
 from calibration.values import NAN, AnalysisOptions, Note, note, noted
@@ -114,7 +114,9 @@ def paired_means(scores: Scores, options: AnalysisOptions) -> Iterator[Paired]:
             yield Paired(scope.name, ids, raw.clinicians[raw.both], raw.scorer[raw.both])
 
 
-def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) -> CriterionRow:
+def _criterion_row(
+    scope: Scope, jury: PanelColumns, scores: Scores, criterion: str
+) -> CriterionRow:
     reason = why_undefined_scope(scores, scope)
     if reason:
         return CriterionRow(scope.name, "jury", notes=(reason,), criterion=criterion)
@@ -152,15 +154,17 @@ def _criterion_row(scope: Scope, jury: Panel, scores: Scores, criterion: str) ->
     )
 
 
-def _drawn(scope: Scope, jury: Panel) -> Array:
+def _drawn(scope: Scope, jury: PanelColumns) -> Array:
     """Return the jury's resampled ICCs, the agreement table's own."""
     grid, method = scope.grid, scope.options.method
     statistic = scorer_replicates(grid, jury, (), method)
-    drawn = scope.resample(together(prepare(grid, method), [statistic]), most_rows=MOST_ROWS)
+    drawn = scope.resample(joint_statistic(prepare(grid, method), [statistic]), most_rows=MOST_ROWS)
     return drawn[:, 0]
 
 
-def _notes(scope: Scope, jury: Panel, responses: int, instances: int) -> Iterator[Note | None]:
+def _notes(
+    scope: Scope, jury: PanelColumns, responses: int, instances: int
+) -> Iterator[Note | None]:
     yield scope.analysed
     yield remarks.fewer_jurors(jury.needed, len(jury.members))
     if scope.options.method == "paper":

@@ -19,13 +19,13 @@ from calibration.decision import Decision
 from calibration.detection import NOTHING, Detection, detection
 from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
-from calibration.reliability import Reference, reference
+from calibration.reliability import ClinicianReliability, clinician_reliability
 from calibration.scope import AgreementRow, checked, compared_names
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
-from calibration.verdict import Claim, Verdicts, decisions
+from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.queries.frames import adjudicated_frame
 from data.queries.validation import ADJUDICATED
 from medjury.services.ledger import Looked, known_of
@@ -109,7 +109,7 @@ class Calibration:
     rows: list[AgreementRow]
     decisions: Mapping[str, Decision]
     protocol: Protocol | None = None
-    reference: Reference = field(default_factory=Reference)
+    reference: ClinicianReliability = field(default_factory=ClinicianReliability)
     detection: Detection = NOTHING
     subgroups: Sequence[SubgroupRow] = ()
     details: "Details" = field(default_factory=dict)
@@ -205,7 +205,7 @@ def verdicts_of(engine: Engine, scores: Scores, options: AnalysisOptions) -> Ver
 
 def claim_of(
     protocol: Protocol | None, jurors: Sequence[str], options: AnalysisOptions, found: Detection
-) -> Claim:
+) -> JuryClaim:
     """Return what is claimed of a jury, with the unsafe responses that it misses.
 
     Parameters
@@ -215,12 +215,12 @@ def claim_of(
     found : of `calibration.detection.detection`, asked with `critical` of the protocol
     """
     if protocol is None:
-        return Claim(misses=all_misses(found.rows))
+        return JuryClaim(misses=all_misses(found.rows))
     every, limits = all_misses(found.rows, protocol.critical), protocol.critical
     if not protocol.is_about(jurors, options):
-        return Claim(protocol, is_of_protocol=False, misses=every)
+        return JuryClaim(protocol, is_of_protocol=False, misses=every)
     widest = [one.benchmark for one in found.rows][-1:]
-    return Claim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
+    return JuryClaim(protocol, misses=with_untested(every, limits, *widest) if widest else every)
 
 
 def more(engine: Engine, found: Calibration, question: Question) -> Calibration:
@@ -291,7 +291,7 @@ def _noted(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
 def _with_more(engine: Engine, found: Calibration, ready: _Ready) -> Calibration:
     question = found.question
     if question.wants_reference and not found.reference.reliability:
-        reliable = reference(ready.independent, ready.options)
+        reliable = clinician_reliability(ready.independent, ready.options)
         found = replace(found, reference=reliable)
     if question.second_opinion:
         from calibration.second_opinion import second_opinion

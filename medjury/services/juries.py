@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import Engine
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
 from data.queries.jury import JurorCost, juror_costs
@@ -176,7 +176,7 @@ def _recommended(
 
     (name, ranking), options = ranked, question.options
     found, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
-    if found.kind is not Kind.RECOMMENDED:
+    if found.kind is not DecisionKind.RECOMMENDED:
         return found
     verdicts = verdicts_of(engine, scores, replace(options, jurors=jurors))
     return judged(found, verdicts.decisions[name])
@@ -331,9 +331,9 @@ def _own_entry(
     jurors: Sequence[str], scope: "Scope", options: AnalysisOptions, data: str
 ) -> Evaluated:
     """Return a jury's entry in the ledger, with its ICC on all the responses that it has."""
-    from calibration.agreement import Panel, column_icc, columns
+    from calibration.agreement import PanelColumns, column_icc, columns
 
-    pair = columns(scope.grid, Panel(tuple(jurors), len(jurors)), options.method)
+    pair = columns(scope.grid, PanelColumns(tuple(jurors), len(jurors)), options.method)
     icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], options.method)
     return Evaluated(
         jurors=jurors,
@@ -352,11 +352,11 @@ def _difference(
     """Return the paired difference; p by Holm counts it and all that was tried besides."""
     import numpy as np
 
-    from calibration.agreement import Panel
+    from calibration.agreement import PanelColumns
     from calibration.differences import difference_rows
     from calibration.holm import holm
 
-    first, second = (Panel(tuple(one), len(one)) for one in juries)
+    first, second = (PanelColumns(tuple(one), len(one)) for one in juries)
     only = replace(scope, jury=first, metrics=())
     row = difference_rows(only, {", ".join(juries[1]): second})[-1]
     held = float(holm(np.array([row.p]), besides)[0])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
@@ -142,7 +142,7 @@ class Judged:
     @property
     def has_fallen(self) -> bool:
         """Whether the decision says that agreement has fallen."""
-        return self.decision.kind is Kind.FALLEN
+        return self.decision.kind is DecisionKind.FALLEN
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Engine
 
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
@@ -126,7 +126,7 @@ def _verdict(
     if scores is None or not rows:
         return {
             "protocol": protocol_json(protocol),
-            "decision": {"kind": Kind.UNDEFINED.value} | NO_FIGURE,
+            "decision": {"kind": DecisionKind.UNDEFINED.value} | NO_FIGURE,
         }
     options = replace(asked.options(criterion), jurors=tuple(names))
     critical = protocol.critical if protocol else ()
