@@ -10,11 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dask_place import Place, dask_place
-from small import Run
+from kit.dask_place import Place, certified, dask_place, dask_reads
+from kit.studies import Run
+from kit.study_place import StudyIn, copy_study
 from sqlalchemy import create_engine, text
-from study_place import StudyIn, copy_study
-from test_dask_tls import certified, dask_reads
 
 from calibration.bootstrap import BootstrapPlan, by_lots, draw_counts, replicates
 from medjury import main

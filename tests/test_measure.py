@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from small import Run
+from kit.studies import Run
 from sqlmodel import select
 
 from data.database import open_study, reading
