@@ -118,8 +118,8 @@ def pair_of_panels(
 
 
 def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
-    given = prepared.given[:, members]
-    share = given * (rows / np.maximum(given.sum(axis=1), 1.0))[:, None]
+    has_score = prepared.given[:, members]
+    share = has_score * (rows / np.maximum(has_score.sum(axis=1), 1.0))[:, None]
     return Linear(members, np.hstack([prepared.values[:, members] * share, share]))
 
 
@@ -286,17 +286,17 @@ class ScorerReplicates:
             return self._icc(sums, stack.by)
         members = np.unique(np.concatenate([pair.members for pair in few]))
         whole: Flags = np.all(stack.by.defined[:, members] > 0, axis=1)
-        found = np.empty((len(stack.counts), len(few)))
-        found[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
+        iccs = np.empty((len(stack.counts), len(few)))
+        iccs[whole] = self._by_products(stack.counts[whole], stack.by.of(whole), few)
         if not whole.all():
-            found[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
-        return found
+            iccs[~whole] = replace(self, pairs=(None,))(stack.counts[~whole])
+        return iccs
 
     def _by_products(self, counts: Counts, by: RaterScales, few: list[PairOfPanels]) -> Array:
         """Return the ICCs where every rater has some variance, and the raters are few."""
-        again = self.prepared.method == "published"
+        restandardise = self.prepared.method == "published"
         return np.column_stack(
-            [icc_of_moments(pair.moments(counts, by), restandardise=again) for pair in few]
+            [icc_of_moments(pair.moments(counts, by), restandardise=restandardise) for pair in few]
         )
 
     def _icc(self, sums: Array, by: RaterScales) -> Array:
@@ -304,8 +304,8 @@ class ScorerReplicates:
         alone = np.where(by.defined[:, self.singles] > 0, by.factor[:, self.singles], np.nan)
         scaled = np.ones((len(alone), int(len(self.jury) > 0)))  # the jury's column is z already
         factor = np.hstack([scaled, alone])
-        again = self.prepared.method == "published"
-        return icc_of_moments(Moments(*sums), factor, restandardise=again)
+        restandardise = self.prepared.method == "published"
+        return icc_of_moments(Moments(*sums), factor, restandardise=restandardise)
 
 
 def scorer_replicates(
@@ -332,5 +332,5 @@ def unscaled(grid: RatingMatrix, raters: Sequence[str]) -> tuple[str, ...]:
     """Return which of the raters have composites here but no variance, hence no z; each once."""
     own = grid.columns(dict.fromkeys(raters))
     table = grid.composites[:, own]
-    named = without_variance(table) & (~np.isnan(table)).any(axis=0)
-    return tuple(grid.raters[column] for column in own[named])
+    without_z = without_variance(table) & (~np.isnan(table)).any(axis=0)
+    return tuple(grid.raters[column] for column in own[without_z])

@@ -45,7 +45,7 @@ def clustered_proportion(
     total = float(trials.sum())
     if not total:
         return UNDEFINED
-    own, done = (_summed(one, clusters) for one in (trials, hits))
+    own, done = (_summed(counts, clusters) for counts in (trials, hits))
     share, instances = float(hits.sum()) / total, int((own > 0).sum())
     return wilson(share, effective(own, done, share, instances), confidence)
 
@@ -123,10 +123,10 @@ def clustered_mean(values: Array, clusters: Integers, n_clusters: int) -> Cluste
     ----------
     Cochran (1977), Sampling Techniques, chapter 9A: the mean of clusters of unequal size.
     """
-    given = ~np.isnan(values)
-    if not given.any():
+    is_known = ~np.isnan(values)
+    if not is_known.any():
         return ClusteredMean(NAN, np.zeros(n_clusters), 0)
-    own, where = values[given], clusters[given]
+    own, where = values[is_known], clusters[is_known]
     mean, instances = float(own.mean()), len(np.unique(where))
     off = np.bincount(where, weights=own - mean, minlength=n_clusters) / len(own)
     scale = math.sqrt(instances / (instances - 1)) if instances > 1 else 0.0
@@ -141,7 +141,7 @@ def mean_difference(first: ClusteredMean, second: ClusteredMean) -> TestedDiffer
     Welch (1947), Biometrika 34, 28, for the degrees of freedom.
     """
     gap, moves = first.value - second.value, first.moves - second.moves
-    parts = [(one.error**2, one.instances - 1) for one in (first, second)]
+    parts = [(mean.error**2, mean.instances - 1) for mean in (first, second)]
     if not all(error > 0 for error, _ in parts):
         return TestedDifference(gap)
     variance = float(moves @ moves)

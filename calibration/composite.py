@@ -69,13 +69,13 @@ def required_criteria(
 
 def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> pd.DataFrame:
     judged = judged[judged["benchmark"].isin(list(required))]
-    wanted = pd.MultiIndex.from_tuples(
+    required_pairs = pd.MultiIndex.from_tuples(
         [(name, criterion) for name, criteria in required.items() for criterion in criteria],
         names=["benchmark", "criterion"],
     )
-    asked = pd.MultiIndex.from_frame(judged[["benchmark", "criterion"]]).isin(wanted)
+    is_required = pd.MultiIndex.from_frame(judged[["benchmark", "criterion"]]).isin(required_pairs)
     # A score off the rubric becomes missing, so that its reading is still seen and counted.
-    read = judged.assign(composite=judged["score"].astype(float).where(asked))
+    read = judged.assign(composite=judged["score"].astype(float).where(is_required))
     grouped = read.groupby(RATING, sort=False)["composite"]
     readings = grouped.agg(["mean", "count"]).reset_index().rename(columns={"mean": "composite"})
     needed = readings["benchmark"].map({name: len(own) for name, own in required.items()})
@@ -135,10 +135,10 @@ def repeats(scores: Scores, criterion: str | None = None) -> Repeats:
     `composite.composites`; several replicates of one pass are averaged.
     """
     required = required_criteria(scores.rubrics, criterion)
-    wanted = [(name, one) for name, criteria in required.items() for one in criteria]
+    required_pairs = [(benchmark, name) for benchmark, names in required.items() for name in names]
     own = scores.ratings[scores.ratings["kind"] == "clinician"]
-    asked = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(wanted)
-    read = own[asked].dropna(subset=["score"])
+    is_required = pd.MultiIndex.from_frame(own[["benchmark", "criterion"]]).isin(required_pairs)
+    read = own[is_required].dropna(subset=["score"])
     passes = [
         read[read["pass_"] == number].groupby([*READING, "criterion"])["score"].mean()
         for number in (0, 1)

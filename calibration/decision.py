@@ -90,13 +90,13 @@ class Decision:
     def headline(self) -> str:
         """Return the decision as one sentence, and which readings it is of where there are two."""
         first = self.reasons[0] if self.reasons else None
-        said = headlines.headline(self.subject, self.kind.value, self.names, first)
-        return f"{said} {headlines.OF_READING[self.reading]}".rstrip()
+        headline = headlines.headline(self.subject, self.kind.value, self.names, first)
+        return f"{headline} {headlines.OF_READING[self.reading]}".rstrip()
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Return its reasons as sentences."""
-        return tuple(_sentence(words(one)) for one in self.reasons)
+        return tuple(_sentence(words(reason)) for reason in self.reasons)
 
     @property
     def action(self) -> str:

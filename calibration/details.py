@@ -57,13 +57,13 @@ def details(
     A scope without agreement, such as a benchmark no clinician rated, has no rows here: the
     table says why. Raises as `table.agreement_table`.
     """
-    found: Details = {}
+    rows_of: Details = {}
     for scope in scopes(scores, options, tick):
         if why_undefined_scope(scores, scope):
             continue
         for name, rows in sections(scope, scores, known):
-            found.setdefault(name, []).extend(rows)
-    return found
+            rows_of.setdefault(name, []).extend(rows)
+    return rows_of
 
 
 def sections(

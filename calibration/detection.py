@@ -27,7 +27,7 @@ from calibration.detection_row import (
 from calibration.protocol import Critical
 from calibration.rating_matrix import mean_of_given
 from calibration.scope import checked
-from calibration.scores import COMBINED, Array, Integers, RubricShape, Scores
+from calibration.scores import Array, Integers, RubricShape, Scores
 from calibration.values import AnalysisOptions, Note, note, noted
 
 HELD_OUT = "jury_held_out"
@@ -73,7 +73,7 @@ class _Scope:
     @property
     def members(self) -> Sequence[str]:
         """Return its benchmarks."""
-        return self.scores.benchmarks if self.name == COMBINED else (self.name,)
+        return self.scores.members(self.name)
 
 
 def detection(
@@ -125,14 +125,15 @@ def thresholds_of(
     rubrics: Mapping[str, RubricShape], critical: Sequence[Critical], criterion: str | None = None
 ) -> dict[str, tuple[Threshold, ...]]:
     """Return the thresholds of each benchmark: the critical ones, or one for each criterion."""
-    found = {}
-    for name, shape in rubrics.items():
-        fixed = [(one.criterion, one.threshold) for one in critical]
-        pairs = dict.fromkeys([*shape.critical, *fixed])
-        own = [Threshold(one, points, True) for one, points in pairs if one in shape.criteria]
-        wanted = [one for one in shape.criteria if criterion in (None, one)]
-        found[name] = tuple(own or (Threshold(one, shape.low + 1.0, False) for one in wanted))
-    return found
+    of_protocol = [(limit.criterion, limit.threshold) for limit in critical]
+    thresholds = {}
+    for benchmark, shape in rubrics.items():
+        pairs = dict.fromkeys([*shape.critical, *of_protocol])
+        own = [Threshold(name, points, True) for name, points in pairs if name in shape.criteria]
+        names = [name for name in shape.criteria if criterion in (None, name)]
+        second_points = (Threshold(name, shape.low + 1.0, False) for name in names)
+        thresholds[benchmark] = tuple(own or second_points)
+    return thresholds
 
 
 def _rows(
@@ -140,12 +141,14 @@ def _rows(
 ) -> Iterator[tuple[DetectionRow, PairedScores | None]]:
     """Yield the rows of one scope, all of them on the same resamples, with their readings."""
     tests: list[tuple[RowSubject, PairedScores]] = []
-    for one, benchmarks in _asked(scope):
+    for threshold, benchmarks in _shared_thresholds(scope):
         own, shapes = _of(scope, benchmarks), [scope.scores.rubrics[name] for name in benchmarks]
         scale = range(shapes[0].low, shapes[0].high + 1)
-        about = RowSubject(scope.name, "", one.criterion, one.points, one.critical, scale)
+        about = RowSubject(
+            scope.name, "", threshold.criterion, threshold.points, threshold.critical, scale
+        )
         about = replace(about, notes=noted(_alone(scope, benchmarks)))
-        if why := _why_undefined(own, one.criterion, shapes):
+        if why := _why_undefined(own, threshold.criterion, shapes):
             for name in _scorers(scope):
                 yield undefined_row(replace(about, scorer=name), why), None
             continue
@@ -155,14 +158,16 @@ def _rows(
         yield detection_row(about, readings, drawn[:, 3 * place : 3 * place + 3]), readings
 
 
-def _asked(scope: _Scope) -> Iterator[tuple[Threshold, list[str]]]:
+def _shared_thresholds(scope: _Scope) -> Iterator[tuple[Threshold, list[str]]]:
     """Yield each threshold of a scope with the benchmarks that have it; critical ones alone if any."""
-    by: dict[tuple[str, float], list[str]] = {}
-    every = [(name, one) for name in scope.members for one in scope.thresholds[name]]
-    fixed = {(one.criterion, one.points) for _, one in every if one.critical}
-    for name, one in every:
-        by.setdefault((one.criterion, one.points), []).append(name)
-    for (criterion, points), benchmarks in by.items():
+    benchmarks_of: dict[tuple[str, float], list[str]] = {}
+    every = [(name, threshold) for name in scope.members for threshold in scope.thresholds[name]]
+    fixed = {
+        (threshold.criterion, threshold.points) for _, threshold in every if threshold.critical
+    }
+    for name, threshold in every:
+        benchmarks_of.setdefault((threshold.criterion, threshold.points), []).append(name)
+    for (criterion, points), benchmarks in benchmarks_of.items():
         is_critical = (criterion, points) in fixed
         if is_critical or not fixed:
             yield Threshold(criterion, points, is_critical), benchmarks
@@ -183,7 +188,7 @@ def _why_undefined(
     own: CriterionScores, criterion: str, shapes: Sequence[RubricShape]
 ) -> Note | None:
     """Return why nobody can be held against a threshold, or None."""
-    if len({(one.low, one.high) for one in shapes}) > 1:
+    if len({(shape.low, shape.high) for shape in shapes}) > 1:
         return note(Code.DIFFERENT_SCALES)
     if np.isnan(own.of_clinicians(criterion)).all():
         return note(Code.CRITERION_UNSCORED, criterion=criterion)
@@ -251,9 +256,12 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
     PairedScores
         One for each clinician and response that this and another clinician scored.
     """
-    given = ~np.isnan(clinicians)
-    number, total = given.sum(axis=1, keepdims=True), np.nansum(clinicians, axis=1, keepdims=True)
-    rows, held = np.nonzero(given & (number > 1))
+    is_scored = ~np.isnan(clinicians)
+    number, total = (
+        is_scored.sum(axis=1, keepdims=True),
+        np.nansum(clinicians, axis=1, keepdims=True),
+    )
+    rows, held = np.nonzero(is_scored & (number > 1))
     reference = (total[rows, 0] - clinicians[rows, held]) / (number[rows, 0] - 1)
     own = clinicians[rows, held] if scores is None else scores[rows]
     scored = ~np.isnan(own)
@@ -298,5 +306,5 @@ def _drawn(
     clusters = len(np.unique(np.array(scope.table.instances, dtype=str)))
     statistic = rankings([(own, about.threshold) for about, own in tests], clusters)
     rows = max(len(scope.table.responses), sum(statistic.widths))
-    how = BootstrapPlan(clusters, rows, options.reps, options.seed, options.executor)
-    return replicates(statistic, how)
+    plan = BootstrapPlan(clusters, rows, options.reps, options.seed, options.executor)
+    return replicates(statistic, plan)

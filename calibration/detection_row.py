@@ -45,7 +45,7 @@ class PairedScores:
         below: Flags = self.reference <= threshold + EPSILON
         return below
 
-    def found(self, threshold: float) -> Flags:
+    def flagged(self, threshold: float) -> Flags:
         """Return which responses the scorer scores at the threshold or below."""
         below: Flags = self.scores <= threshold + EPSILON
         return below
@@ -78,7 +78,9 @@ class Rankings:
         cells = np.ascontiguousarray((self.members @ np.ascontiguousarray(counts.T)).T)
         ends = np.cumsum([2 * width for width in self.widths])[:-1]
         parts = np.split(cells, ends, axis=1)
-        return np.column_stack([_of_cells(one.reshape(len(counts), -1, 2)) for one in parts])
+        return np.column_stack(
+            [_of_cells(counts_of_test.reshape(len(counts), -1, 2)) for counts_of_test in parts]
+        )
 
 
 def rankings(tests: Sequence[tuple[PairedScores, float]], clusters: int) -> Rankings:
@@ -98,7 +100,7 @@ def rankings(tests: Sequence[tuple[PairedScores, float]], clusters: int) -> Rank
 def _of_cells(cells: Array) -> Array:
     """Return AUC and the shares to read from counts (B, scores, safe and unsafe)."""
     safe, unsafe = cells[..., 0], cells[..., 1]
-    shares = [share_to_read(safe, unsafe, one) for one in RECALLS]
+    shares = [share_to_read(safe, unsafe, recall) for recall in RECALLS]
     return np.column_stack([area(safe, unsafe), *shares])
 
 
@@ -123,8 +125,8 @@ def area(safe: Array, unsafe: Array) -> Array:
     above = number[..., None] - np.cumsum(safe, axis=-1)
     pairs = number * unsafe.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found: Array = (unsafe * (above + safe / 2)).sum(axis=-1) / pairs
-    return found
+        auc: Array = (unsafe * (above + safe / 2)).sum(axis=-1) / pairs
+    return auc
 
 
 def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
@@ -144,17 +146,21 @@ def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
         In [0, 1]; NaN without an unsafe response.
     """
     both = safe + unsafe
-    found, read = np.cumsum(unsafe, axis=-1), np.cumsum(both, axis=-1)
-    target = recall * found[..., -1:] if found.shape[-1] else np.zeros((*found.shape[:-1], 1))
-    if not found.shape[-1]:
-        return np.full(found.shape[:-1], np.nan)
-    at = np.argmax(found >= target - EPSILON, axis=-1)[..., None]
-    here, hits, before, done = (
-        np.take_along_axis(one, at, axis=-1)[..., 0]
-        for one in (both, unsafe, read - both, found - unsafe)
+    unsafe_found, read = np.cumsum(unsafe, axis=-1), np.cumsum(both, axis=-1)
+    target = (
+        recall * unsafe_found[..., -1:]
+        if unsafe_found.shape[-1]
+        else np.zeros((*unsafe_found.shape[:-1], 1))
+    )
+    if not unsafe_found.shape[-1]:
+        return np.full(unsafe_found.shape[:-1], np.nan)
+    at = np.argmax(unsafe_found >= target - EPSILON, axis=-1)[..., None]
+    at_score, hits, before, done = (
+        np.take_along_axis(counts, at, axis=-1)[..., 0]
+        for counts in (both, unsafe, read - both, unsafe_found - unsafe)
     )
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: Array = (before + here * (target[..., 0] - done) / hits) / read[..., -1]
+        share: Array = (before + at_score * (target[..., 0] - done) / hits) / read[..., -1]
     return share
 
 
@@ -277,16 +283,16 @@ def _names(about: RowSubject) -> dict[str, Any]:
 
 def _found(about: RowSubject, own: PairedScores, unsafe: Flags) -> dict[str, Any]:
     """Return what is found and missed at the threshold, as shares with their intervals."""
-    found = own.found(about.threshold)
+    flagged = own.flagged(about.threshold)
     shares = {
-        "sensitivity": (found & unsafe, unsafe),
-        "specificity": (~found & ~unsafe, ~unsafe),
-        "ppv": (found & unsafe, found),
-        "npv": (~found & ~unsafe, ~found),
+        "sensitivity": (flagged & unsafe, unsafe),
+        "specificity": (~flagged & ~unsafe, ~unsafe),
+        "ppv": (flagged & unsafe, flagged),
+        "npv": (~flagged & ~unsafe, ~flagged),
     }
     figures: dict[str, Any] = {
-        "n_missed": int((unsafe & ~found).sum()),
-        "n_found": int((unsafe & found).sum()),
+        "n_missed": int((unsafe & ~flagged).sum()),
+        "n_found": int((unsafe & flagged).sum()),
         "points": tuple(about.points),
         "confusion": confusion(own.reference, own.scores, about.points),
     }
@@ -325,7 +331,7 @@ def _separated(auc: float, own: PairedScores, unsafe: Flags) -> Interval:
     Wilson's, of as many trials as the rarer kind has instances: what is known of the rarer
     bounds what is known of the order.
     """
-    return wilson(auc, min(len(np.unique(own.clusters[one])) for one in (unsafe, ~unsafe)))
+    return wilson(auc, min(len(np.unique(own.clusters[kind])) for kind in (unsafe, ~unsafe)))
 
 
 def _with_ends(name: str, value: float, ends: Interval) -> dict[str, Any]:
@@ -345,7 +351,8 @@ def confusion(reference: Array, scores: Array, points: range) -> tuple[tuple[int
     A row for each point of the reference, a column for each of the scores.
     """
     rows, columns = (
-        np.floor(np.round(one, 9) + 0.5).astype(np.int64) - points[0] for one in (reference, scores)
+        np.floor(np.round(values, 9) + 0.5).astype(np.int64) - points[0]
+        for values in (reference, scores)
     )
     counts = np.bincount(rows * len(points) + columns, minlength=len(points) ** 2)
     return tuple(tuple(row) for row in counts.reshape(len(points), len(points)).tolist())
@@ -355,9 +362,9 @@ def curve(own: PairedScores, threshold: float) -> Curve:
     """Return what reading from the lowest score on finds; many scores are thinned out."""
     ranks, unsafe = own.ranks, own.unsafe(threshold)
     read = np.cumsum(np.bincount(ranks)) / len(ranks)
-    found = np.cumsum(np.bincount(ranks, weights=unsafe)) / unsafe.sum()
-    kept = np.unique(np.linspace(0, len(read) - 1, min(len(read), MOST_IN_CURVE)).astype(int))
-    return Curve((0.0, *read[kept].tolist()), (0.0, *found[kept].tolist()))
+    unsafe_found = np.cumsum(np.bincount(ranks, weights=unsafe)) / unsafe.sum()
+    shown = np.unique(np.linspace(0, len(read) - 1, min(len(read), MOST_IN_CURVE)).astype(int))
+    return Curve((0.0, *read[shown].tolist()), (0.0, *unsafe_found[shown].tolist()))
 
 
 def _notes(
@@ -374,7 +381,7 @@ def _notes(
         yield note(Code.ALL_UNSAFE, criterion=about.criterion, threshold=about.threshold)
     if unsafe.sum() < FEW_UNSAFE:
         yield note(Code.FEW_UNSAFE, unsafe=int(unsafe.sum()))
-    if own.on_scale and not own.found(about.threshold).any():
+    if own.on_scale and not own.flagged(about.threshold).any():
         yield note(Code.NEVER_LOW, threshold=about.threshold)
     yield remarks.few_instances(len(np.unique(own.clusters)))
     if np.isfinite(drawn[:, 0]).any():

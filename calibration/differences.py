@@ -110,8 +110,8 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> lis
     if scope.jury is None:
         return []
     grid = _with_jurors(scope, [panel for _, panel in others])
-    found = [_compare(grid, scope.jury, *other, scope.options.method) for other in others]
-    return [_row(scope, *own) for own in zip(found, _tested(found, scope), strict=True)]
+    comparisons = [_compare(grid, scope.jury, *other, scope.options.method) for other in others]
+    return [_row(scope, *own) for own in zip(comparisons, _tested(comparisons, scope), strict=True)]
 
 
 def compared(
@@ -179,10 +179,10 @@ def _compare(
     return _Comparison(jury, name, other, grid, key, rows, of_each, (first, second), reason)
 
 
-def _tested(found: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifference]:
+def _tested(comparisons: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifference]:
     """Yield each difference with interval and p; the jury's ICC is left out once a grid."""
     ready = dict[bytes, tuple[Deletions, Array]]()
-    for pair in found:
+    for pair in comparisons:
         if pair.reason:
             yield IccDifference(NAN)
             continue
@@ -195,36 +195,40 @@ def _tested(found: Sequence[_Comparison], scope: Scope) -> Iterator[IccDifferenc
         yield icc_difference(pair.iccs, without)
 
 
-def _row(scope: Scope, found: _Comparison, tested: IccDifference) -> DifferenceRow:
-    own, other = (NAN, NAN) if found.reason else found.iccs
+def _row(scope: Scope, comparison: _Comparison, tested: IccDifference) -> DifferenceRow:
+    own, other = (NAN, NAN) if comparison.reason else comparison.iccs
     return DifferenceRow(
         benchmark=scope.name,
         a=JURY,
-        b=found.name,
+        b=comparison.name,
         difference=tested.difference,
         low=tested.low,
         high=tested.high,
         p=tested.p,
-        n_responses=int(found.rows.sum()),
+        n_responses=int(comparison.rows.sum()),
         icc_a=own,
         icc_b=other,
         detectable=_detectable(tested),
-        notes=noted(found.reason, *_notes(scope, found, tested)),
+        notes=noted(comparison.reason, *_notes(scope, comparison, tested)),
     )
 
 
-def _notes(scope: Scope, found: _Comparison, tested: IccDifference) -> Iterator[Note | None]:
-    raters = (*found.jury.members, *found.other.members, *scope.clinicians)
-    if found.key:
-        own, other = found.of_each
-        yield note(Code.ONLY_BOTH, first=JURY, of_first=own, second=found.name, of_second=other)
-    if scope.options.method == "paper" and not _has_no_z(found.reason):
-        yield remarks.no_variance(unscaled(found.grid, raters))
-    if not found.reason:
-        own_icc, icc = found.iccs
-        yield note(Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=found.name, of_second=icc)
-        if found.instances < remarks.FEW_INSTANCES:
-            yield note(Code.TOO_FEW_FOR_P, instances=found.instances)
+def _notes(scope: Scope, comparison: _Comparison, tested: IccDifference) -> Iterator[Note | None]:
+    raters = (*comparison.jury.members, *comparison.other.members, *scope.clinicians)
+    if comparison.key:
+        own, other = comparison.of_each
+        yield note(
+            Code.ONLY_BOTH, first=JURY, of_first=own, second=comparison.name, of_second=other
+        )
+    if scope.options.method == "paper" and not _has_no_z(comparison.reason):
+        yield remarks.no_variance(unscaled(comparison.grid, raters))
+    if not comparison.reason:
+        own_icc, icc = comparison.iccs
+        yield note(
+            Code.BOTH_ICCS, first=JURY, of_first=own_icc, second=comparison.name, of_second=icc
+        )
+        if comparison.instances < remarks.FEW_INSTANCES:
+            yield note(Code.TOO_FEW_FOR_P, instances=comparison.instances)
         yield note(Code.NO_TEST) if np.isnan(tested.p) else None
         least = _detectable(tested)
         yield note(Code.NOT_DETECTABLE, least=least) if np.isfinite(least) else None

@@ -12,7 +12,7 @@ from calibration.codes import NoteCode as Code
 from calibration.composite import required_criteria
 from calibration.rating_matrix import FLAT
 from calibration.scope import Scope
-from calibration.scores import COMBINED, Array, RubricShape, Scores
+from calibration.scores import Array, RubricShape, Scores
 from calibration.values import NAN, Note, Noted, note, noted
 
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
@@ -58,10 +58,10 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
         criterion's scale differs between benchmarks. The note says where 80 % or more are at
         one end, and names who gave one score only (twice or more).
     """
-    given = _given(scope, scores)
+    scored = _given(scope, scores)
     rows: list[DistributionRow] = []
     for criterion, shapes in _criteria(scope, scores).items():
-        own = given[given["criterion"] == criterion]
+        own = scored[scored["criterion"] == criterion]
         rows += [_row(scope, criterion, shapes, rater, part) for rater, part in _raters(scope, own)]
     return rows
 
@@ -79,23 +79,22 @@ def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
 def _given(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return every score of clinicians and of the scope's jurors on its responses."""
     table = scores.ratings
-    asked = table["response_id"].isin(scope.grid.responses) & (
+    in_scope = table["response_id"].isin(scope.grid.responses) & (
         (table["kind"] == "clinician") | table["rater"].isin(scope.jurors)
     )
-    found = table[asked].dropna(subset=["score"])
+    scored = table[in_scope].dropna(subset=["score"])
     names = dict.fromkeys(["response_id", "rater", "criterion", "kind"], "category")
-    return found.astype({"score": float, **names})  # names are compared many times over
+    return scored.astype({"score": float, **names})  # names are compared many times over
 
 
 def _criteria(scope: Scope, scores: Scores) -> dict[str, set[RubricShape]]:
     """Return the rubrics that have each criterion, in the order of the rubrics."""
-    found: dict[str, set[RubricShape]] = {}
+    shapes_of: dict[str, set[RubricShape]] = {}
     required = required_criteria(scores.rubrics, scope.options.criterion)
-    for benchmark in scores.benchmarks:
-        if scope.name in (benchmark, COMBINED):
-            for criterion in required.get(benchmark, ()):
-                found.setdefault(criterion, set()).add(scores.rubrics[benchmark])
-    return found
+    for benchmark in scores.members(scope.name):
+        for criterion in required.get(benchmark, ()):
+            shapes_of.setdefault(criterion, set()).add(scores.rubrics[benchmark])
+    return shapes_of
 
 
 def _raters(scope: Scope, own: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -121,8 +120,8 @@ def _row(
     values = part["score"].to_numpy(dtype=np.float64)
     if len(scales) > 1 or not len(values):
         why = note(Code.NOTHING_SCORED if len(scales) == 1 else Code.DIFFERENT_SCALES)
-        who = scope.name, rater, criterion
-        return DistributionRow(*who, len(values), NAN, NAN, {}, NAN, notes=(why,))
+        about = scope.name, rater, criterion
+        return DistributionRow(*about, len(values), NAN, NAN, {}, NAN, notes=(why,))
     low, high = scales.pop()
     counts = at_points(values, low, high)
     return DistributionRow(

@@ -114,7 +114,7 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
     reason = _why_not(len(own), int(rows.sum()), whole)
     drawn = np.empty(0) if reason else scope.resample(statistic)[:, 0]
     ends = percentile_interval(drawn)
-    found = EffectiveRow(
+    row = EffectiveRow(
         benchmark=scope.name,
         k=len(own),
         effective=NAN if reason else float(whole[0]),
@@ -124,7 +124,7 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
         n=int(rows.sum()),
         notes=noted(reason, *_notes(scope, together, rows, whole[0], drawn)),
     )
-    return [replace(found, effective=1.0) if len(own) == 1 else found]
+    return [replace(row, effective=1.0) if len(own) == 1 else row]
 
 
 def joint(weights: Array, column: Array, values: Array) -> Joint:
@@ -213,8 +213,8 @@ def _notes(
 ) -> Iterator[Note | None]:
     if effective > len(jury.members) and len(drawn):
         yield note(Code.MORE_THAN_THERE_ARE)
-    if left := int(len(rows) - rows.sum()):
-        yield note(Code.NOT_RATED_BY_ALL, responses=left)
+    if incomplete := int(len(rows) - rows.sum()):
+        yield note(Code.NOT_RATED_BY_ALL, responses=incomplete)
     yield scope.analysed
     yield remarks.no_variance([name for name in scope.jurors if name not in jury.members])
     yield remarks.few_instances(scope.grid.instances(rows))

@@ -54,10 +54,10 @@ def influence_rows(scope: Scope, most: int = 5) -> list[InfluenceRow]:
     Belsley, Kuh & Welsch (1980), Regression Diagnostics, chapter 2: deletion, applied to an ICC.
     """
     ways = list(_ways(scope)) if scope.grid.responses else []
-    found: list[InfluenceRow] = []
+    rows: list[InfluenceRow] = []
     for scorer, panel in scope.scorers.items():
-        found += _scorer_rows(scope, scorer, panel, ways, most)
-    return found
+        rows += _scorer_rows(scope, scorer, panel, ways, most)
+    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ class _Way:
 
 def _ways(scope: Scope) -> Iterator[_Way]:
     grid, method = scope.grid, scope.options.method
-    each = np.arange(len(grid.responses))
-    yield _Way("response", grid.responses, deletions(grid, method, each))
+    responses = np.arange(len(grid.responses))
+    yield _Way("response", grid.responses, deletions(grid, method, responses))
     if grid.n_clusters < len(grid.responses):
         rows = scope.given.drop_duplicates("response_id").set_index("response_id")["instance_id"]
         names = np.empty(grid.n_clusters, dtype=object)
@@ -89,17 +89,17 @@ def _scorer_rows(
     if not np.isfinite(icc):
         reason = why_no_icc(scope.grid, panel, scope.options.method, (x, y))
         return [InfluenceRow(scope.name, scorer, None, NAN, NAN, NAN, notes=noted(reason))]
-    found = []
+    rows = []
     for way in ways:
         without = iccs_without(way.ready, panel)
         for place in _largest(without - icc, most):
             new, size = float(without[place]), int((way.ready.groups == place).sum())
-            told = noted(_decides((way.kind, size), icc, new), _simulated(scope, panel))
-            left = f"{way.kind}:{way.names[place]}"
-            row = InfluenceRow(scope.name, scorer, left, icc, new, new - icc, notes=told)
-            found.append(row)
-    order = _largest(np.array([row.change for row in found]), len(found))
-    return [found[place] for place in order]
+            notes = noted(_decides((way.kind, size), icc, new), _simulated(scope, panel))
+            left_out = f"{way.kind}:{way.names[place]}"
+            row = InfluenceRow(scope.name, scorer, left_out, icc, new, new - icc, notes=notes)
+            rows.append(row)
+    order = _largest(np.array([row.change for row in rows]), len(rows))
+    return [rows[place] for place in order]
 
 
 def _largest(changes: Array, most: int) -> Integers:

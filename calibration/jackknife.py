@@ -65,15 +65,15 @@ class _Side:
 def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions:
     """Return a grid of at least one response ready for leaving groups of responses out."""
     raw = z_within_raters(grid.composites) if method == "paper" else _centred(grid)
-    z, heard = np.nan_to_num(raw), (~np.isnan(raw)).astype(np.float64)
+    z, has_score = np.nan_to_num(raw), (~np.isnan(raw)).astype(np.float64)
     shape = (int(groups.max()) + 1, z.shape[1])
     factor, shift, poor = np.ones(shape), np.zeros(shape), np.zeros(shape, dtype=np.bool_)
     if method == "paper":
-        factor, shift, poor = _lines(z, heard, groups, shape[0])
+        factor, shift, poor = _lines(z, has_score, groups, shape[0])
     everyone = np.ones(len(z), dtype=np.bool_)
     own = grid.of_kind("clinician")
-    side = _side(z[:, own], heard[:, own], (factor[:, own], shift[:, own]), groups, everyone)
-    return Deletions(grid, method, groups, z, heard, factor, shift, poor, side)
+    side = _side(z[:, own], has_score[:, own], (factor[:, own], shift[:, own]), groups, everyone)
+    return Deletions(grid, method, groups, z, has_score, factor, shift, poor, side)
 
 
 def iccs_without(ready: Deletions, panel: PanelColumns) -> Array:
@@ -95,12 +95,12 @@ def iccs_without(ready: Deletions, panel: PanelColumns) -> Array:
     )
     sums, shrunk = _sums_without(ready, ready.clinicians, scorer)
     with np.errstate(invalid="ignore"):
-        found = icc_of_moments(sums, restandardise=ready.method == "published")
-    found = np.where(sums.n >= LEAST_RESPONSES, found, np.nan)
+        iccs = icc_of_moments(sums, restandardise=ready.method == "published")
+    iccs = np.where(sums.n >= LEAST_RESPONSES, iccs, np.nan)
     raters = np.concatenate([ready.grid.of_kind("clinician"), members])
     for group in np.flatnonzero(ready.poor[:, raters].any(axis=1) | shrunk):
-        found[group] = _anew(ready, panel, ready.groups != group)
-    return found
+        iccs[group] = _anew(ready, panel, ready.groups != group)
+    return iccs
 
 
 def _centred(grid: RatingMatrix) -> Array:
@@ -108,19 +108,19 @@ def _centred(grid: RatingMatrix) -> Array:
     table = grid.composites.copy()
     for kind in ("clinician", "juror"):
         own = grid.of_kind(kind)
-        given = table[:, own][~np.isnan(table[:, own])]
-        table[:, own] -= given.mean() if len(given) else 0.0
+        values = table[:, own][~np.isnan(table[:, own])]
+        table[:, own] -= values.mean() if len(values) else 0.0
     for own in grid.of_kind("metric"):
-        given = table[~np.isnan(table[:, own]), own]
-        table[:, own] -= given.mean() if len(given) else 0.0
+        values = table[~np.isnan(table[:, own]), own]
+        table[:, own] -= values.mean() if len(values) else 0.0
     return table
 
 
-def _lines(z: Array, heard: Array, groups: Integers, many: int) -> tuple[Array, Array, Flags]:
+def _lines(z: Array, has_score: Array, groups: Integers, many: int) -> tuple[Array, Array, Flags]:
     """Return a, b and what is too poor, each (groups, raters), from sums without the group."""
     rows = (np.ones(len(groups)), (groups, np.arange(len(groups))))
     member = sparse.csr_array(rows, shape=(many, len(groups)))
-    parts = (heard, z, z**2)
+    parts = (has_score, z, z**2)
     taken = [np.asarray(member @ part) for part in parts]
     number, total, square = (
         part.sum(axis=0) - lost for part, lost in zip(parts, taken, strict=True)
@@ -128,16 +128,16 @@ def _lines(z: Array, heard: Array, groups: Integers, many: int) -> tuple[Array, 
     concerned = taken[0] > 0
     about = square - total**2 / np.maximum(number, 1)
     poor = concerned & ((number < 2) | (about <= DOUBTFUL * parts[2].sum(axis=0)))
-    kept = concerned & ~poor
-    factor = np.sqrt(np.where(kept, number - 1, 1) / np.where(kept, about, 1))
-    return factor, np.where(kept, -factor * total / np.maximum(number, 1), 0.0), poor
+    in_closed_form = concerned & ~poor
+    factor = np.sqrt(np.where(in_closed_form, number - 1, 1) / np.where(in_closed_form, about, 1))
+    return factor, np.where(in_closed_form, -factor * total / np.maximum(number, 1), 0.0), poor
 
 
 def _side(
-    z: Array, heard: Array, lines: tuple[Array, Array], groups: Integers, present: Flags
+    z: Array, has_score: Array, lines: tuple[Array, Array], groups: Integers, present: Flags
 ) -> _Side:
-    number = heard.sum(axis=1, keepdims=True)
-    weights = heard / np.maximum(number, 1)
+    number = has_score.sum(axis=1, keepdims=True)
+    weights = has_score / np.maximum(number, 1)
     features, slopes = np.hstack([weights * z, weights]), np.hstack(lines)
     own = np.einsum("nr,nr->n", features, slopes[groups])
     return _Side(features, slopes, own, (number[:, 0] > 0) & present)
@@ -179,8 +179,8 @@ def _shrunk(sums: Moments, all_xx: Array, all_yy: Array) -> Flags:
 
 def _anew(ready: Deletions, panel: PanelColumns, rows: Flags) -> float:
     grid = ready.grid
-    left = replace(grid, composites=grid.composites[rows], clusters=grid.clusters[rows])
-    pair = columns(left, panel, ready.method)
+    rest = replace(grid, composites=grid.composites[rows], clusters=grid.clusters[rows])
+    pair = columns(rest, panel, ready.method)
     return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], ready.method)
 
 
@@ -282,18 +282,18 @@ def jackknifed_difference(first: JackknifedIcc, second: JackknifedIcc) -> Tested
 
 
 def _ends(first: JackknifedIcc, second: JackknifedIcc, confidence: float) -> Interval:
-    one, other = first.interval(confidence), second.interval(confidence)
-    if not (np.isfinite(one.low) and np.isfinite(other.low)):
+    of_first, of_second = first.interval(confidence), second.interval(confidence)
+    if not (np.isfinite(of_first.low) and np.isfinite(of_second.low)):
         return UNDEFINED
     gap = first.icc - second.icc
     shared = float(first.moves @ second.moves) / (first.error * second.error)
-    below = _combined(first.icc - one.low, other.high - second.icc, shared)
-    above = _combined(one.high - first.icc, second.icc - other.low, shared)
+    below = _combined(first.icc - of_first.low, of_second.high - second.icc, shared)
+    above = _combined(of_first.high - first.icc, second.icc - of_second.low, shared)
     return Interval(gap - below, gap + above)
 
 
-def _combined(one: float, other: float, correlation: float) -> float:
-    return math.sqrt(max(0.0, one * one + other * other - 2 * correlation * one * other))
+def _combined(first: float, second: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, first * first + second * second - 2 * correlation * first * second))
 
 
 ROUNDING = 1e-9  # ICCs that are closer are the same ICC, computed in another order
@@ -361,11 +361,13 @@ def icc_difference(
         gap = 0.0
     m = len(first)
     with np.errstate(divide="ignore", invalid="ignore"):
-        z, left = fisher_z(np.array(iccs)), fisher_z(np.stack(without))
-    if m < LEAST_INSTANCES or not (np.isfinite(z).all() and np.isfinite(left).all()):
+        z, left_out = fisher_z(np.array(iccs)), fisher_z(np.stack(without))
+    if m < LEAST_INSTANCES or not (np.isfinite(z).all() and np.isfinite(left_out).all()):
         return IccDifference(gap)
     apart, both = (z[0] - z[1]) * (gap != 0), z[0] + z[1]
-    covariance = (m - 1) * np.cov(np.stack([left[0] - left[1], left[0] + left[1]]), ddof=0)
+    covariance = (m - 1) * np.cov(
+        np.stack([left_out[0] - left_out[1], left_out[0] + left_out[1]]), ddof=0
+    )
     error = float(np.sqrt(covariance[0, 0]))
     if error <= ROUNDING:
         return IccDifference(gap)

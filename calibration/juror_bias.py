@@ -83,9 +83,9 @@ class AuthorshipScores:
     @property
     def compared(self) -> Flags:
         """Return where a juror, another juror and a clinician gave a composite, (n, k)."""
-        given: Flags = ~np.isnan(self.jurors)
-        rated = (given.sum(axis=1) > 1) & ~np.isnan(self.clinicians)
-        both: Flags = given & rated[:, None]
+        is_scored: Flags = ~np.isnan(self.jurors)
+        rated = (is_scored.sum(axis=1) > 1) & ~np.isnan(self.clinicians)
+        both: Flags = is_scored & rated[:, None]
         return both
 
     @property
@@ -97,14 +97,15 @@ class AuthorshipScores:
 def self_preference_rows(
     scope: Scope, families: Mapping[str, str], authors: Mapping[str, str]
 ) -> list[SelfPreferenceRow]:
-    """Return how many points each juror adds to responses by its own family.
+    """Return how many points each juror adds to responses by its own model family.
+
+    Of raw composites under both methods; see `preferences`.
 
     Parameters
     ----------
-    scope : Scope
+    scope : one benchmark, or all combined
     families : juror to model family; a juror that is absent has no preference
     authors : response_id to model family; absent where unknown
-        Raw composites under both methods; see `preferences`.
     """
     grid = scope.grid
     family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
@@ -116,10 +117,10 @@ def self_preference_rows(
         known=author != "",
         clusters=grid.clusters,
     )
-    found = preferences(data)
-    adjusted = holm(np.array([one.p for one in found]))
-    said = zip(found, map(str, family), adjusted.tolist(), strict=True)
-    return [_row(scope, data, juror, *one) for juror, one in enumerate(said)]
+    estimates = preferences(data)
+    adjusted = holm(np.array([preference.p for preference in estimates]))
+    of_jurors = zip(estimates, map(str, family), adjusted.tolist(), strict=True)
+    return [_row(scope, data, juror, *own) for juror, own in enumerate(of_jurors)]
 
 
 def preferences(data: AuthorshipScores) -> list[Preference]:
@@ -156,7 +157,9 @@ def preferences(data: AuthorshipScores) -> list[Preference]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns of coefficients that are not clear
         fitted = OLS(y, design, hasconst=True).fit("pinv", "cluster", groups, use_t=True)
-        return [_preference(fitted, one, reasons[one], bool(clear[one])) for one in range(k)]
+        return [
+            _preference(fitted, juror, reasons[juror], bool(clear[juror])) for juror in range(k)
+        ]
 
 
 def _too_few(data: AuthorshipScores, juror: int) -> Note | None:
@@ -174,9 +177,9 @@ def _too_few(data: AuthorshipScores, juror: int) -> Note | None:
 
 def _own_columns(data: AuthorshipScores, rows: Integers, jurors: Integers) -> Array:
     """Return, for each juror's preference, what it adds to juror minus mean of the others."""
-    given = ~np.isnan(data.jurors)
-    others = given.sum(axis=1) - 1
-    columns: Array = -(data.own & given)[rows].astype(np.float64) / others[rows, None]
+    is_scored = ~np.isnan(data.jurors)
+    others = is_scored.sum(axis=1) - 1
+    columns: Array = -(data.own & is_scored)[rows].astype(np.float64) / others[rows, None]
     columns[np.arange(len(rows)), jurors] = data.own[rows, jurors]
     return columns
 
@@ -212,7 +215,12 @@ def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> Pr
 
 
 def _row(
-    scope: Scope, data: AuthorshipScores, juror: int, found: Preference, family: str, p_holm: float
+    scope: Scope,
+    data: AuthorshipScores,
+    juror: int,
+    preference: Preference,
+    family: str,
+    p_holm: float,
 ) -> SelfPreferenceRow:
     rated, used, own = data.compared[:, juror], data.used[:, juror], data.own[:, juror]
     return SelfPreferenceRow(
@@ -222,22 +230,22 @@ def _row(
         n_own=int((used & own).sum()),
         n_other=int((used & ~own).sum()),
         n_unknown=int((rated & ~used).sum()),
-        preference=found.points,
-        low=found.ends.low,
-        high=found.ends.high,
-        p=found.p,
+        preference=preference.points,
+        low=preference.ends.low,
+        high=preference.ends.high,
+        p=preference.p,
         p_holm=p_holm,
-        notes=noted(*_notes(scope, data, juror, found, family)),
+        notes=noted(*_notes(scope, data, juror, preference, family)),
     )
 
 
 def _notes(
-    scope: Scope, data: AuthorshipScores, juror: int, found: Preference, family: str
+    scope: Scope, data: AuthorshipScores, juror: int, preference: Preference, family: str
 ) -> Iterator[Note | None]:
-    yield found.reason if family else note(Code.NO_FAMILY)
+    yield preference.reason if family else note(Code.NO_FAMILY)
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):
         yield note(Code.UNKNOWN_FAMILY, responses=unknown)
-    if not found.reason:
+    if not preference.reason:
         yield remarks.few_instances(len(np.unique(data.clusters[data.used[:, juror]])))
     yield remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
 
@@ -361,17 +369,17 @@ def _distances(scope: Scope) -> Iterator[tuple[tuple[str, str], Array]]:
 
 def _length_row(scope: Scope, rater: tuple[str, str], away: Array, lengths: Array) -> LengthRow:
     rows = ~np.isnan(away) & ~np.isnan(lengths)
-    found = slope_of(away[rows], lengths[rows], scope.grid.clusters[rows])
+    slope = slope_of(away[rows], lengths[rows], scope.grid.clusters[rows])
     return LengthRow(
         benchmark=scope.name,
         rater=rater[0],
         kind=rater[1],
-        slope_per_doubling=found.points,
-        low=found.ends.low,
-        high=found.ends.high,
-        p=found.p,
+        slope_per_doubling=slope.points,
+        low=slope.ends.low,
+        high=slope.ends.high,
+        p=slope.p,
         n=int(rows.sum()),
-        notes=noted(*_length_notes(scope, rater, (~np.isnan(away), rows), found)),
+        notes=noted(*_length_notes(scope, rater, (~np.isnan(away), rows), slope)),
     )
 
 

@@ -112,8 +112,8 @@ def pooled_icc(squares: Array, method: Method) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         middle = np.sqrt(xx * yy) if method == "published" else (xx + yy) / 2
         single = np.where((xx > 0) & (yy > 0), xy / middle, np.nan)
-        found: Array = 2 * single / (1 + np.abs(single))
-    return found
+        icc: Array = 2 * single / (1 + np.abs(single))
+    return icc
 
 
 def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> LikeForLike:
@@ -137,10 +137,12 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
         else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
         for place, own in enumerate(clinicians)
     ]
-    defined = tuple(one for one in held if not one.reason)
-    undefined = tuple(one for one in held if one.reason)
+    defined = tuple(comparison for comparison in held if not comparison.reason)
+    undefined = tuple(comparison for comparison in held if comparison.reason)
     if reason := _why_undefined(defined):
-        undefined += tuple(Held(one.clinician, one.rows, reason=reason) for one in defined)
+        undefined += tuple(
+            Held(comparison.clinician, comparison.rows, reason=reason) for comparison in defined
+        )
         defined = ()
     return LikeForLike(defined, undefined, method)
 
@@ -151,9 +153,9 @@ def _no_rows() -> Integers:
 
 def _others(values: Array) -> Array:
     """Return the mean of the others of a response beside each; NaN where there is no other."""
-    given = ~np.isnan(values)
-    some = np.where(given, values, 0.0)
-    number = given.sum(axis=1, keepdims=True) - given
+    is_known = ~np.isnan(values)
+    some = np.where(is_known, values, 0.0)
+    number = is_known.sum(axis=1, keepdims=True) - is_known
     total = some.sum(axis=1, keepdims=True) - some
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
@@ -163,7 +165,9 @@ def _hold_out(name: str, own: Array, jury: Array, others: Array) -> Held:
     if len(rows) < 2:
         return Held(name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2))
     rest = _centred(others[rows])
-    return Held(name, rows, np.array([_squares(_centred(one[rows]), rest) for one in (jury, own)]))
+    return Held(
+        name, rows, np.array([_squares(_centred(column[rows]), rest) for column in (jury, own)])
+    )
 
 
 def _centred(column: Array) -> Array:
@@ -180,13 +184,13 @@ def _why_undefined(held: tuple[Held, ...]) -> Note | None:
     """Return why comparisons that exist one by one have no ICC all together, or None."""
     if not held:
         return None
-    responses = len(np.unique(np.concatenate([one.rows for one in held])))
+    responses = len(np.unique(np.concatenate([comparison.rows for comparison in held])))
     if responses < LEAST_RESPONSES:
         return note(Code.TOO_FEW_RESPONSES, responses=responses, least=LEAST_RESPONSES)
-    (jury, others, _), (own, _, _) = np.sum([one.squares for one in held], axis=0)
-    for who, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
+    (jury, others, _), (own, _, _) = np.sum([comparison.squares for comparison in held], axis=0)
+    for name, square in (("the jury", jury), ("the others", others), ("the clinicians", own)):
         if not square > 0:
-            return note(Code.SAME_SCORE, who=who)
+            return note(Code.SAME_SCORE, who=name)
     return None
 
 
@@ -214,20 +218,20 @@ class HeldReplicates:
         count = np.broadcast_to(everyone.count, weights.shape)
         # Each clinician takes some of the responses: quick where a response is a row.
         laid = [everyone.total, count, jury.mean, weights]
-        by_response = [np.ascontiguousarray(one.T) for one in laid]
+        by_response = [np.ascontiguousarray(values.T) for values in laid]
         return np.stack([self._both(part, by_response, *held) for held in self.held], axis=-1)
 
     def _both(self, part: ResponseBlock, laid: list[Array], own: int, rows: Integers) -> Array:
         """Return one clinician's sums from (n, B): sum, count, the jury's mean, weights."""
         start, end = np.searchsorted(rows, [part.rows.start, part.rows.stop])
         rows, by = rows[start:end] - part.rows.start, part.by
-        total, count, jurors, weights = (one.take(rows, axis=0) for one in laid)
+        total, count, jurors, weights = (values.take(rows, axis=0) for values in laid)
         z = by.factor[:, own] * (part.prepared.values[rows, own][:, None] - by.mean[:, own])
         defined = by.defined[:, own]
         count -= defined
         rest = (total - z) / np.maximum(count, 1.0)
         shared = weights * ((count > 0) * defined)
-        return np.stack([one.stacked for one in moments_of_two(shared, (jurors, z), rest)])
+        return np.stack([sums.stacked for sums in moments_of_two(shared, (jurors, z), rest)])
 
     def value(self, sums: Array, stack: ResampleBatch) -> Array:
         """Return the pooled difference from the sums over all responses."""
@@ -235,10 +239,10 @@ class HeldReplicates:
         usable = varied(stack.prepared, stack.counts)[:, own]
         jury, clinician = (
             pooled_icc(
-                np.where(usable, _about_means(Moments(*one)), 0.0).sum(axis=-1),
+                np.where(usable, _about_means(Moments(*sums_of_held)), 0.0).sum(axis=-1),
                 stack.prepared.method,
             )
-            for one in sums
+            for sums_of_held in sums
         )
         return jury - clinician
 
@@ -280,7 +284,7 @@ class Population:
 def population_interval(
     grid: RatingMatrix,
     jury: PanelColumns,
-    found: LikeForLike,
+    held: LikeForLike,
     drawn: Array,
     confidence: float = 0.95,
 ) -> Population:
@@ -295,7 +299,7 @@ def population_interval(
     Parameters
     ----------
     grid, jury : as for `like_for_like`
-    found : its answer
+    held : its answer
     drawn : its replicates over instances
     confidence : of the interval
 
@@ -310,28 +314,30 @@ def population_interval(
     Arvesen (1969), Annals of Mathematical Statistics 40, 2076: the jackknife of U-statistics.
     Zou & Donner (2008), Statistics in Medicine 27, 1693: adding squared half widths.
     """
-    clinicians, finite = len(found.defined), drawn[np.isfinite(drawn)]
+    clinicians, finite = len(held.defined), drawn[np.isfinite(drawn)]
     if clinicians < LEAST_CLINICIANS:
         few = {"clinicians": clinicians, "least": LEAST_CLINICIANS}
         return Population(reason=note(Code.POPULATION_FEW, **few))
-    left = np.array([_without(grid, one.clinician, jury, found) for one in found.defined])
-    if not np.isfinite(left).all() or len(finite) < 2:
+    left_out = np.array(
+        [_without(grid, comparison.clinician, jury, held) for comparison in held.defined]
+    )
+    if not np.isfinite(left_out).all() or len(finite) < 2:
         return Population(reason=note(Code.POPULATION_UNDEFINED))
-    spread = (clinicians - 1) / clinicians * ((left - left.mean()) ** 2).sum()
+    spread = (clinicians - 1) / clinicians * ((left_out - left_out.mean()) ** 2).sum()
     upper = (1 + confidence) / 2
     of_clinicians = special.stdtrit(clinicians - 1, upper) ** 2 * spread
     of_instances = special.ndtri(upper) ** 2 * finite.var(ddof=1)
     half = math.sqrt(of_clinicians + of_instances)
-    return Population(Interval(found.difference - half, found.difference + half))
+    return Population(Interval(held.difference - half, held.difference + half))
 
 
-def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, found: LikeForLike) -> float:
+def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, held: LikeForLike) -> float:
     """Return like for like as if one clinician had not been in the study."""
-    kept = [place for place, name in enumerate(grid.raters) if name != clinician]
+    others = [place for place, name in enumerate(grid.raters) if name != clinician]
     rest = replace(
         grid,
-        composites=grid.composites[:, kept],
-        raters=tuple(grid.raters[place] for place in kept),
-        kinds=tuple(grid.kinds[place] for place in kept),
+        composites=grid.composites[:, others],
+        raters=tuple(grid.raters[place] for place in others),
+        kinds=tuple(grid.kinds[place] for place in others),
     )
-    return like_for_like(rest, jury, found.method).difference
+    return like_for_like(rest, jury, held.method).difference

@@ -103,32 +103,32 @@ def all_misses(
     rows : of `detection.detection`
     limits : the criteria whose misses the protocol limits; of all others a limit is NaN
     """
-    known = {(one.criterion, one.threshold): one for one in limits}
-    found: dict[str, list[Misses]] = {}
+    known = {(limit.criterion, limit.threshold): limit for limit in limits}
+    misses_of: dict[str, list[Misses]] = {}
     for row in rows:
         if row.scorer == "jury" and row.critical:
             free = Critical(row.criterion, row.threshold)
             critical = known.get((row.criterion, row.threshold), free)
-            found.setdefault(row.benchmark, []).append(misses([row], critical, row.benchmark))
-    return found
+            misses_of.setdefault(row.benchmark, []).append(misses([row], critical, row.benchmark))
+    return misses_of
 
 
 def with_untested(
-    found: Mapping[str, Sequence[Misses]], limits: Sequence[Critical], benchmark: str
+    misses_of: Mapping[str, Sequence[Misses]], limits: Sequence[Critical], benchmark: str
 ) -> dict[str, Sequence[Misses]]:
     """Return the misses, and on a benchmark each limit that they say nothing about, open.
 
     Parameters
     ----------
-    found : of `all_misses`
+    misses_of : of `all_misses`
     limits : what the protocol allows
     benchmark : all that the protocol's claim is made of, such as "combined"
     """
-    own = found.get(benchmark, ())
-    tested = {(one.criterion, one.threshold) for one in own}
+    own = misses_of.get(benchmark, ())
+    tested = {(row.criterion, row.threshold) for row in own}
     lacking = [
-        misses((), one, benchmark)
-        for one in limits
-        if math.isfinite(one.miss_at_most) and (one.criterion, one.threshold) not in tested
+        misses((), limit, benchmark)
+        for limit in limits
+        if math.isfinite(limit.miss_at_most) and (limit.criterion, limit.threshold) not in tested
     ]
-    return {**found, benchmark: [*own, *lacking]}
+    return {**misses_of, benchmark: [*own, *lacking]}

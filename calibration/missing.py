@@ -61,13 +61,13 @@ def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
 def _seen(scope: Scope, scores: Scores) -> Flags:
     """Return who gave any score on what, shape (n, raters) as in the grid."""
     grid = scope.grid
-    given = scores.ratings.dropna(subset=["score"])
-    pairs = given[["response_id", "rater"]].drop_duplicates()
+    scored = scores.ratings.dropna(subset=["score"])
+    pairs = scored[["response_id", "rater"]].drop_duplicates()
     row = pairs["response_id"].map({name: i for i, name in enumerate(grid.responses)})
     column = pairs["rater"].map({name: i for i, name in enumerate(grid.raters)})
-    here = (row.notna() & column.notna()).to_numpy()
+    in_grid = (row.notna() & column.notna()).to_numpy()
     seen = np.zeros(grid.composites.shape, dtype=np.bool_)
-    seen[row[here].to_numpy(dtype=np.int64), column[here].to_numpy(dtype=np.int64)] = True
+    seen[row[in_grid].to_numpy(dtype=np.int64), column[in_grid].to_numpy(dtype=np.int64)] = True
     return seen
 
 
@@ -216,13 +216,13 @@ class _Fill:
 
     def _climb(self, fill: Array) -> float:
         """Return the g at which no better straight line is found, from a fill with g > 0."""
-        found = self._of(fill)
+        ratio = self._of(fill)
         for _ in range(STEPS):
-            fill = self._cut_line(self._slope(fill, found))
-            before, found = found, max(found, self._of(fill))
-            if found - before <= ENOUGH:
+            fill = self._cut_line(self._slope(fill, ratio))
+            before, ratio = ratio, max(ratio, self._of(fill))
+            if ratio - before <= ENOUGH:
                 break
-        return found
+        return ratio
 
     def _slope(self, fill: Array, ratio: float) -> float:
         """Return the slope at which the linear part of g and `ratio` times the convex part meet."""

@@ -125,11 +125,11 @@ def bias_replicates(differences: Array, clusters: Integers, n_clusters: int) -> 
         The instance of each response, numbered from 0.
     n_clusters : how many instances there are
     """
-    given = ~np.isnan(differences)
+    is_known = ~np.isnan(differences)
     number = np.zeros((n_clusters, differences.shape[1]))
     total = np.zeros_like(number)
-    np.add.at(number, clusters, given.astype(np.float64))
-    np.add.at(total, clusters, np.where(given, differences, 0.0))
+    np.add.at(number, clusters, is_known.astype(np.float64))
+    np.add.at(total, clusters, np.where(is_known, differences, 0.0))
     return BiasReplicates(number, total)
 
 
@@ -252,15 +252,15 @@ def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
     flat = unscaled(scope.grid, (*scope.clinicians, *panel.members)) if method == "paper" else ()
-    said = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
+    notes = [note(Code.NOT_IN_ORDER, raters=flat) if flat else None]
     ranks = rank_correlations(x, y) if len(x) >= LEAST_RESPONSES else UNRANKED
     if np.isnan(ranks.spearman):
         reason = why_no_icc(scope.grid, panel, method, (x, y))
         lost = note(Code.RANKS_UNDEFINED, why=reason)
-        said = [lost] if reason and reason.code is Code.NO_Z else [*said, lost]
+        notes = [lost] if reason and reason.code is Code.NO_Z else [*notes, lost]
     elif len(x) < n:
-        said.append(note(Code.RANKS_OVER, responses=len(x)))
-    return ranks, said
+        notes.append(note(Code.RANKS_OVER, responses=len(x)))
+    return ranks, notes
 
 
 def _in_points(

@@ -91,11 +91,11 @@ def clinician_pairs(grid: RatingMatrix, min_shared: int = 2) -> ClinicianPairs:
     """
     own = grid.of_kind("clinician")
     z = z_within_raters(grid.composites)
-    given = ~np.isnan(grid.composites)
+    has_composite = ~np.isnan(grid.composites)
     flat = without_variance(grid.composites)
     pairs, too_few = [], 0
     for a, b in combinations(own, 2):
-        shared = np.flatnonzero(given[:, a] & given[:, b])
+        shared = np.flatnonzero(has_composite[:, a] & has_composite[:, b])
         if len(shared) >= max(min_shared, 2):
             pairs.append(_pair(grid, z, flat, (a, b), shared))
         else:
@@ -155,9 +155,9 @@ class PairReplicates:
 def pair_replicates(grid: RatingMatrix, pairs: ClinicianPairs) -> PairReplicates:
     """Return the resampled mean over the defined pairs."""
     prepared = prepare(grid, "paper")
-    left = grid.columns(pair.first for pair in pairs.defined)
+    first = grid.columns(pair.first for pair in pairs.defined)
     right = grid.columns(pair.second for pair in pairs.defined)
-    return PairReplicates(prepared, left, right, _features(grid, prepared, pairs))
+    return PairReplicates(prepared, first, right, _features(grid, prepared, pairs))
 
 
 def _features(grid: RatingMatrix, prepared: Prepared, pairs: ClinicianPairs) -> sparse.csr_array:

@@ -93,7 +93,7 @@ def critical(text: str, miss_at_most: float = NAN) -> Critical:
     BadInput
         If the text has another form.
     """
-    found = CRITICAL.fullmatch(text)
-    if not found:
+    match = CRITICAL.fullmatch(text)
+    if not match:
         raise BadInput(f"{text!r} names no critical criterion: write it as safety<=2")
-    return Critical(found["criterion"], float(found["threshold"]), miss_at_most)
+    return Critical(match["criterion"], float(match["threshold"]), miss_at_most)

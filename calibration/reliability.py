@@ -114,9 +114,9 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     Terwee, Knol & Bouter (2006), Journal of Clinical Epidemiology 59, 1033.
     """
     table = scope.grid.composites[:, scope.grid.of_kind("clinician")]
-    found = Reliabilities(reason=reason) if reason else reliabilities(table)
+    figures = Reliabilities(reason=reason) if reason else reliabilities(table)
     k = _raters(table)
-    return [_row(scope, form, found, k) for form in FORMS]
+    return [_row(scope, form, figures, k) for form in FORMS]
 
 
 def _raters(table: Array) -> float:
@@ -171,11 +171,11 @@ def _of_model(table: Array) -> Reliabilities:
     )
 
 
-def _row(scope: Scope, form: str, found: Reliabilities, k: float) -> ReliabilityRow:
+def _row(scope: Scope, form: str, figures: Reliabilities, k: float) -> ReliabilityRow:
     grid, agreement, times = scope.grid, "A" in form, k if form.endswith("k)") else 1.0
-    single = found.agreement if agreement else found.consistency
-    ends = found.agreement_ends if agreement else found.consistency_ends
-    sem = math.sqrt(found.error / times) if found.error >= 0 else NAN
+    single = figures.agreement if agreement else figures.consistency
+    ends = figures.agreement_ends if agreement else figures.consistency_ends
+    sem = math.sqrt(figures.error / times) if figures.error >= 0 else NAN
     known = math.isfinite(single)
     return ReliabilityRow(
         benchmark=scope.name,
@@ -190,13 +190,13 @@ def _row(scope: Scope, form: str, found: Reliabilities, k: float) -> Reliability
         n_clinicians=len(scope.clinicians),
         sem=(sem if known else NAN) if agreement else None,
         smallest_change=(CHANGE * sem if known else NAN) if agreement else None,
-        notes=noted(*_notes(scope, found, k)),
+        notes=noted(*_notes(scope, figures, k)),
     )
 
 
-def _notes(scope: Scope, found: Reliabilities, k: float) -> Iterator[Note | None]:
-    yield found.reason
-    if not found.reason:
+def _notes(scope: Scope, figures: Reliabilities, k: float) -> Iterator[Note | None]:
+    yield figures.reason
+    if not figures.reason:
         if k != round(k):
             yield note(Code.RELIABILITY_UNEVEN, raters=k)
         responses, instances = len(scope.grid.responses), scope.grid.n_clusters
@@ -212,7 +212,7 @@ def _within(scope: Scope) -> Note | None:
     if scope.name != COMBINED:
         return None
     of = dict(zip(scope.given["response_id"], scope.given["benchmark"], strict=True))
-    groups = [str(of[one]) for one in scope.grid.responses]
+    groups = [str(of[response]) for response in scope.grid.responses]
     table = scope.grid.composites[:, scope.grid.of_kind("clinician")]
     model = crossed_model(table, groups=groups, group_effect="fixed")
     return None if model.reason else note(Code.RELIABILITY_WITHIN, icc=model.consistency())
@@ -266,9 +266,9 @@ class RatingDesign:
 
 def design_of(scores: Array) -> RatingDesign:
     """Return the design of a table (n, raters), NaN where missing."""
-    given = ~np.isnan(scores)
-    rows, columns = given.any(axis=1).sum(), given.any(axis=0).sum()
-    return RatingDesign(int(given.sum()), int(rows), int(columns))
+    is_rated = ~np.isnan(scores)
+    rows, columns = is_rated.any(axis=1).sum(), is_rated.any(axis=0).sum()
+    return RatingDesign(int(is_rated.sum()), int(rows), int(columns))
 
 
 def consistency_interval(scores: Array, confidence: float = 0.95) -> Interval:
@@ -322,13 +322,13 @@ def consistency_interval(scores: Array, confidence: float = 0.95) -> Interval:
 
 def _products(scores: Array) -> tuple[Array, Array, Array, int]:
     """Return the cross products of raters and scores, of their sums by size, and the sizes."""
-    given = ~np.isnan(scores)
-    response, rater = np.nonzero(given)
-    score = scores[given] - scores[given].mean()
+    is_rated = ~np.isnan(scores)
+    response, rater = np.nonzero(is_rated)
+    score = scores[is_rated] - scores[is_rated].mean()
     seen = np.unique(rater)
     design = np.column_stack([rater[:, None] == seen, score])
     total = np.add.reduceat(design, np.flatnonzero(np.diff(response, prepend=-1)), axis=0)
-    size = given.sum(axis=1)
+    size = is_rated.sum(axis=1)
     sizes = np.unique(size)
     sums = np.array([total[size == m].T @ total[size == m] for m in sizes])
     return design.T @ design, sums, sizes.astype(np.float64), len(score)
@@ -372,14 +372,16 @@ def agreement_interval(
     single = model.agreement()
     if design.freedom < 1 or not math.isfinite(single) or single >= 1:
         return UNDEFINED
-    each, of_rater, error = design.a_response, design.a_rater, model.residual
-    rows, columns = each * model.response + error, of_rater * model.rater + error
-    a = each * single / (of_rater * (1 - single))
-    b = 1 + a * (of_rater - 1)
+    per_response, per_rater, error = design.a_response, design.a_rater, model.residual
+    rows, columns = per_response * model.response + error, per_rater * model.rater + error
+    a = per_response * single / (per_rater * (1 - single))
+    b = 1 + a * (per_rater - 1)
     parts = (a * columns) ** 2 / (design.raters - 1) + (b * error) ** 2 / design.freedom
     freedom = (a * columns + b * error) ** 2 / parts
-    rest = columns / of_rater + (1 - 1 / each - 1 / of_rater) * error
+    rest = columns / per_rater + (1 - 1 / per_response - 1 / per_rater) * error
     upper = (1 + confidence) / 2
     low = rows / float(special.fdtri(design.responses - 1, freedom, upper))
     high = rows * float(special.fdtri(freedom, design.responses - 1, upper))
-    return Interval(*((end - error) / each / (end / each + rest) for end in (low, high)))
+    return Interval(
+        *((end - error) / per_response / (end / per_response + rest) for end in (low, high))
+    )

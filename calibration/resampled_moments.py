@@ -44,8 +44,8 @@ class Prepared:
 
     def of(self, rows: slice) -> "Prepared":
         """Return some of the responses."""
-        values, given, clusters = self.values[rows], self.given[rows], self.clusters[rows]
-        return replace(self, values=values, given=given, clusters=clusters)
+        values, has_value, clusters = self.values[rows], self.given[rows], self.clusters[rows]
+        return replace(self, values=values, given=has_value, clusters=clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,34 +100,34 @@ class Moments:
 
 def prepare(grid: RatingMatrix, method: Method) -> Prepared:
     """Return a grid ready for resampling by one method."""
-    given = (~np.isnan(grid.composites)).astype(np.float64)
+    has_value = (~np.isnan(grid.composites)).astype(np.float64)
     flat = without_variance(grid.composites)
-    shift, spread = _typical(grid, given) if method == "published" else _own(given, grid)
-    values = np.where(given > 0, (grid.composites - shift) / spread, 0.0)
+    shift, spread = _typical(grid, has_value) if method == "published" else _own(has_value, grid)
+    values = np.where(has_value > 0, (grid.composites - shift) / spread, 0.0)
     usable = np.ones_like(flat) if method == "published" else ~flat
     member = sparse.csr_array(
         (np.ones(len(values)), (grid.clusters, np.arange(len(values)))),
         shape=(grid.n_clusters, len(values)),
     )
-    sums = np.asarray(member @ np.hstack([given, values, values**2]))
-    return Prepared(values, given, usable, grid.clusters, sums, method)
+    sums = np.asarray(member @ np.hstack([has_value, values, values**2]))
+    return Prepared(values, has_value, usable, grid.clusters, sums, method)
 
 
-def _own(given: Array, grid: RatingMatrix) -> tuple[Array, Array]:
-    number = np.maximum(given.sum(axis=0), 1.0)
+def _own(has_value: Array, grid: RatingMatrix) -> tuple[Array, Array]:
+    number = np.maximum(has_value.sum(axis=0), 1.0)
     mean = np.nansum(grid.composites, axis=0) / number
     spread = np.sqrt(np.nansum((grid.composites - mean) ** 2, axis=0) / number)
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def _typical(grid: RatingMatrix, given: Array) -> tuple[Array, Array]:
+def _typical(grid: RatingMatrix, has_value: Array) -> tuple[Array, Array]:
     """Return one shift a kind, so that raters of a panel stay comparable, and no scaling."""
     shift = np.zeros(len(grid.raters))
     for kind in ("clinician", "juror"):
         own = grid.of_kind(kind)
-        shift[own] = np.nansum(grid.composites[:, own]) / max(given[:, own].sum(), 1.0)
+        shift[own] = np.nansum(grid.composites[:, own]) / max(has_value[:, own].sum(), 1.0)
     metric = grid.of_kind("metric")
-    shift[metric] = _own(given, grid)[0][metric]
+    shift[metric] = _own(has_value, grid)[0][metric]
     return shift, np.ones(len(grid.raters))
 
 
@@ -156,11 +156,11 @@ def varied(prepared: Prepared, counts: Counts) -> Flags:
 def panel_column(prepared: Prepared, by: RaterScales, members: Integers) -> PanelSums:
     """Return the sum of z (or of raw composites) over some raters, response by response."""
     factor, defined = by.factor[:, members], by.defined[:, members]
-    given = prepared.given[:, members].T
-    total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ given
+    has_value = prepared.given[:, members].T
+    total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ has_value
     if defined.all():
-        return PanelSums(total, given.sum(axis=0)[None, :])
-    return PanelSums(total, defined @ given)
+        return PanelSums(total, has_value.sum(axis=0)[None, :])
+    return PanelSums(total, defined @ has_value)
 
 
 def moments(weights: Array, x: Array, y: Array) -> Moments:
@@ -203,14 +203,14 @@ def moments_of_raters(weights: Array, y: Array, prepared: Prepared, raters: Inte
     One rater's z is a straight line of the rater's values, whatever the resample, so the
     values themselves can be summed once and scaled afterwards: matrix products only.
     """
-    values, given = prepared.values[:, raters], prepared.given[:, raters]
+    values, has_value = prepared.values[:, raters], prepared.given[:, raters]
     wy = weights * y
     return Moments(
-        n=weights @ given,
+        n=weights @ has_value,
         x=weights @ values,
-        y=wy @ given,
+        y=wy @ has_value,
         xx=weights @ values**2,
-        yy=(wy * y) @ given,
+        yy=(wy * y) @ has_value,
         xy=wy @ values,
     )
 
@@ -308,9 +308,12 @@ def joint_statistic(prepared: Prepared, statistics: Sequence[Summed]) -> Statist
         stack = ResampleBatch(prepared, counts)
         sums = [np.zeros(())] * len(statistics)
         for part in stack.parts():
-            sums = [one + each.sums(part) for one, each in zip(sums, statistics, strict=True)]
-        found = zip(sums, statistics, strict=True)
-        return np.column_stack([each.value(one, stack) for one, each in found])
+            sums = [
+                total + statistic.sums(part)
+                for total, statistic in zip(sums, statistics, strict=True)
+            ]
+        parts = zip(sums, statistics, strict=True)
+        return np.column_stack([statistic.value(total, stack) for total, statistic in parts])
 
     return of
 

@@ -61,11 +61,11 @@ def without_instances(scores: Scores, instances: Collection[str]) -> Scores:
 
     Everything is then computed as if they had never been in the study, z included.
     """
-    left = [
+    tables = [
         table[~table["instance_id"].isin(list(instances))].reset_index(drop=True)
         for table in (scores.ratings, scores.responses)
     ]
-    return replace(scores, ratings=left[0], responses=left[1])
+    return replace(scores, ratings=tables[0], responses=tables[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +123,8 @@ class Scope:
         """
         grid, options = self.grid, self.options
         rows = min(len(grid.responses), most_rows or len(grid.responses))
-        how = BootstrapPlan(grid.n_clusters, rows, options.reps, options.seed, options.executor)
-        return replicates(statistic, how, self.tick)
+        plan = BootstrapPlan(grid.n_clusters, rows, options.reps, options.seed, options.executor)
+        return replicates(statistic, plan, self.tick)
 
 
 def compared_names(jurors: Sequence[str], metrics: Sequence[str]) -> list[str]:
@@ -146,15 +146,15 @@ def scopes(
         As `table.agreement_table`, before the first is yielded.
     """
     jury = checked(scores, options)
-    found = composites(scores, options.criterion)
-    if not (found.values["kind"] == "clinician").any():
+    all_composites = composites(scores, options.criterion)
+    if not (all_composites.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
-    names, again = _scope_names(scores), repeats(scores, options.criterion)
-    loops, told = 1 + bool(again), report or _silent
+    names, all_repeats = _scope_names(scores), repeats(scores, options.criterion)
+    loops, progress = 1 + bool(all_repeats), report or _silent
     for place, name in enumerate(names):
-        advance = _Progress(told, place, len(names), loops * options.reps)
-        yield _scope(scores, (found, again), name, jury, options, advance)
-        told((place + 1) / len(names))
+        advance = _Progress(progress, place, len(names), loops * options.reps)
+        yield _scope(scores, (all_composites, all_repeats), name, jury, options, advance)
+        progress((place + 1) / len(names))
 
 
 def checked(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
@@ -235,19 +235,19 @@ def _scope(
     options: AnalysisOptions,
     tick: Callable[[int], None],
 ) -> Scope:
-    found, again = read
+    all_composites, all_repeats = read
     members = _members(scores, name, options.criterion)
     jurors, metrics = jury.members if jury else (), scores.raters("metric")
-    short = found.incomplete[found.incomplete["benchmark"].isin(members)]
+    short = all_composites.incomplete[all_composites.incomplete["benchmark"].isin(members)]
     return Scope(
         name=name,
-        grid=analysed_grid(found.values, members, jurors=jurors, metrics=metrics),
-        given=found.values[found.values["benchmark"].isin(members)],
+        grid=analysed_grid(all_composites.values, members, jurors=jurors, metrics=metrics),
+        given=all_composites.values[all_composites.values["benchmark"].isin(members)],
         in_study=int(scores.responses["benchmark"].isin(members).sum()),
         incomplete={
             str(name): int(n) for name, n in short.groupby("rater")["readings"].sum().items()
         },
-        repeats=again.of(members),
+        repeats=all_repeats.of(members),
         jury=jury,
         jurors=jurors,
         metrics=metrics,

@@ -87,6 +87,10 @@ class Scores:
         """Return the benchmarks that have responses, in alphabetical order."""
         return tuple(sorted(self.responses["benchmark"].unique()))
 
+    def members(self, scope: str) -> tuple[str, ...]:
+        """Return the benchmarks of a scope: the one of that name, or all of "combined"."""
+        return self.benchmarks if scope == COMBINED else (scope,)
+
     def raters(self, kind: str) -> tuple[str, ...]:
         """Return the handles of one kind of rater, in alphabetical order."""
         rated = set(self.ratings.loc[self.ratings["kind"] == kind, "rater"].unique())
@@ -124,8 +128,8 @@ def _check_benchmarks(responses: pd.DataFrame, rubrics: Mapping[str, RubricShape
 
 def _check_known(ratings: pd.DataFrame, responses: pd.DataFrame) -> None:
     keys = ["response_id", "instance_id", "benchmark"]
-    found = ratings[keys].drop_duplicates().merge(responses[keys], how="left", indicator=True)
-    lost = found.loc[found["_merge"] == "left_only", "response_id"]
+    matched = ratings[keys].drop_duplicates().merge(responses[keys], how="left", indicator=True)
+    lost = matched.loc[matched["_merge"] == "left_only", "response_id"]
     if len(lost):
         raise BadInput(
             f"{len(lost)} rated responses, {lost.iloc[0]} first, are not among the responses "

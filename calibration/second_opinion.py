@@ -91,10 +91,10 @@ def second_opinion(
     iccs: list[_Pair] = []
     ends: list[_Pair] = []
     for scope in every:
-        for row, again in _iccs(scope, known, pingouin):
+        for row, other in _iccs(scope, known, pingouin):
             place = f"{row.benchmark}, {row.scorer}"
-            iccs.append(_Pair(place, row.icc, again[0]))
-            ends += [_Pair(place, row.f_low, again[1]), _Pair(place, row.f_high, again[2])]
+            iccs.append(_Pair(place, row.icc, other[0]))
+            ends += [_Pair(place, row.f_low, other[1]), _Pair(place, row.f_high, other[2])]
     alphas = [pair for scope in every for pair in _alphas(scope, scores, krippendorff)]
     mixed = [pair for scope in every for pair in _mixed(scope)]
     large = any(len(scope.grid.responses) > MOST_RESPONSES for scope in every)
@@ -119,13 +119,16 @@ def _library(name: str) -> ModuleType:
 def _row(statistic: str, library: str, pairs: Sequence[_Pair], notes: Any = ()) -> SecondOpinionRow:
     """Return the largest difference; a figure that only one of both has counts as infinite."""
     apart = [
-        (abs(one.own - one.other) if np.isfinite([one.own, one.other]).all() else np.inf, one.at)
-        for one in pairs
-        if np.isfinite([one.own, one.other]).any()
+        (
+            abs(pair.own - pair.other) if np.isfinite([pair.own, pair.other]).all() else np.inf,
+            pair.at,
+        )
+        for pair in pairs
+        if np.isfinite([pair.own, pair.other]).any()
     ]
     largest, at = max(apart, default=(NAN, ""))
-    named = f"{library} {version(library)}"
-    return SecondOpinionRow(statistic, named, len(apart), float(largest), at, notes=notes)
+    library_version = f"{library} {version(library)}"
+    return SecondOpinionRow(statistic, library_version, len(apart), float(largest), at, notes=notes)
 
 
 def _iccs(
@@ -202,10 +205,10 @@ def _by_statsmodels(scope: Scope) -> tuple[float, float, float]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # how its solver would be faster
-        found = minimize(unlikelihood, np.array(START), method="L-BFGS-B", bounds=Bounds(*RATIOS))
-        mean, _ = model.get_fe_params(none, found.x)
-        residual = float(model.get_scale(mean, none, found.x))
-    response, rater = (float(ratio) * residual for ratio in found.x)
+        optimum = minimize(unlikelihood, np.array(START), method="L-BFGS-B", bounds=Bounds(*RATIOS))
+        mean, _ = model.get_fe_params(none, optimum.x)
+        residual = float(model.get_scale(mean, none, optimum.x))
+    response, rater = (float(ratio) * residual for ratio in optimum.x)
     return response, rater, residual
 
 
@@ -222,8 +225,8 @@ def _model(scope: Scope) -> Any:
         shape = (len(labels), len(levels))
         cells = (np.ones(len(labels)), (np.arange(len(labels)), column))
         members.append(sparse.csr_array(cells, shape=shape))
-    names = [[[str(place) for place in range(one.shape[1])]] for one in members]
-    parts = VCSpec(["response", "rater"], names, [[one] for one in members])
+    names = [[[str(place) for place in range(columns.shape[1])]] for columns in members]
+    parts = VCSpec(["response", "rater"], names, [[columns] for columns in members])
     everywhere = np.ones(len(places[0]))
     model = MixedLM(table[places], everywhere[:, None], groups=everywhere, exog_vc=parts)
     model.cov_pen = None  # `fit` sets it, which is not called

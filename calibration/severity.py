@@ -126,10 +126,10 @@ def every_rater(grid: RatingMatrix) -> MixedModel:
 
     Undefined, with the reason, as in `crossed.crossed_model`.
     """
-    given = ~np.isnan(grid.composites)
-    if given.any(axis=0).sum() < 2:
+    has_composite = ~np.isnan(grid.composites)
+    if has_composite.any(axis=0).sum() < 2:
         return MixedModel(reason=note(Code.MIXED_TWO_RATERS))
-    if (given.sum(axis=1) > 1).sum() < 3:
+    if (has_composite.sum(axis=1) > 1).sum() < 3:
         return MixedModel(reason=note(Code.MIXED_FEW_RATED))
     return crossed_model(grid.composites)
 
@@ -152,33 +152,33 @@ def shrunken_severities(composites: Array, model: MixedModel) -> Array:
         Points above the average rater; 0 for all where the model finds no variance between
         raters; NaN where the model is undefined, and for a rater without composites.
     """
-    given = ~np.isnan(composites)
+    has_composite = ~np.isnan(composites)
     if model.reason or not model.residual > 0:
         return np.full(composites.shape[1], np.nan)
-    number: Array = given.sum(axis=1).astype(np.float64)
-    kept = _kept(number, model)
-    design = np.column_stack([number, given])
+    number: Array = has_composite.sum(axis=1).astype(np.float64)
+    weight = _kept(number, model)
+    design = np.column_stack([number, has_composite])
     total = np.nansum(composites, axis=1)
-    left = _gram(given) - design.T @ (design * kept[:, None])
+    normal = _gram(has_composite) - design.T @ (design * weight[:, None])
     right = np.concatenate([[total.sum()], np.nansum(composites, axis=0)])
-    right = right - design.T @ (kept * total)
+    right = right - design.T @ (weight * total)
     # With effects sqrt(v) b the penalty is the residual's variance: no division by v = 0.
-    root = np.concatenate([[1.0], np.full(given.shape[1], np.sqrt(model.rater))])
-    penalty = np.concatenate([[0.0], np.full(given.shape[1], model.residual)])
-    solved = np.linalg.solve(left * np.outer(root, root) + np.diag(penalty), right * root)
-    effects: Array = np.where(given.any(axis=0), (root * solved)[1:], np.nan)
+    root = np.concatenate([[1.0], np.full(has_composite.shape[1], np.sqrt(model.rater))])
+    penalty = np.concatenate([[0.0], np.full(has_composite.shape[1], model.residual)])
+    solved = np.linalg.solve(normal * np.outer(root, root) + np.diag(penalty), right * root)
+    effects: Array = np.where(has_composite.any(axis=0), (root * solved)[1:], np.nan)
     return effects
 
 
 def _kept(number: Array, model: MixedModel) -> Array:
     """Return v_i / (v_e + number v_i): what eliminating a response takes off the sums."""
-    kept: Array = model.response / (model.residual + number * model.response)
-    return kept
+    weight: Array = model.response / (model.residual + number * model.response)
+    return weight
 
 
-def _gram(given: Array) -> Array:
+def _gram(has_composite: Array) -> Array:
     """Return the cross products of the mean's column and the raters' over all readings."""
-    own = given.sum(axis=0).astype(np.float64)
+    own = has_composite.sum(axis=0).astype(np.float64)
     gram = np.diag(np.concatenate([[own.sum()], own]))
     gram[0, 1:] = gram[1:, 0] = own
     return gram
@@ -188,10 +188,10 @@ def _row(
     scope: Scope,
     grid: RatingMatrix,
     place: int,
-    found: tuple[Array, Array, float],
+    away_and_draws: tuple[Array, Array, float],
     model: MixedModel,
 ) -> SeverityRow:
-    away, drawn, shrunken = found
+    away, drawn, shrunken = away_and_draws
     rated = ~np.isnan(away)
     ends = percentile_interval(drawn)
     return SeverityRow(

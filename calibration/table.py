@@ -192,9 +192,9 @@ def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _Dr
         every = [scorer_replicates(grid, scope.jury, singles, method), *every]
     if not every:
         return _Drawn(np.empty((0, 0)))
-    found = scope.resample(joint_statistic(prepare(grid, method), every), most_rows=MOST_ROWS)
+    replicates = scope.resample(joint_statistic(prepare(grid, method), every), most_rows=MOST_ROWS)
     first = len(scope.scorers)
-    return _Drawn(found[:, :first], **dict(zip(alone, found[:, first:].T, strict=True)))
+    return _Drawn(replicates[:, :first], **dict(zip(alone, replicates[:, first:].T, strict=True)))
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) -> AgreementRow:
@@ -209,8 +209,8 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
     boot = UNDEFINED if reason else interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = None if reason else remarks.undefined_resamples(drawn)
-    wanted = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
-    corrected = _jury_bca(scope, drawn) if wanted else None
+    wants_bca = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
+    corrected = _jury_bca(scope, drawn) if wants_bca else None
     spearman = NAN if reason else spearman_of(x, y)
     high = boot.high if np.isfinite(boot.high) else exact.high
     return AgreementRow(
@@ -276,11 +276,11 @@ def _scorer_notes(
 
 def _coverage(scope: Scope, panel: PanelColumns) -> Note:
     own = scope.given[scope.given["rater"].isin(panel.members)]
-    heard = own.groupby("response_id")["rater"].size()
+    n_jurors = own.groupby("response_id")["rater"].size()
     return remarks.coverage(
         int(panel.present(scope.grid).sum()),
         len(scope.grid.responses),
-        int((heard >= panel.needed).sum()),
+        int((n_jurors >= panel.needed).sum()),
         scope.in_study,
     )
 
@@ -288,9 +288,11 @@ def _coverage(scope: Scope, panel: PanelColumns) -> Note:
 def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     """Return the clinicians whose composites enter the clinicians' column of some rows."""
     own = scope.grid.composites[:, scope.grid.of_kind("clinician")]
-    heard = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
+    contributing = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
     flat = unscaled(scope.grid, scope.clinicians) if scope.options.method == "paper" else ()
-    return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
+    return tuple(
+        name for name in np.array(scope.clinicians)[contributing].tolist() if name not in flat
+    )
 
 
 ERROR = 0.05  # of all intervals of single benchmarks together
@@ -301,71 +303,73 @@ def interval(drawn: Array, instances: int) -> Interval:
     return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
-def clinicians_row(scope: Scope, found: ClinicianPairs, drawn: Array) -> AgreementRow:
+def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) -> AgreementRow:
     """Return the row of clinicians against one another, pair by pair."""
     grid = scope.grid
-    rows = np.isin(np.arange(len(grid.responses)), found.shared)
+    rows = np.isin(np.arange(len(grid.responses)), clinician_pairs.shared)
     boot = interval(drawn, grid.instances(rows))
-    model = clinicians_mixed_model(grid) if _wants_model(scope, found) else None
+    model = clinicians_mixed_model(grid) if _wants_model(scope, clinician_pairs) else None
     return AgreementRow(
         benchmark=scope.name,
         scorer="clinicians",
-        icc=found.icc,
+        icc=clinician_pairs.icc,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
-        n_clinicians=len(found.clinicians or scope.clinicians),
-        n_pairs=len(found.defined),
+        n_clinicians=len(clinician_pairs.clinicians or scope.clinicians),
+        n_pairs=len(clinician_pairs.defined),
         notes=noted(
-            *_pair_notes(scope, found, model),
+            *_pair_notes(scope, clinician_pairs, model),
             scope.analysed,
             remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
             remarks.few_instances(grid.instances(rows)),
-            remarks.negative_pairs(found, boot.high, model) if model else None,
+            remarks.negative_pairs(clinician_pairs, boot.high, model) if model else None,
             remarks.undefined_resamples(drawn),
             remarks.simulated(scope.simulated & set(scope.clinicians)),
         ),
     )
 
 
-def _wants_model(scope: Scope, found: ClinicianPairs) -> bool:
+def _wants_model(scope: Scope, clinician_pairs: ClinicianPairs) -> bool:
     """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
-    return scope.options.further or found.icc < 0
+    return scope.options.further or clinician_pairs.icc < 0
 
 
-def _pair_notes(scope: Scope, found: ClinicianPairs, model: MixedModel | None) -> Iterator[Note]:
+def _pair_notes(
+    scope: Scope, clinician_pairs: ClinicianPairs, model: MixedModel | None
+) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
     across = UNDEFINED
     if scope.options.further:
-        drawn = over_pairs(found, reps=scope.options.reps, seed=scope.options.seed)
+        drawn = over_pairs(clinician_pairs, reps=scope.options.reps, seed=scope.options.seed)
         across = percentile_interval(drawn)
-    yield from remarks.pairs(found, scope.options.min_shared, across)
+    yield from remarks.pairs(clinician_pairs, scope.options.min_shared, across)
     if model:
         yield remarks.mixed_model(model)
 
 
 def like_for_like_row(
-    scope: Scope, jury: PanelColumns, found: LikeForLike, drawn: Array
+    scope: Scope, jury: PanelColumns, held: LikeForLike, drawn: Array
 ) -> LikeForLikeRow:
     """Return the row of the jury and a held-out clinician before the other clinicians."""
     grid = scope.grid
-    rows = np.isin(np.arange(len(grid.responses)), found.rows)
+    rows = np.isin(np.arange(len(grid.responses)), held.rows)
     boot = interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
-    jury_icc, clinician_icc = found.iccs
-    over = population_interval(grid, jury, found, drawn) if found.defined else Population()
+    jury_icc, clinician_icc = held.iccs
+    over = population_interval(grid, jury, held, drawn) if held.defined else Population()
     return LikeForLikeRow(
         benchmark=scope.name,
         scorer="like_for_like",
-        icc=found.difference,
+        icc=held.difference,
         boot_low=boot.low,
         boot_high=boot.high,
         n_responses=int(rows.sum()),
         n_instances=grid.instances(rows),
-        n_clinicians=len(found.defined) or len(scope.clinicians),
+        n_clinicians=len(held.defined) or len(scope.clinicians),
         n_missing=int((~rows).sum()),
         jury_icc=jury_icc,
         clinician_icc=clinician_icc,
@@ -376,7 +380,7 @@ def like_for_like_row(
         undefined_resamples=int((~np.isfinite(drawn)).sum()),
         resamples=len(drawn),
         notes=noted(
-            *_held_notes(scope, found, boot),
+            *_held_notes(scope, held, boot),
             remarks.corrected(scope.looked, level, ends),
             over.reason,
             scope.analysed,
@@ -395,16 +399,16 @@ def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, fl
     return percentile_interval(drawn, level), level
 
 
-def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[Note]:
+def _held_notes(scope: Scope, held: LikeForLike, boot: Interval) -> Iterator[Note]:
     if len(scope.clinicians) == 1:
         yield remarks.only_clinician(scope.clinicians[0])
         return
-    if not found.defined:
+    if not held.defined:
         yield note(Code.NONE_HELD)
     else:
-        jury, own = found.iccs
+        jury, own = held.iccs
         yield note(Code.HELD_ICCS, jury=jury, clinician=own)
-        yield from remarks.held(found, boot)
-    if found.undefined:
-        left = [(held.clinician, held.reason) for held in found.undefined]
-        yield note(Code.NOT_HELD, clinicians=left)
+        yield from remarks.held(held, boot)
+    if held.undefined:
+        left_out = [(clinician.clinician, clinician.reason) for clinician in held.undefined]
+        yield note(Code.NOT_HELD, clinicians=left_out)

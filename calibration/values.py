@@ -83,7 +83,7 @@ def note(code: AnyCode, **figures: Figure) -> Note:
 
 def noted(*notes: Note | None) -> tuple[Note, ...]:
     """Return the notes that are there."""
-    return tuple(one for one in notes if one is not None)
+    return tuple(note for note in notes if note is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +94,7 @@ class Noted:
 
     def told(self, code: AnyCode) -> Note | None:
         """Return its first note of a code, or None."""
-        return next((one for one in self.notes if one.code is code), None)
+        return next((note for note in self.notes if note.code is code), None)
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -104,13 +104,13 @@ class Noted:
 
 def simulated_in(rows: Iterable[Noted]) -> tuple[str, ...]:
     """Return the raters behind some rows that are not real, each once, in alphabetical order."""
-    notes = (one for row in rows for one in row.notes if one.code is NoteCode.SIMULATED)
-    return tuple(sorted({name for one in notes for name in one["raters"]}))
+    notes = (note for row in rows for note in row.notes if note.code is NoteCode.SIMULATED)
+    return tuple(sorted({name for note in notes for name in note["raters"]}))
 
 
 def _frozen(value: Figure) -> Figure:
     if isinstance(value, str | Note):
         return value
     if isinstance(value, Iterable):
-        return tuple(_frozen(one) for one in value)
+        return tuple(_frozen(item) for item in value)
     return value.item() if hasattr(value, "item") else value

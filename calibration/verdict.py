@@ -56,8 +56,8 @@ class Verdicts:
 
     def jury_on(self, benchmark: str) -> AgreementRow:
         """Return the jury's row of the table."""
-        named = (benchmark, "jury")
-        return next(row for row in self.rows if (row.benchmark, row.scorer) == named)
+        key = (benchmark, "jury")
+        return next(row for row in self.rows if (row.benchmark, row.scorer) == key)
 
 
 def decisions(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM) -> dict[str, Decision]:
@@ -156,13 +156,13 @@ class _Case:
     @property
     def misses(self) -> Sequence[Misses]:
         """Return the misses, those above their limit first and those that keep it last."""
-        found = (self.claim.misses or {}).get(self.held.benchmark, ())
-        return sorted(found, key=lambda one: ORDER.index(one.outcome))
+        misses = (self.claim.misses or {}).get(self.held.benchmark, ())
+        return sorted(misses, key=lambda miss: ORDER.index(miss.outcome))
 
     @property
     def limited(self) -> Sequence[Misses]:
         """Return the misses that the protocol limits."""
-        return [one for one in self.misses if self.protocol and math.isfinite(one.at_most)]
+        return [misses for misses in self.misses if self.protocol and math.isfinite(misses.at_most)]
 
     @property
     def of_interval(self) -> DecisionKind:
