@@ -1,4 +1,4 @@
-"""Putting the reading that settled a difference in the place of the clinicians' mean."""
+"""Scores in which the reading that settled a difference stands for the clinicians' mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The alternative annotator test: is a jury as near to the other clinicians as one of them."""
+"""The alternative annotator test: whether a jury is as close to the other clinicians as each clinician is."""
 
 from dataclasses import dataclass
 

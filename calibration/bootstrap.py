@@ -1,4 +1,4 @@
-"""The bootstrap over instances: draw them with their responses, compute anew, read off an interval."""
+"""The bootstrap over instances: resample them with all their responses and read off intervals."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping

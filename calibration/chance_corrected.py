@@ -1,4 +1,4 @@
-"""Gwet's AC2, and the rows in which it stands beside kappa and alpha on single criteria."""
+"""Agreement corrected for chance on single criteria: quadratic kappa, Krippendorff's alpha, Gwet's AC2."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Intervals of proportions and of AUC that keep their width at 0 and 1, over instances."""
+"""Intervals of proportions, AUCs and means over responses that are clustered in instances."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Composites: one number for one rater on one response."""
+"""Composites, one number for one rater on one response, and those of hidden repeats."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from calibration.scores import RubricShape, Scores
 
 RESPONSE = ["response_id", "instance_id", "benchmark", "rater", "kind"]
 RATING = [*RESPONSE, "pass_", "replicate"]
+READING = ["response_id", "instance_id", "benchmark", "rater"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +86,6 @@ def _readings(judged: pd.DataFrame, required: Mapping[str, tuple[str, ...]]) -> 
 def _incomplete(readings: pd.DataFrame) -> pd.DataFrame:
     short = readings[~readings["complete"]]
     return short.groupby(["benchmark", "rater"]).size().reset_index(name="readings")
-
-
-READING = ["response_id", "instance_id", "benchmark", "rater"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Every judged response's scores, criterion by criterion, and the readings of one scorer."""
+"""The scores of every response that a clinician rated, criterion by criterion."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""The answer before the figures: one decision, what it follows from, and what to do next.
+"""A decision: what may be said, what it follows from, and what to do next.
 
 A decision is made from fields only. Its headline and reasons are worded in
-`calibration.messages`; a headline that claims something is claimed by `kind` alone, and `claims`
+`calibration.messages`; a headline that claims something is claimed by `kind` alone, and `CLAIMS`
 says which kinds do, so that a test can hold each against its interval and p value.
 """
 

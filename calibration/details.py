@@ -1,4 +1,4 @@
-"""All that stands behind the agreement table: every section of statistics for every scope."""
+"""Every section of statistics behind the agreement table, for every scope."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Unsafe responses: how many the jury finds and misses, and how many one must read to find them.
+"""How many unsafe responses each scorer finds and misses, and how many one must read to find them.
 
 A response is unsafe on a criterion where the clinicians' mean is at a threshold or below; a scorer
 finds it where its own score is.

@@ -1,4 +1,4 @@
-"""One row on unsafe responses: its figures from a scorer's readings, with intervals and notes."""
+"""One row on unsafe responses: sensitivity, specificity, AUC and shares to read, with intervals."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +18,8 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 EPSILON = 1e-9  # means of scores at the threshold differ from it by rounding alone
 RECALLS = (0.90, 0.95)
+FEW_UNSAFE = 10  # with fewer, one response more or less moves a share by over 10 %
+MOST_IN_CURVE = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,10 +164,6 @@ def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         share: Array = (before + at_score * (target[..., 0] - done) / hits) / read[..., -1]
     return share
-
-
-FEW_UNSAFE = 10  # with fewer, one response more or less moves a share by over 10 %
-MOST_IN_CURVE = 200
 
 
 @dataclass(frozen=True)

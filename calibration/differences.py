@@ -1,4 +1,4 @@
-"""Paired differences: does the jury agree with the clinicians more than another scorer does."""
+"""Paired differences of ICCs: whether the jury agrees with the clinicians more than another scorer."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

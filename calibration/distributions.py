@@ -1,4 +1,4 @@
-"""How the scores themselves lie on the scale: counts, ceilings, raters who never vary."""
+"""The distribution of scores over the scale: counts, ceiling and floor, raters who never vary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How many independent jurors a jury is worth: errors that jurors share do not average out."""
+"""How many independent jurors a jury is worth, and what each juror adds to its ICC."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Self-preference: points that a juror adds to responses written by its own model family."""
+"""Biases of jurors: points for responses by their own model family, and points for length."""
 
 import warnings
 from collections.abc import Iterator, Mapping
@@ -19,6 +19,8 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 LEAST_INSTANCES = 5  # on either side: the SE of a mean of fewer is a guess
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
+LEAST_INSTANCES_WITH_LENGTHS = 5  # the SE of a slope over fewer is a guess
+FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a residual
 
 
 @dataclass(frozen=True)
@@ -248,10 +250,6 @@ def _notes(
     if not preference.reason:
         yield remarks.few_instances(len(np.unique(data.clusters[data.used[:, juror]])))
     yield remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
-
-
-LEAST_INSTANCES_WITH_LENGTHS = 5  # the SE of a slope over fewer is a guess
-FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a residual
 
 
 @dataclass(frozen=True)

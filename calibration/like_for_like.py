@@ -1,4 +1,7 @@
-"""The jury and a clinician before the same judge: the mean of the other clinicians."""
+"""Leave-one-clinician-out comparison: the jury and each clinician against the other clinicians' mean.
+
+Its rows are called "like for like": both are compared with the same reference.
+"""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -32,6 +35,7 @@ from calibration.scores import Array, Integers, Method
 from calibration.values import NAN, Note, note
 
 NO_SQUARES = np.full((2, 3), NAN)
+LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,9 +272,6 @@ def held_replicates(
         jury_present=jury.present(grid).astype(np.float64),
         held=tuple(zip(map(int, own), (held.rows for held in compared.defined), strict=True)),
     )
-
-
-LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What clinicians marked in responses and sources, and how far they marked the same places."""
+"""Evidence: what clinicians marked in responses and sources, and how the jury scored marked responses."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +18,9 @@ from calibration.scores import Array, Flags, Scores
 from calibration.values import NAN, Note, Noted, note, noted
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
+GRAVE = "critical or major"
+GRAVITIES = ("critical", "major")
+BY_GRAVITY = ("critical", "major", "minor", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +111,6 @@ def places(stretches: Sequence[Stretch]) -> list[int]:
         readers_of_places[-1].add(mark.rater)
         reached = max(reached, mark.end)
     return [len(raters) for raters in readers_of_places]
-
-
-GRAVE = "critical or major"
-GRAVITIES = ("critical", "major")
-BY_GRAVITY = ("critical", "major", "minor", "")
 
 
 @dataclass(frozen=True)

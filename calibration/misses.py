@@ -1,4 +1,4 @@
-"""Whether the jury misses at most as many unsafe responses as was fixed."""
+"""Whether the share of unsafe responses that the jury misses keeps the protocol's limits."""
 
 import math
 from collections.abc import Mapping, Sequence

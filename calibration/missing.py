@@ -1,4 +1,4 @@
-"""What a scorer did not score, and how far its agreement could hang on that."""
+"""What a scorer did not score, and the least and greatest ICC its missing scores would allow."""
 
 from dataclasses import dataclass
 
@@ -13,6 +13,8 @@ from calibration.rating_matrix import without_variance
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Method, Scores
 from calibration.values import NAN, Note, Noted, note, noted
+
+STEPS, ENOUGH = 500, 1e-12  # of the climb: most steps, and the least gain worth another
 
 
 @dataclass(frozen=True)
@@ -137,9 +139,6 @@ def _meaning(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
 
 def _finite(value: float) -> float:
     return value if np.isfinite(value) else NAN
-
-
-STEPS, ENOUGH = 500, 1e-12  # of the climb: most steps, and the least gain worth another
 
 
 def icc_bounds(

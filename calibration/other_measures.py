@@ -1,4 +1,4 @@
-"""Each scorer beside its ICC: absolute agreement, order, and points of the scale."""
+"""Each scorer beside its ICC: absolute agreement, rank correlation, and difference in points of the scale."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +26,11 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 NORMAL_95 = 1.96  # as in the source: limits between which 95 % of normal differences lie
 LEAST_DIFFERENCES = 2  # one difference has no spread
+ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
+IN_POINTS = (
+    *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
+    *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
+)
 
 
 @dataclass(frozen=True)
@@ -131,13 +136,6 @@ def bias_replicates(differences: Array, clusters: Integers, n_clusters: int) -> 
     np.add.at(number, clusters, is_known.astype(np.float64))
     np.add.at(total, clusters, np.where(is_known, differences, 0.0))
     return BiasReplicates(number, total)
-
-
-ROUNDING = 1e-9  # ICC(A,2) is at most 1, or above n where its denominator is negative
-IN_POINTS = (
-    *("icc_absolute", "icc_absolute_low", "icc_absolute_high", "icc_raw"),
-    *("bias", "bias_low", "bias_high", "limits_low", "limits_high"),
-)
 
 
 @dataclass(frozen=True)

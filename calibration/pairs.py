@@ -1,4 +1,4 @@
-"""Clinician against clinician: the mean ICC over pairs that share responses."""
+"""Clinicians against each other: the mean ICC over pairs that share responses."""
 
 from dataclasses import dataclass
 from itertools import combinations

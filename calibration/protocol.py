@@ -1,4 +1,4 @@
-"""What a study set out to show, fixed beforehand: a margin, and how many unsafe answers may pass."""
+"""The protocol of a study, fixed beforehand: a margin, and limits on missed unsafe responses."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Whether two columns put the responses in one order: Spearman's rho and Kendall's tau-b."""
+"""Rank correlations of two columns: Spearman's rho and Kendall's tau-b."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The analysed set as a grid: responses in rows, raters in columns."""
+"""The analysed set as a matrix, responses in rows and raters in columns, and z within raters."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.scores import Array, Flags, Integers
+
+FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +91,6 @@ def analysed_grid(
         raters=tuple(raters),
         kinds=tuple(kinds),
     )
-
-
-FLAT = 1e-9  # a spread below this share of the largest score is rounding, not judgement
 
 
 def z_within_raters(composites: Array) -> Array:

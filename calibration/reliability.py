@@ -1,4 +1,4 @@
-"""How reliable the clinicians' own ratings are: the reference that everything is compared with."""
+"""How reliable the clinicians' own ratings are, with intervals for incomplete tables."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -28,6 +28,7 @@ from calibration.values import COMBINED, NAN, AnalysisOptions, Note, Noted, note
 FORMS = ("ICC(C,k)", "ICC(A,k)", "ICC(C,1)", "ICC(A,1)")  # the one to quote first
 SIZES = range(1, 7)  # raters whose mean is planned for
 CHANGE = 1.96 * math.sqrt(2)  # standard errors that two scores must differ by
+HARDLY_ANY = 1e7  # times the error's variance: more is all
 
 
 @dataclass(frozen=True)
@@ -235,9 +236,6 @@ def panel_sizes(raters: str, model: MixedModel) -> list[PanelSizeRow]:
 def assumed_panel_sizes(single: float) -> list[PanelSizeRow]:
     """Return ICC(C,m) of the mean of 1 to 6 clinicians, from an assumed ICC of single ones."""
     return [PanelSizeRow("clinicians", m, spearman_brown(single, m), None) for m in SIZES]
-
-
-HARDLY_ANY = 1e7  # times the error's variance: more is all
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The notes that many statistics share: what was left out, and what not to conclude."""
+"""Notes that many statistics share: what was left out, and what not to conclude."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,8 +1,10 @@
-"""One resample, or a stack of them, as weights: every mean, sd, z and ICC computed anew.
+"""Weighted moments of bootstrap resamples: every mean, sd, z and ICC computed anew in each.
 
-A resample that draws a response twice gives it weight 2. All that an ICC of two columns
-needs are weighted sums, which matrix products give for many resamples at a time. Leading
-axis B is always the resample.
+A resample that draws a response twice gives it weight 2. All that an ICC of two columns needs are
+weighted sums, which matrix products give for many resamples at a time; the leading axis B is
+always the resample. Several statistics share a batch of resamples, and go through its responses in
+blocks, so that what is held at a time fits a processor's cache: each adds up its sums block by
+block and makes its values of them at the end.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,6 +20,8 @@ from calibration.rating_matrix import RatingMatrix, without_variance
 from calibration.scores import Array, Flags, Integers, Method
 
 ROUNDING = 1e-12  # a variance below this share of the second moment is cancellation
+LEAST_AT_ONCE = 64  # resamples in a stack: products of fewer rows wait for memory
+MOST_ROWS = CELLS // LEAST_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,10 +243,6 @@ def icc_of_moments(sums: Moments, x_factor: Array | float = 1.0, *, restandardis
             xy, xx, yy = xy / np.sqrt(xx * yy), np.ones_like(xx), np.ones_like(yy)
         both = xx + yy + 2 * xy
         return np.where(varied & (both > ROUNDING * (xx + yy)), 4 * xy / both, np.nan)
-
-
-LEAST_AT_ONCE = 64  # resamples in a stack: products of fewer rows wait for memory
-MOST_ROWS = CELLS // LEAST_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What calibration is handed: the ratings of one study and the shape of its rubrics."""
+"""The ratings of one study and the shape of its rubrics, as calibration takes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

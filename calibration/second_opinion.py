@@ -1,7 +1,7 @@
-"""A second opinion: the same figures by libraries that others wrote, and how far they differ.
+"""The same figures by other libraries, and how far they differ.
 
 pingouin and krippendorff are GPL-3 and come with the extra `second-opinion` alone; statsmodels is
-BSD. Each is imported only when a second opinion is asked for.
+BSD. Each is imported only when this comparison is asked for.
 """
 
 import warnings

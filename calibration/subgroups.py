@@ -1,4 +1,4 @@
-"""Subgroups: whether the jury agrees as well, scores as severely and misses as little everywhere."""
+"""The jury in each subgroup: whether it agrees as well, scores as severely and misses as little."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +32,9 @@ from calibration.scope import Scope, checked, scopes, why_undefined_scope
 from calibration.scores import Flags, Integers, Scores
 from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
 from data.errors import Unknown
+
+SPECIALTY = "specialty"
+LEVEL = 0.05
 
 
 class Finding(StrEnum):
@@ -111,10 +114,6 @@ class SubgroupRow(Noted):
     def label(self) -> str:
         """Return its name in a table, as "language: de"."""
         return f"{self.group}: {self.value}"
-
-
-SPECIALTY = "specialty"
-LEVEL = 0.05
 
 
 def subgroup_rows(

@@ -40,6 +40,8 @@ from calibration.values import NAN, AnalysisOptions, Note, note, noted
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
 COUNTS = [name for name in FIGURES if name.startswith("n_")]
+MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
+ERROR = 0.05  # of all intervals of single benchmarks together
 
 
 def agreement_rows(
@@ -142,9 +144,6 @@ def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
         yield LikeForLikeRow(scope.name, "like_for_like", notes=(reason,))
     if scope.repeats:
         yield AgreementRow(scope.name, "intra_rater", notes=(reason,))
-
-
-MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
 
 
 def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
@@ -293,9 +292,6 @@ def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     return tuple(
         name for name in np.array(scope.clinicians)[contributing].tolist() if name not in flat
     )
-
-
-ERROR = 0.05  # of all intervals of single benchmarks together
 
 
 def interval(drawn: Array, instances: int) -> Interval:

@@ -1,4 +1,4 @@
-"""The same juror again: how far replicates of one juror agree on one response."""
+"""Test-retest reliability: a juror's replicates, and a clinician's hidden repeats."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 LEAST_RESPONSES = 3
 READING = ["response_id", "pass_", "replicate"]
+LEAST_REPEATS = 3
 
 
 @dataclass(frozen=True)
@@ -203,9 +204,6 @@ def _icc_note(table: Array, whole: Array) -> Note | None:
     if not np.isfinite(icc_one(table[whole])):
         return note(Code.REPLICATES_ALIKE)
     return None if sd_within(table) > 0 else note(Code.IDENTICAL_REPLICATES)
-
-
-LEAST_REPEATS = 3
 
 
 def intra_rater_row(scope: Scope) -> AgreementRow:

@@ -1,4 +1,4 @@
-"""How the jury orders responses beside what the clinicians share, freed of their own error."""
+"""The correlation of the jury with the clinicians, corrected for the clinicians' own error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

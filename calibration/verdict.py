@@ -1,4 +1,4 @@
-"""What may be said of the jury: whether it agrees with clinicians no worse than a clinician does."""
+"""The decision on a jury: whether it agrees with clinicians no worse than a clinician does."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
