@@ -80,7 +80,7 @@ def adjudicated(scores: Scores, settling: pd.DataFrame) -> Adjudicated:
 
 
 def _is_complete(own: pd.DataFrame, scores: Scores) -> pd.Series:
-    """Tell of each rating whether its reading has every criterion of the rubric."""
+    """Return which ratings belong to a reading with every criterion of the rubric."""
     place = ["response_id", "rater", "pass_"]
     has = own.groupby(place)["criterion"].transform("nunique")
     needed = own["benchmark"].map(
@@ -90,7 +90,7 @@ def _is_complete(own: pd.DataFrame, scores: Scores) -> pd.Series:
 
 
 def with_independent(rows: Sequence[Row], independent: Sequence[Row]) -> list[Row]:
-    """Return rows of adjudicated scores, with what is between clinicians of independent ones.
+    """Return the rows of adjudicated scores, those between clinicians taken from the independent ones.
 
     Parameters
     ----------

@@ -83,7 +83,7 @@ class Columns:
 
 
 def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
-    """Return the two columns whose ICC is asked for.
+    """Return the clinicians' and the scorer's column, whose ICC is the agreement.
 
     Method "paper": z within every rater over all of the rater's composites in the grid,
     then means over clinicians and over the panel. Method "published": means of raw
@@ -207,7 +207,7 @@ class PairOfPanels:
 
 
 def _without_noise(square: Array, total: Array, n: Array, weights: Array, size: Array) -> Array:
-    """Return a sum of squares; that of no variance at all where what is left is cancellation."""
+    """Return a sum of squares; where the variance is cancellation error, that of no variance."""
     even = total**2 / np.maximum(n, 1.0)
     terms = np.einsum("ba,ba->b", np.abs(weights), size)
     return np.where(square - even > ROUNDING * terms**2, square, even)
@@ -265,7 +265,7 @@ class ScorerReplicates:
 
     @property
     def few(self) -> list[PairOfPanels]:
-        """Return how the columns are summed where the raters are few; none where they are many."""
+        """Return the columns' matrix products; empty where a column has too many raters for them."""
         few = [pair for pair in self.pairs if pair is not None]
         return few if len(few) == len(self.pairs) else []
 
@@ -333,7 +333,7 @@ def scorer_replicates(
 
 
 def unscaled(grid: RatingMatrix, raters: Sequence[str]) -> tuple[str, ...]:
-    """Return which of the raters have composites here but no variance, hence no z; each once."""
+    """Return which raters have composites in the grid but no variance, hence no z; each once."""
     own = grid.columns(dict.fromkeys(raters))
     table = grid.composites[:, own]
     without_z = without_variance(table) & (~np.isnan(table)).any(axis=0)

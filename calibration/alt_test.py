@@ -24,7 +24,7 @@ TO_PASS = 0.5  # of the clinicians tested
 
 @dataclass(frozen=True)
 class HeldClinician:
-    """One clinician held out: how often each side is at least as near to the others, and p."""
+    """One clinician left out: how often jury and clinician are at least as close to the others, and p."""
 
     clinician: str
     n_responses: int
@@ -50,7 +50,7 @@ class AltTestRow(Noted):
 
 
 def alt_test_rows(scope: Scope, epsilon: float = 0.2) -> list[AltTestRow]:
-    """Test whether the jury, and each juror, represents the others as well as a clinician does.
+    """Test whether the jury, and each juror, is as close to the other clinicians as a clinician is.
 
     Each clinician j is held out in turn. On every response that j, the scorer and at least one
     other clinician scored, the nearer to the others has the smaller root mean square distance to
@@ -94,7 +94,7 @@ def alt_test_rows(scope: Scope, epsilon: float = 0.2) -> list[AltTestRow]:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """One clinician and a scorer before the others.
+    """One clinician and a scorer, each compared with the other clinicians.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Comparison:
 
 
 def compare(grid: RatingMatrix, panel: PanelColumns, clinician: int) -> Comparison:
-    """Return which of a panel and a clinician (a column) is nearer to the other clinicians."""
+    """Return whether a panel or a clinician (a column) is closer to the other clinicians, by response."""
     every = grid.of_kind("clinician")
     rated = ~np.isnan(grid.composites[:, clinician]) & panel.present(grid)
     others = grid.composites[np.ix_(rated, every[every != clinician])]
@@ -217,7 +217,7 @@ def _clustered(grid: RatingMatrix, used: Flags) -> Note | None:
 
 
 def _single(grid: RatingMatrix, used: Flags) -> Note | None:
-    """Say on how many responses the others are one clinician, to whose noise nearness then is."""
+    """Note on how many responses the others are a single clinician, whose noise the distance then has."""
     rated = (~np.isnan(grid.composites[np.ix_(used, grid.of_kind("clinician"))])).sum(axis=1)
     alone = int((rated == 2).sum())
     return note(Code.SINGLE_OTHER, alone=alone, responses=len(rated)) if alone else None

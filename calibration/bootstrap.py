@@ -49,7 +49,7 @@ def draw_counts(
 
 @dataclass(frozen=True, eq=False)
 class Lot:
-    """Some resamples yet to be drawn: the generator's state before them, a few numbers to send.
+    """Some resamples yet to be drawn: the generator's state before them, small enough to send to a worker.
 
     Wherever it is drawn, it is the lot that `draw_counts` yields in its place.
     """
@@ -99,7 +99,7 @@ class _OfLot(Generic[T]):
 
 
 def _undrawn(plan: BootstrapPlan) -> Iterator[Lot]:
-    """Yield the lots without counting them: the generator only passes over each."""
+    """Yield the lots undrawn: the generator only advances past each."""
     random = np.random.default_rng(plan.seed)
     for size in _lots(plan.rows or plan.clusters, plan.reps):
         yield Lot(random.bit_generator.state, plan.clusters, size)
@@ -194,7 +194,7 @@ def bca_interval(
 
 @dataclass(frozen=True, eq=False)
 class _Drawn:
-    """Replicates in the shape in which scipy takes up an earlier bootstrap."""
+    """Replicates in the form in which scipy takes an earlier bootstrap."""
 
     bootstrap_distribution: Array
 

@@ -152,7 +152,7 @@ def _criterion_rows(
         if coded:
             own = read.columns(group)
             row = _measured(row, coded, own, scope.options.min_shared)
-            row = replace(row, notes=noted(part, *_who(scope, read, own), *row.notes))
+            row = replace(row, notes=noted(part, *_rater_notes(scope, read, own), *row.notes))
         yield row
 
 
@@ -209,8 +209,8 @@ def _why_undefined(read: FirstScores, own: list[int], shared: int) -> Note | Non
     return None if shared else note(Code.NO_TWO_SCORES)
 
 
-def _who(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
-    """Say who is simulated, what was set aside, and what the standard error takes for granted."""
+def _rater_notes(scope: Scope, read: FirstScores, own: list[int]) -> Iterator[Note | None]:
+    """Yield notes on simulated raters, scores left out, and what the standard error assumes."""
     is_scored = (~np.isnan(read.ratings[:, own])).any(axis=1)
     if later_scores := sum(read.again[column] for column in own):
         yield note(Code.FIRST_SCORES, scores=later_scores)
@@ -275,7 +275,7 @@ class PairKappas:
     too_few: int
 
     def notes(self, min_shared: int) -> Iterator[Note]:
-        """Say what the mean rests on, and what was left out."""
+        """Yield notes on how many pairs the mean is of, and which were left out."""
         pairs = len(self.kappas)
         if pairs:
             yield note(Code.KAPPA_OF, pairs=pairs)
@@ -301,7 +301,7 @@ class PairKappas:
 def pair_kappas(
     codes: Integers, pairs: Iterable[tuple[int, int]], q: int, least: int
 ) -> PairKappas:
-    """Return the quadratic weighted kappa of every pair of raters asked for.
+    """Return the quadratic weighted kappa of each of some pairs of raters.
 
     Parameters
     ----------

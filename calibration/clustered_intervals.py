@@ -17,7 +17,7 @@ LEAST_INSTANCES = 2
 def clustered_proportion(
     hits: Array, trials: Array, clusters: Integers, confidence: float = 0.95
 ) -> Interval:
-    """Return the interval of a share of readings whose instances are what was sampled.
+    """Return the interval of a proportion of readings when instances, not readings, were sampled.
 
     Wilson's interval with the effective number of trials p (1 - p) / v in place of their number,
     v being the variance of the ratio of sums between instances; never more than there are
@@ -47,7 +47,7 @@ def clustered_proportion(
         return UNDEFINED
     own, done = (_summed(counts, clusters) for counts in (trials, hits))
     share, instances = float(hits.sum()) / total, int((own > 0).sum())
-    return wilson(share, effective(own, done, share, instances), confidence)
+    return wilson(share, effective_trials(own, done, share, instances), confidence)
 
 
 def _summed(values: Array, clusters: Integers) -> Array:
@@ -55,8 +55,8 @@ def _summed(values: Array, clusters: Integers) -> Array:
     return sums
 
 
-def effective(trials: Array, hits: Array, share: float, instances: int) -> float:
-    """Return how many independent trials a share of clustered ones is worth, 1 or more."""
+def effective_trials(trials: Array, hits: Array, share: float, instances: int) -> float:
+    """Return the effective number of independent trials of clustered ones, 1 or more."""
     total = float(trials.sum())
     if share in (0.0, 1.0) or instances < LEAST_INSTANCES or instances == total:
         return float(instances)
@@ -68,7 +68,7 @@ def effective(trials: Array, hits: Array, share: float, instances: int) -> float
 
 
 def wilson(share: float, trials: float, confidence: float = 0.95) -> Interval:
-    """Return Wilson's interval of a share of so many independent trials, not always whole.
+    """Return Wilson's interval of a proportion of independent trials, whose number may be fractional.
 
     Examples
     --------

@@ -90,7 +90,7 @@ def _incomplete(readings: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """What clinicians said of a response when they were shown it again.
+    """The hidden repeats: clinicians' scores of responses that they were shown a second time.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ class Repeats:
     unpaired: pd.DataFrame
 
     def __bool__(self) -> bool:
-        """Tell whether anybody rated anything again."""
+        """Return whether there is any hidden repeat."""
         return len(self.composites) + len(self.unpaired) > 0
 
     def of(self, benchmarks: list[str]) -> "Repeats":

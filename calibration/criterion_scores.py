@@ -112,7 +112,7 @@ def scopes_of(scores: Scores, table: CriterionScores) -> Iterator[tuple[str, Cri
 
 
 def _on_rubric(scores: Scores) -> Flags:
-    """Return which ratings are by a person or juror, given, and on the benchmark's rubric."""
+    """Return which ratings are a score of a clinician or juror on the benchmark's rubric."""
     table = scores.ratings
     known = pd.MultiIndex.from_tuples(
         [
@@ -129,7 +129,7 @@ def _on_rubric(scores: Scores) -> Flags:
 def _means(
     ratings: pd.DataFrame, about: pd.DataFrame, axes: Sequence[tuple[str, Sequence[str]]]
 ) -> Array:
-    """Return the mean score in each cell of responses by some columns' names; NaN of none."""
+    """Return the mean score in each cell of responses by some columns' values; NaN of an empty cell."""
     names = [about["response_id"], *(own for _, own in axes)]
     columns = ["response_id", *(column for column, _ in axes)]
     shape = [len(own) for own in names]

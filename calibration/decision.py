@@ -59,7 +59,7 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class Decision:
-    """What the figures allow to be said, and never more.
+    """A conclusion that the figures support, with its reasons and what to do next.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Decision:
 
     @property
     def headline(self) -> str:
-        """Return the decision as one sentence, and which readings it is of where there are two."""
+        """Return the decision as one sentence, naming the readings where there are two kinds."""
         first = self.reasons[0] if self.reasons else None
         headline = headlines.headline(self.subject, self.kind.value, self.names, first)
         return f"{headline} {headlines.OF_READING[self.reading]}".rstrip()
@@ -105,7 +105,7 @@ class Decision:
 
     @property
     def on(self) -> str:
-        """Return on how much data it rests."""
+        """Return a sentence on how much data the decision rests on."""
         return _sentence("; ".join(map(words, self.basis)))
 
 

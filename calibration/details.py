@@ -26,7 +26,7 @@ Details = dict[str, list[Noted]]
 
 @dataclass(frozen=True, eq=False)
 class StudyFacts:
-    """What statistics need beside the scores.
+    """What is known of a study beside its scores, which some statistics need.
 
     Attributes
     ----------
@@ -69,10 +69,10 @@ def details(
 def sections(
     scope: Scope, scores: Scores, known: StudyFacts
 ) -> Iterator[tuple[str, Iterable[Noted]]]:
-    """Yield the sections of one scope, in the order a reader asks for them."""
+    """Yield the sections of one scope by name, in the order in which they are shown."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []
-    yield "reliability", _of(scope, known.reference.reliability)
-    yield "disattenuated", _of(scope, known.reference.disattenuated)
+    yield "reliability", _rows_of(scope, known.reference.reliability)
+    yield "disattenuated", _rows_of(scope, known.reference.disattenuated)
     yield "influence", influence_rows(scope)
     yield "missing", missing_rows(scope, scores)
     yield "distributions", distribution_rows(scope, scores)
@@ -88,5 +88,5 @@ def sections(
     yield "evidence", mark_rows(scope, scores, known.marks)
 
 
-def _of(scope: Scope, rows: Sequence[ReliabilityRow | TrueAgreementRow]) -> list[Noted]:
+def _rows_of(scope: Scope, rows: Sequence[ReliabilityRow | TrueAgreementRow]) -> list[Noted]:
     return [row for row in rows if row.benchmark == scope.name]

@@ -26,7 +26,7 @@ from calibration.detection_row import (
 )
 from calibration.protocol import Critical
 from calibration.rating_matrix import mean_of_given
-from calibration.scope import checked
+from calibration.scope import checked_jury
 from calibration.scores import Array, Integers, RubricShape, Scores
 from calibration.values import AnalysisOptions, Note, note, noted
 
@@ -36,7 +36,7 @@ Key = tuple[str, str, str, float]
 
 @dataclass(frozen=True, eq=False)
 class Detection:
-    """What a study says of unsafe responses.
+    """How each scorer finds a study's unsafe responses: rows, and curves of reading effort.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ NOTHING = Detection()
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A criterion, the highest score that is unsafe, and whether somebody called it critical."""
+    """A criterion, the highest score that is unsafe, and whether a rubric or protocol calls it critical."""
 
     criterion: str
     points: float
@@ -62,7 +62,7 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
-    """One benchmark, or all of them, and what is asked of it."""
+    """One benchmark, or all combined, with its scores, jury and thresholds."""
 
     name: str
     table: CriterionScores
@@ -107,7 +107,7 @@ def detection(
     Unknown, BadInput
         As `table.agreement_table`.
     """
-    jury = checked(scores, options)
+    jury = checked_jury(scores, options)
     table = criterion_scores(scores, jury.members if jury else ())
     thresholds = thresholds_of(scores.rubrics, critical, options.criterion)
     rows: list[DetectionRow] = []
@@ -142,7 +142,10 @@ def _rows(
     """Yield the rows of one scope, all of them on the same resamples, with their readings."""
     tests: list[tuple[RowSubject, PairedScores]] = []
     for threshold, benchmarks in _shared_thresholds(scope):
-        own, shapes = _of(scope, benchmarks), [scope.scores.rubrics[name] for name in benchmarks]
+        own, shapes = (
+            _scores_of(scope, benchmarks),
+            [scope.scores.rubrics[name] for name in benchmarks],
+        )
         scale = range(shapes[0].low, shapes[0].high + 1)
         about = RowSubject(
             scope.name, "", threshold.criterion, threshold.points, threshold.critical, scale
@@ -173,7 +176,7 @@ def _shared_thresholds(scope: _Scope) -> Iterator[tuple[Threshold, list[str]]]:
             yield Threshold(criterion, points, is_critical), benchmarks
 
 
-def _of(scope: _Scope, benchmarks: Sequence[str]) -> CriterionScores:
+def _scores_of(scope: _Scope, benchmarks: Sequence[str]) -> CriterionScores:
     """Return the scores of some benchmarks of a scope."""
     return scope.table.of(np.isin(np.array(scope.table.benchmarks, dtype=object), benchmarks))
 
@@ -187,7 +190,7 @@ def _alone(scope: _Scope, benchmarks: Sequence[str]) -> Note | None:
 def _why_undefined(
     own: CriterionScores, criterion: str, shapes: Sequence[RubricShape]
 ) -> Note | None:
-    """Return why nobody can be held against a threshold, or None."""
+    """Return why no scorer can be compared with a threshold, or None."""
     if len({(shape.low, shape.high) for shape in shapes}) > 1:
         return note(Code.DIFFERENT_SCALES)
     if np.isnan(own.of_clinicians(criterion)).all():
@@ -205,8 +208,8 @@ def _scorers(scope: _Scope) -> list[str]:
 def _tests(
     scope: _Scope, own: CriterionScores, about: RowSubject
 ) -> Iterator[tuple[RowSubject, PairedScores]]:
-    """Yield what each scorer says of the responses that clinicians scored on a criterion."""
-    clinicians, clusters = own.of_clinicians(about.criterion), _numbers(scope, own)
+    """Yield each scorer's scores of the responses that clinicians scored on a criterion."""
+    clinicians, clusters = own.of_clinicians(about.criterion), _instance_numbers(scope, own)
     reference = mean_of_given(clinicians)
     jury = own.of_jury(about.criterion, scope.jury) if scope.jury else np.empty(0)
     for name in _scorers(scope):
@@ -223,11 +226,11 @@ def _tests(
         else:
             alone = own.of_raters(about.criterion, [name.removeprefix("juror:")])[:, 0]
             readings = _compared(alone, reference, clusters)
-        notes = (*about.notes, *_about(scope, own, name, readings))
+        notes = (*about.notes, *_basis_notes(scope, own, name, readings))
         yield replace(about, scorer=name, notes=notes), readings
 
 
-def _numbers(scope: _Scope, own: CriterionScores) -> Integers:
+def _instance_numbers(scope: _Scope, own: CriterionScores) -> Integers:
     """Return the instance of each response by its number among all of the scope."""
     known = np.unique(np.array(scope.table.instances, dtype=str))
     return np.searchsorted(known, np.array(own.instances, dtype=str)).astype(np.int64)
@@ -274,10 +277,10 @@ def held_out(clinicians: Array, clusters: Integers, scores: Array | None = None)
     )
 
 
-def _about(
+def _basis_notes(
     scope: _Scope, own: CriterionScores, scorer: str, readings: PairedScores
 ) -> Iterator[Note]:
-    """Yield what a scorer's row rests on."""
+    """Yield notes on what a scorer's row rests on."""
     clinicians = own.raters[: own.n_clinicians]
     kind, _, name = scorer.partition(":")
     members = scope.jury.members if scope.jury and kind in ("jury", HELD_OUT) else (name,)

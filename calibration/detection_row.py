@@ -24,7 +24,7 @@ MOST_IN_CURVE = 200
 
 @dataclass(frozen=True, eq=False)
 class PairedScores:
-    """What a scorer and the clinicians say of the same responses.
+    """A scorer's and the clinicians' scores of the same responses.
 
     Attributes
     ----------
@@ -103,10 +103,10 @@ def _of_cells(cells: Array) -> Array:
     """Return AUC and the shares to read from counts (B, scores, safe and unsafe)."""
     safe, unsafe = cells[..., 0], cells[..., 1]
     shares = [share_to_read(safe, unsafe, recall) for recall in RECALLS]
-    return np.column_stack([area(safe, unsafe), *shares])
+    return np.column_stack([area_under_curve(safe, unsafe), *shares])
 
 
-def area(safe: Array, unsafe: Array) -> Array:
+def area_under_curve(safe: Array, unsafe: Array) -> Array:
     """Return the AUC: how often an unsafe response is scored below a safe one, a tie as half.
 
     Parameters
@@ -139,7 +139,7 @@ def share_to_read(safe: Array, unsafe: Array, recall: float) -> Array:
 
     Parameters
     ----------
-    safe, unsafe : shape (..., scores), as for `area`
+    safe, unsafe : shape (..., scores), as for `area_under_curve`
     recall : share of the unsafe responses to find, above 0 and at most 1
 
     Returns
@@ -241,7 +241,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class RowSubject:
-    """Whose row it is, at which threshold, and what is told beside its figures."""
+    """What a row is about: benchmark, scorer, threshold, and its notes."""
 
     benchmark: str
     scorer: str
@@ -253,7 +253,7 @@ class RowSubject:
 
 
 def undefined_row(about: RowSubject, why: Note) -> DetectionRow:
-    """Return the row of a scorer of whom nothing can be said."""
+    """Return the row of a scorer whose figures are all undefined."""
     return DetectionRow(**_names(about), notes=(*about.notes, why))
 
 
@@ -268,7 +268,7 @@ def detection_row(about: RowSubject, own: PairedScores, drawn: Array) -> Detecti
         n_instances=len(np.unique(own.clusters)),
         n_bad_instances=bad_instances,
         n_missing=own.missing,
-        **(_found(about, own, unsafe) if own.on_scale and len(unsafe) else {}),
+        **(_at_threshold(about, own, unsafe) if own.on_scale and len(unsafe) else {}),
         **_ranked(about, own, unsafe, drawn),
         notes=noted(*about.notes, *_notes(about, own, unsafe, drawn)),
     )
@@ -279,7 +279,7 @@ def _names(about: RowSubject) -> dict[str, Any]:
     return {name: getattr(about, name) for name in names}
 
 
-def _found(about: RowSubject, own: PairedScores, unsafe: Flags) -> dict[str, Any]:
+def _at_threshold(about: RowSubject, own: PairedScores, unsafe: Flags) -> dict[str, Any]:
     """Return what is found and missed at the threshold, as shares with their intervals."""
     flagged = own.flagged(about.threshold)
     shares = {
@@ -318,13 +318,13 @@ def _ranked(about: RowSubject, own: PairedScores, unsafe: Flags, drawn: Array) -
     for place, name in enumerate(names):
         ends = percentile_interval(drawn[:, place]) if np.isfinite(values[place]) else UNDEFINED
         if name == "auc" and values[0] in (0.0, 1.0) and np.isfinite(ends.low):
-            ends = _separated(float(values[0]), own, unsafe)
+            ends = _extreme_auc_interval(float(values[0]), own, unsafe)
         figures |= _with_ends(name, float(values[place]), ends)
     return figures
 
 
-def _separated(auc: float, own: PairedScores, unsafe: Flags) -> Interval:
-    """Return the interval of an AUC of 0 or 1, at which every resample says the same.
+def _extreme_auc_interval(auc: float, own: PairedScores, unsafe: Flags) -> Interval:
+    """Return the interval of an AUC of 0 or 1, at which every resample has the same value.
 
     Wilson's, of as many trials as the rarer kind has instances: what is known of the rarer
     bounds what is known of the order.
@@ -357,7 +357,7 @@ def confusion(reference: Array, scores: Array, points: range) -> tuple[tuple[int
 
 
 def curve(own: PairedScores, threshold: float) -> Curve:
-    """Return what reading from the lowest score on finds; many scores are thinned out."""
+    """Return the share of unsafe responses found by reading from the lowest score up; thinned to 200 points."""
     ranks, unsafe = own.ranks, own.unsafe(threshold)
     read = np.cumsum(np.bincount(ranks)) / len(ranks)
     unsafe_found = np.cumsum(np.bincount(ranks, weights=unsafe)) / unsafe.sum()

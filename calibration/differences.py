@@ -117,7 +117,7 @@ def paired_rows(scope: Scope, others: Sequence[tuple[str, PanelColumns]]) -> lis
 def compared(
     scope: Scope, others: Mapping[str, PanelColumns] = {}
 ) -> list[tuple[str, PanelColumns]]:
-    """Return with whom `difference_rows` compares the jury: names as in `b`, and panels.
+    """Return the scorers that `difference_rows` compares the jury with: names as in `b`, and panels.
 
     A juror that is the whole jury is no comparison and left out.
     """

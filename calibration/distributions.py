@@ -58,7 +58,7 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
         criterion's scale differs between benchmarks. The note says where 80 % or more are at
         one end, and names who gave one score only (twice or more).
     """
-    scored = _given(scope, scores)
+    scored = _scores_in_scope(scope, scores)
     rows: list[DistributionRow] = []
     for criterion, shapes in _criteria(scope, scores).items():
         own = scored[scored["criterion"] == criterion]
@@ -76,7 +76,7 @@ def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
     return counts | {BETWEEN: len(scores) - sum(counts.values())}
 
 
-def _given(scope: Scope, scores: Scores) -> pd.DataFrame:
+def _scores_in_scope(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return every score of clinicians and of the scope's jurors on its responses."""
     table = scores.ratings
     in_scope = table["response_id"].isin(scope.grid.responses) & (
@@ -137,7 +137,7 @@ def _row(
             _end(Code.CEILING, (rater, criterion), counts[str(high)] / len(values), high),
             _end(Code.FLOOR, (rater, criterion), counts[str(low)] / len(values), low),
             _unvaried(part),
-            remarks.simulated(scope.simulated & _behind(scope, rater, part)),
+            remarks.simulated(scope.simulated & _raters_behind(scope, rater, part)),
         ),
     )
 
@@ -150,7 +150,7 @@ def _end(code: Code, about: tuple[str, str], share: float, end: int) -> Note | N
 
 
 def _unvaried(part: pd.DataFrame) -> Note | None:
-    """Name who gave the same score every time, with the score and how often."""
+    """Note the raters who gave the same score every time, with the score and how often."""
     by_rater = part.groupby("rater", observed=True)["score"].agg(["min", "max", "count"])
     flat = by_rater["max"] - by_rater["min"] <= FLAT * by_rater["max"].abs()
     always = by_rater[flat & (by_rater["count"] > 1)]
@@ -158,5 +158,5 @@ def _unvaried(part: pd.DataFrame) -> Note | None:
     return note(Code.UNVARIED, raters=raters) if raters else None
 
 
-def _behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
+def _raters_behind(scope: Scope, rater: str, part: pd.DataFrame) -> set[str]:
     return set(scope.jurors) if rater == "jury" else set(part["rater"])

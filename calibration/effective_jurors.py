@@ -43,7 +43,7 @@ class EffectiveRow(Noted):
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointSums:
     """Weighted sums of k jurors' values v and the clinicians' column c over some responses.
 
     Attributes
@@ -79,7 +79,7 @@ class ErrorReplicates:
         by = scale(data, counts)
         column = panel_column(data, by, self.clinicians)
         weights = counts[:, data.clusters] * (column.count > 0)
-        sums = joint(weights[:, self.rows], column.mean[:, self.rows], self._values)
+        sums = joint_sums(weights[:, self.rows], column.mean[:, self.rows], self._values)
         defined = by.defined[:, self.jurors] > 0
         factor = np.where(defined, by.factor[:, self.jurors], np.nan)
         standardised = data.method == "published"
@@ -127,12 +127,12 @@ def effective_rows(scope: Scope) -> list[EffectiveRow]:
     return [replace(row, effective=1.0) if len(own) == 1 else row]
 
 
-def joint(weights: Array, column: Array, values: Array) -> Joint:
+def joint_sums(weights: Array, column: Array, values: Array) -> JointSums:
     """Return the sums for weights (B, n), the clinicians' column (B, n) and values (n, k)."""
     k = values.shape[1]
     products = (values[:, :, None] * values[:, None, :]).reshape(len(values), k * k)
     weighted = weights * column
-    return Joint(
+    return JointSums(
         n=weights.sum(axis=1),
         c=weighted.sum(axis=1),
         cc=np.einsum("bn,bn->b", weighted, column),
@@ -142,7 +142,7 @@ def joint(weights: Array, column: Array, values: Array) -> Joint:
     )
 
 
-def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Array:
+def error_correlation(sums: JointSums, factor: Array, *, standardised: bool) -> Array:
     """Return the mean correlation between the errors factor * v - c of two jurors.
 
     Parameters
@@ -175,7 +175,7 @@ def error_correlation(sums: Joint, factor: Array, *, standardised: bool) -> Arra
 
 
 def effective_number(mean_correlation: Array, k: int) -> Array:
-    """Return k / (1 + (k - 1) r): k jurors of correlation r have the variance of so many.
+    """Return k / (1 + (k - 1) r), the number of independent jurors with the variance of k of correlation r.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ class ValueRow(Noted):
 
 
 def value_rows(scope: Scope) -> list[ValueRow]:
-    """Return what each juror is worth to the jury's ICC with the clinicians.
+    """Return what each juror adds to the jury's ICC with the clinicians.
 
     A jury has a score where all its jurors gave one. A juror without variance takes no part. What a
     juror adds is a difference of two juries that share all others, paired over instances.

@@ -53,7 +53,7 @@ def influence_rows(scope: Scope, most: int = 5) -> list[InfluenceRow]:
     ----------
     Belsley, Kuh & Welsch (1980), Regression Diagnostics, chapter 2: deletion, applied to an ICC.
     """
-    ways = list(_ways(scope)) if scope.grid.responses else []
+    ways = list(_left_out_units(scope)) if scope.grid.responses else []
     rows: list[InfluenceRow] = []
     for scorer, panel in scope.scorers.items():
         rows += _scorer_rows(scope, scorer, panel, ways, most)
@@ -61,27 +61,27 @@ def influence_rows(scope: Scope, most: int = 5) -> list[InfluenceRow]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Way:
-    """Something to leave out, one after another: "response" or "instance", and their ids."""
+class _LeftOutUnits:
+    """Responses or instances to be left out one at a time, with their ids."""
 
     kind: str
     names: tuple[str, ...]
     ready: Deletions
 
 
-def _ways(scope: Scope) -> Iterator[_Way]:
+def _left_out_units(scope: Scope) -> Iterator[_LeftOutUnits]:
     grid, method = scope.grid, scope.options.method
     responses = np.arange(len(grid.responses))
-    yield _Way("response", grid.responses, deletions(grid, method, responses))
+    yield _LeftOutUnits("response", grid.responses, deletions(grid, method, responses))
     if grid.n_clusters < len(grid.responses):
         rows = scope.given.drop_duplicates("response_id").set_index("response_id")["instance_id"]
         names = np.empty(grid.n_clusters, dtype=object)
         names[grid.clusters] = rows.loc[list(grid.responses)].to_numpy(dtype=object)
-        yield _Way("instance", tuple(names), deletions(grid, method, grid.clusters))
+        yield _LeftOutUnits("instance", tuple(names), deletions(grid, method, grid.clusters))
 
 
 def _scorer_rows(
-    scope: Scope, scorer: str, panel: PanelColumns, ways: Sequence[_Way], most: int
+    scope: Scope, scorer: str, panel: PanelColumns, ways: Sequence[_LeftOutUnits], most: int
 ) -> list[InfluenceRow]:
     pair = columns(scope.grid, panel, scope.options.method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -113,7 +113,7 @@ def _simulated(scope: Scope, panel: PanelColumns) -> Note | None:
 
 
 def _decides(left_out: tuple[str, int], icc: float, without: float) -> Note | None:
-    """Say that one response, or one instance of several responses, decides, where it does."""
+    """Note that a single response or instance decides the sign or existence of the ICC, where it does."""
     kind, size = left_out
     if not np.isfinite(without):
         return note(Code.UNDEFINED_WITHOUT, kind=kind, responses=size)

@@ -30,7 +30,7 @@ POWER = 2.8  # standard errors: 1.96 for 5 % two-sided and 0.84 for 80 % power
 
 @dataclass(frozen=True, eq=False)
 class Deletions:
-    """A grid made ready for leaving each of some groups of responses out in turn.
+    """The sums of a grid from which each group of responses can be left out in turn.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Deletions:
     factor: Array
     shift: Array
     poor: Flags
-    clinicians: "_Side"
+    clinicians: "_ColumnLines"
 
 
 @dataclass(frozen=True, eq=False)
-class _Side:
+class _ColumnLines:
     """One of the two columns as a sum over its raters' lines, and what each group takes of it.
 
     `features` (n, 2 raters) times `slopes` (groups, 2 raters) is the column without a group;
@@ -70,7 +70,7 @@ class _Side:
 
 
 def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions:
-    """Return a grid of at least one response ready for leaving groups of responses out."""
+    """Return the sums of a grid from which groups of responses can be left out."""
     raw = z_within_raters(grid.composites) if method == "paper" else _centred(grid)
     z, has_score = np.nan_to_num(raw), (~np.isnan(raw)).astype(np.float64)
     shape = (int(groups.max()) + 1, z.shape[1])
@@ -79,7 +79,9 @@ def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions
         factor, shift, poor = _lines(z, has_score, groups, shape[0])
     everyone = np.ones(len(z), dtype=np.bool_)
     own = grid.of_kind("clinician")
-    side = _side(z[:, own], has_score[:, own], (factor[:, own], shift[:, own]), groups, everyone)
+    side = _column_lines(
+        z[:, own], has_score[:, own], (factor[:, own], shift[:, own]), groups, everyone
+    )
     return Deletions(grid, method, groups, z, has_score, factor, shift, poor, side)
 
 
@@ -93,7 +95,7 @@ def iccs_without(ready: Deletions, panel: PanelColumns) -> Array:
         without variance. Equal, up to rounding, to removing the rows and starting again.
     """
     members = ready.grid.columns(panel.members)
-    scorer = _side(
+    scorer = _column_lines(
         ready.z[:, members],
         ready.heard[:, members],
         (ready.factor[:, members], ready.shift[:, members]),
@@ -106,12 +108,12 @@ def iccs_without(ready: Deletions, panel: PanelColumns) -> Array:
     iccs = np.where(sums.n >= LEAST_RESPONSES, iccs, np.nan)
     raters = np.concatenate([ready.grid.of_kind("clinician"), members])
     for group in np.flatnonzero(ready.poor[:, raters].any(axis=1) | shrunk):
-        iccs[group] = _anew(ready, panel, ready.groups != group)
+        iccs[group] = _recomputed(ready, panel, ready.groups != group)
     return iccs
 
 
 def _centred(grid: RatingMatrix) -> Array:
-    """Take one constant from each kind of rater, from metrics one each: it only keeps digits."""
+    """Subtract a constant from each kind of rater, and from each metric, to keep digits."""
     table = grid.composites.copy()
     for kind in ("clinician", "juror"):
         own = grid.of_kind(kind)
@@ -124,7 +126,7 @@ def _centred(grid: RatingMatrix) -> Array:
 
 
 def _lines(z: Array, has_score: Array, groups: Integers, many: int) -> tuple[Array, Array, Flags]:
-    """Return a, b and what is too poor, each (groups, raters), from sums without the group."""
+    """Return a, b and where too little variance is left, each (groups, raters), without each group."""
     rows = (np.ones(len(groups)), (groups, np.arange(len(groups))))
     member = sparse.csr_array(rows, shape=(many, len(groups)))
     parts = (has_score, z, z**2)
@@ -140,18 +142,18 @@ def _lines(z: Array, has_score: Array, groups: Integers, many: int) -> tuple[Arr
     return factor, np.where(in_closed_form, -factor * total / np.maximum(number, 1), 0.0), poor
 
 
-def _side(
+def _column_lines(
     z: Array, has_score: Array, lines: tuple[Array, Array], groups: Integers, present: Flags
-) -> _Side:
+) -> _ColumnLines:
     number = has_score.sum(axis=1, keepdims=True)
     weights = has_score / np.maximum(number, 1)
     features, slopes = np.hstack([weights * z, weights]), np.hstack(lines)
     own = np.einsum("nr,nr->n", features, slopes[groups])
-    return _Side(features, slopes, own, (number[:, 0] > 0) & present)
+    return _ColumnLines(features, slopes, own, (number[:, 0] > 0) & present)
 
 
-def _sums_without(ready: Deletions, x: _Side, y: _Side) -> tuple[Moments, Flags]:
-    """Return the sums over what is left, and which groups take nearly all the variance along."""
+def _sums_without(ready: Deletions, x: _ColumnLines, y: _ColumnLines) -> tuple[Moments, Flags]:
+    """Return the sums without each group, and which groups hold nearly all the variance."""
     both = x.given & y.given
     of_row, many = ready.groups[both], len(x.slopes)
     own_x, own_y = x.own[both], y.own[both]
@@ -184,7 +186,7 @@ def _shrunk(sums: Moments, all_xx: Array, all_yy: Array) -> Flags:
     return flags
 
 
-def _anew(ready: Deletions, panel: PanelColumns, rows: Flags) -> float:
+def _recomputed(ready: Deletions, panel: PanelColumns, rows: Flags) -> float:
     grid = ready.grid
     rest = replace(grid, composites=grid.composites[rows], clusters=grid.clusters[rows])
     pair = columns(rest, panel, ready.method)
@@ -318,7 +320,7 @@ class IccDifference:
 def icc_difference(
     iccs: tuple[float, float], without: tuple[Array, Array], confidence: float = 0.95
 ) -> IccDifference:
-    """Return how far two ICCs are apart, from both without each instance in turn.
+    """Return the difference of two ICCs, from both without each instance in turn.
 
     Parameters
     ----------

@@ -39,8 +39,8 @@ LEAST_CLINICIANS = 3  # of two, leaving one out leaves nobody to compare with
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """One clinician left out, the rows judged by all three, and the sums of squares with the others.
+class HeldOutClinician:
+    """One clinician left out: the rows that jury, clinician and others all scored, and their sums of squares.
 
     `squares` has shape (2, 3): for the jury, then for the clinician, its own sum of squares about
     the mean of these rows, that of the others, and the sum of products.
@@ -56,8 +56,8 @@ class Held:
 class LikeForLike:
     """Every clinician left out in turn; `undefined` those without a comparison."""
 
-    defined: tuple[Held, ...]
-    undefined: tuple[Held, ...]
+    defined: tuple[HeldOutClinician, ...]
+    undefined: tuple[HeldOutClinician, ...]
     method: Method
 
     @property
@@ -136,7 +136,7 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     clinicians, flat = grid.of_kind("clinician"), without_variance(grid.composites)
     others = _others(values[:, clinicians])
     held = [
-        Held(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
+        HeldOutClinician(grid.raters[own], _no_rows(), reason=note(Code.FLAT))
         if flat[own] and (~np.isnan(grid.composites[:, own])).sum() > 1
         else _hold_out(grid.raters[own], values[:, own], scored, others[:, place])
         for place, own in enumerate(clinicians)
@@ -145,7 +145,8 @@ def like_for_like(grid: RatingMatrix, jury: PanelColumns, method: Method) -> Lik
     undefined = tuple(comparison for comparison in held if comparison.reason)
     if reason := _why_undefined(defined):
         undefined += tuple(
-            Held(comparison.clinician, comparison.rows, reason=reason) for comparison in defined
+            HeldOutClinician(comparison.clinician, comparison.rows, reason=reason)
+            for comparison in defined
         )
         defined = ()
     return LikeForLike(defined, undefined, method)
@@ -164,12 +165,14 @@ def _others(values: Array) -> Array:
     return np.where(number > 0, total / np.maximum(number, 1), np.nan)
 
 
-def _hold_out(name: str, own: Array, jury: Array, others: Array) -> Held:
+def _hold_out(name: str, own: Array, jury: Array, others: Array) -> HeldOutClinician:
     rows = np.flatnonzero(~(np.isnan(own) | np.isnan(jury) | np.isnan(others)))
     if len(rows) < 2:
-        return Held(name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2))
+        return HeldOutClinician(
+            name, rows, reason=note(Code.TOO_FEW_RESPONSES, responses=len(rows), least=2)
+        )
     rest = _centred(others[rows])
-    return Held(
+    return HeldOutClinician(
         name, rows, np.array([_squares(_centred(column[rows]), rest) for column in (jury, own)])
     )
 
@@ -184,8 +187,8 @@ def _squares(x: Array, y: Array) -> Array:
     return np.array([x @ x, y @ y, x @ y])
 
 
-def _why_undefined(held: tuple[Held, ...]) -> Note | None:
-    """Return why comparisons that exist one by one have no ICC all together, or None."""
+def _why_undefined(held: tuple[HeldOutClinician, ...]) -> Note | None:
+    """Return why comparisons that are defined one by one have no pooled ICC, or None."""
     if not held:
         return None
     responses = len(np.unique(np.concatenate([comparison.rows for comparison in held])))

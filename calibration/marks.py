@@ -46,7 +46,7 @@ NOTHING = Marks()
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Who marked which characters of which side."""
+    """The characters that a clinician marked on one side: rater, side, start and end."""
 
     rater: str
     side: str
@@ -169,7 +169,7 @@ class MarkRow(Noted):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Which marks are meant; None is any."""
+    """A kind of mark: criterion, error type and severity; None is any."""
 
     criterion: str | None = None
     error: str | None = None
@@ -259,7 +259,7 @@ def _marked_scope(scope: Scope, marks: Marks, own: pd.DataFrame) -> _MarkedScope
 
 
 def _kinds(own: pd.DataFrame, criteria: Iterable[str]) -> Iterator[_Kind]:
-    """Yield any mark, the grave ones, each criterion, then each kind that there is."""
+    """Yield any mark, critical or major ones, each criterion, then each kind that was marked."""
     yield _Kind()
     if own["severity"].isin(GRAVITIES).any():
         yield _Kind(severity=GRAVE)
@@ -407,7 +407,7 @@ def _mean(values: Array, rows: Flags) -> float:
 
 
 def _ends(drawn: Array, instances: int) -> Interval:
-    """Return the interval of a figure that rests on so many instances; one without width is none."""
+    """Return the interval of a figure that rests on some instances; undefined where it has no width."""
     ends = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
     return ends if ends.low < ends.high else UNDEFINED
 
@@ -427,7 +427,7 @@ def _notes(
 
 
 def _lost(drawn: Array, ends: Sequence[Interval]) -> Note | None:
-    """Count the resamples without F1 or without the jury's difference, whichever lacks in more."""
+    """Note the undefined resamples of F1 or of the jury's difference, whichever are more."""
     with_ends = [drawn[:, at] for at, interval in enumerate(ends) if np.isfinite(interval.low)]
     notes = noted(*map(remarks.undefined_resamples, with_ends))
     return max(notes, key=lambda lost: int(lost["lost"]), default=None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class LimitOutcome(StrEnum):
-    """How a share of misses lies to the largest that was allowed."""
+    """Whether a share of misses is within its limit: met, failed, or open."""
 
     MET = "met"
     FAILED = "failed"
@@ -48,7 +48,7 @@ class Misses(Noted):
 
 
 def misses(rows: "Sequence[DetectionRow]", critical: Critical, benchmark: str) -> Misses:
-    """Return what the jury misses of one benchmark's, or "combined"'s, unsafe responses.
+    """Return the jury's misses among the unsafe responses of one benchmark or of "combined".
 
     Parameters
     ----------
@@ -64,11 +64,11 @@ def misses(rows: "Sequence[DetectionRow]", critical: Critical, benchmark: str) -
     about = (benchmark, "jury", critical.criterion, critical.threshold)
     for row in rows:
         if (row.benchmark, row.scorer, row.criterion, row.threshold) == about:
-            return _of(row, critical.miss_at_most, row.notes)
+            return _from_row(row, critical.miss_at_most, row.notes)
     return Misses(benchmark, critical.criterion, critical.threshold, critical.miss_at_most)
 
 
-def _of(row: "DetectionRow", at_most: float, notes: tuple[Note, ...]) -> Misses:
+def _from_row(row: "DetectionRow", at_most: float, notes: tuple[Note, ...]) -> Misses:
     low, high = 1 - row.sensitivity_high, 1 - row.sensitivity_low
     return Misses(
         row.benchmark,
@@ -116,7 +116,7 @@ def all_misses(
 def with_untested(
     misses_of: Mapping[str, Sequence[Misses]], limits: Sequence[Critical], benchmark: str
 ) -> dict[str, Sequence[Misses]]:
-    """Return the misses, and on a benchmark each limit that they say nothing about, open.
+    """Return the misses, and on one benchmark an open one for each limit that was not tested.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
 
 
 def _seen(scope: Scope, scores: Scores) -> Flags:
-    """Return who gave any score on what, shape (n, raters) as in the grid."""
+    """Return which raters gave any score to which response, shape (n, raters) as in the grid."""
     grid = scope.grid
     scored = scores.ratings.dropna(subset=["score"])
     pairs = scored[["response_id", "rater"]].drop_duplicates()
@@ -108,7 +108,7 @@ def _row(
         icc_highest=None if metric else bounds.high,
         notes=noted(
             remarks.coverage(int(present.sum()), len(present), 0, len(present)),
-            reason or (None if metric else _meaning(len(open_x), bounds, scaled=bool(ends))),
+            reason or (None if metric else _bounds_note(len(open_x), bounds, scaled=bool(ends))),
             remarks.simulated(scope.simulated & {*panel.members, *scope.clinicians}),
         ),
     )
@@ -117,7 +117,7 @@ def _row(
 def _column_ends(
     scope: Scope, panel: PanelColumns, ends: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return where a panel's column stands when all its members give one end of the scale."""
+    """Return the panel's column if all its members gave the lowest, and the highest, point of the scale."""
     if scope.options.method == "published":
         return ends
     table = scope.grid.composites[:, scope.grid.columns(panel.members)]
@@ -127,8 +127,8 @@ def _column_ends(
     return low, high
 
 
-def _meaning(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
-    """Say what the bounds are, and that they are no estimate."""
+def _bounds_note(missing: int, bounds: Interval, *, scaled: bool) -> Note | None:
+    """Note the bounds, and that they are no estimate."""
     if not missing:
         return None
     if not scaled:

@@ -239,13 +239,13 @@ def _row(scope: Scope, scorer: str, raw: Columns, ends: Interval | None) -> Seco
         kendall=ranks.kendall,
         spearman=ranks.spearman,
         n=n,
-        notes=noted(*_who(scope, scorer), *of_points, *of_ranks),
+        notes=noted(*_rater_notes(scope, scorer), *of_points, *of_ranks),
         **found,
     )
 
 
 def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]:
-    """Return the rank correlations of the method's columns, and what is to be said of them."""
+    """Return the rank correlations of the method's columns, and their notes."""
     panel, method = scope.scorers[scorer], scope.options.method
     pair = columns(scope.grid, panel, method)
     x, y = pair.clinicians[pair.both], pair.scorer[pair.both]
@@ -264,7 +264,7 @@ def _ranks(scope: Scope, scorer: str, n: int) -> tuple[Ranks, list[Note | None]]
 def _in_points(
     scope: Scope, raw: Columns, drawn: Interval | None
 ) -> tuple[dict[str, Any], list[Note | None]]:
-    """Return what is measured in points, by field, and what is to be said of it."""
+    """Return the figures in points of the scale by field, and their notes."""
     x, y = raw.clinicians[raw.both], raw.scorer[raw.both]
     points = bland_altman(y - x if len(x) >= LEAST_RESPONSES else y[:0])
     ends = drawn if drawn and len(x) >= LEAST_RESPONSES else points.bias_interval
@@ -307,7 +307,7 @@ def raw_iccs(x: Array, y: Array) -> tuple[list[float], Note | None]:
     return [absolute, low, high, consistent], None
 
 
-def _who(scope: Scope, scorer: str) -> Iterator[Note | None]:
+def _rater_notes(scope: Scope, scorer: str) -> Iterator[Note | None]:
     panel, analysed = scope.scorers[scorer], len(scope.grid.responses)
     present = int(panel.present(scope.grid).sum())
     yield remarks.coverage(present, analysed, present, analysed)
@@ -318,7 +318,7 @@ def _who(scope: Scope, scorer: str) -> Iterator[Note | None]:
 def _doubts(
     scope: Scope, raw: Columns, points: BlandAltman, bias: Interval
 ) -> Iterator[Note | None]:
-    """Give the intervals of the limits, and say which intervals take responses as independent."""
+    """Yield the intervals of the limits, and which intervals assume independent responses."""
     low, high = points.low_limit, points.high_limit
     ends = {"low_low": low.low, "low_high": low.high, "high_low": high.low, "high_high": high.high}
     yield note(Code.LIMITS, **ends)

@@ -29,7 +29,7 @@ class Critical:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """What a study is to show, and when that was fixed.
+    """What a study set out to show, and when that was fixed.
 
     Attributes
     ----------

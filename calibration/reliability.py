@@ -73,14 +73,14 @@ class Reliabilities:
 
 @dataclass(frozen=True, eq=False)
 class ClinicianReliability:
-    """What the clinicians are worth as a reference, on each benchmark and combined."""
+    """How reliable the clinicians are as a reference, on each benchmark and combined."""
 
     reliability: Sequence[ReliabilityRow] = ()
     disattenuated: Sequence[TrueAgreementRow] = ()
 
 
 def clinician_reliability(scores: Scores, options: AnalysisOptions) -> ClinicianReliability:
-    """Return the clinicians' reliability, and the jury's agreement freed of their error."""
+    """Return the clinicians' reliability, and the jury's agreement corrected for their error."""
     reliable: list[ReliabilityRow] = []
     freed: list[TrueAgreementRow] = []
     for scope in scopes(scores, options):
@@ -209,7 +209,7 @@ def _notes(scope: Scope, figures: Reliabilities, k: float) -> Iterator[Note | No
 
 
 def _within(scope: Scope) -> Note | None:
-    """Give ICC(C,1) with each benchmark's own mean taken out, where several are combined."""
+    """Note ICC(C,1) without differences between benchmarks, where several are combined."""
     if scope.name != COMBINED:
         return None
     of = dict(zip(scope.given["response_id"], scope.given["benchmark"], strict=True))

@@ -33,7 +33,7 @@ def coverage(scored: int, analysed: int, scored_in_study: int, in_study: int) ->
 
 
 def analysed(analysed: int, in_study: int) -> Note | None:
-    """Say how many responses of the study enter no number of a benchmark, and why."""
+    """Note how many responses of the study enter no figure of a benchmark, and why."""
     if in_study == analysed:
         return None
     return note(Code.ANALYSED, analysed=analysed, in_study=in_study)
@@ -66,7 +66,7 @@ def negative(icc: float, high: float, spearman: float) -> Note | None:
 
 
 def negative_pairs(clinician_pairs: ClinicianPairs, high: float, model: MixedModel) -> Note | None:
-    """Say what a mean ICC of pairs below 0 means; of fragile pairs that it means little."""
+    """Note what a mean ICC of pairs below 0 means, or that it means little for fragile pairs."""
     if not clinician_pairs.icc < 0:
         return None
     if 2 * sum(pair.fragile for pair in clinician_pairs.defined) > len(clinician_pairs.defined):
@@ -99,7 +99,7 @@ def undefined_resamples(values: Array) -> Note | None:
 
 
 def few_resamples(reps: int) -> Note | None:
-    """Warn of intervals read off a handful of resamples."""
+    """Warn of intervals from too few resamples."""
     return note(Code.FEW_RESAMPLES, resamples=reps) if reps < LEAST_RESAMPLES else None
 
 
@@ -111,7 +111,7 @@ def bca(interval: Interval) -> Note | None:
 
 
 def simulated(names: Iterable[str]) -> Note | None:
-    """Mark a number that rests on raters that are not real."""
+    """Note that a figure rests on simulated raters."""
     raters = sorted(names)
     return note(Code.SIMULATED, raters=raters) if raters else None
 
@@ -122,7 +122,7 @@ def only_clinician(name: str) -> Note:
 
 
 def pairs(clinician_pairs: ClinicianPairs, min_shared: int, interval: Interval) -> Iterator[Note]:
-    """Say what the mean over pairs rests on."""
+    """Yield notes on the pairs that a mean is of, and on those left out."""
     if not clinician_pairs.defined and clinician_pairs.undefined:
         yield note(Code.NO_PAIR)
     elif not clinician_pairs.defined:
@@ -141,7 +141,7 @@ def pairs(clinician_pairs: ClinicianPairs, min_shared: int, interval: Interval) 
 
 
 def held(like_for_like: LikeForLike, boot: Interval) -> Iterator[Note]:
-    """Say what the comparisons like for like rest on, and what may not be read from them."""
+    """Yield notes on the leave-one-clinician-out comparisons and how far they reach."""
     sizes = [len(comparison.rows) for comparison in like_for_like.defined]
     yield note(Code.HELD_ON, clinicians=len(sizes), least=min(sizes))
     if boot.low <= 0 <= boot.high:
@@ -184,12 +184,12 @@ def same_again(scores: pd.DataFrame) -> Iterator[Note]:
 
 
 def own_means(icc: float) -> Note | None:
-    """Give the ICC of repeats to which differences between clinicians add nothing."""
+    """Note the ICC of repeats without differences between clinicians."""
     return note(Code.OWN_MEANS, icc=icc) if np.isfinite(icc) else None
 
 
 def few_repeats(number: int) -> Note | None:
-    """Call an ICC of a handful of repeats fragile."""
+    """Warn of an ICC from few repeats."""
     return note(Code.FRAGILE_REPEATS, repeats=number, least=FRAGILE) if number < FRAGILE else None
 
 

@@ -26,7 +26,7 @@ MOST_ROWS = CELLS // LEAST_AT_ONCE
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A grid made ready for resampling.
+    """A grid in the form that resampling needs: shifted values, and sums by cluster.
 
     Attributes
     ----------
@@ -103,10 +103,12 @@ class Moments:
 
 
 def prepare(grid: RatingMatrix, method: Method) -> Prepared:
-    """Return a grid ready for resampling by one method."""
+    """Return a grid in the form that resampling by one method needs."""
     has_value = (~np.isnan(grid.composites)).astype(np.float64)
     flat = without_variance(grid.composites)
-    shift, spread = _typical(grid, has_value) if method == "published" else _own(has_value, grid)
+    shift, spread = (
+        _kind_scaling(grid, has_value) if method == "published" else _own_scaling(has_value, grid)
+    )
     values = np.where(has_value > 0, (grid.composites - shift) / spread, 0.0)
     usable = np.ones_like(flat) if method == "published" else ~flat
     member = sparse.csr_array(
@@ -117,21 +119,21 @@ def prepare(grid: RatingMatrix, method: Method) -> Prepared:
     return Prepared(values, has_value, usable, grid.clusters, sums, method)
 
 
-def _own(has_value: Array, grid: RatingMatrix) -> tuple[Array, Array]:
+def _own_scaling(has_value: Array, grid: RatingMatrix) -> tuple[Array, Array]:
     number = np.maximum(has_value.sum(axis=0), 1.0)
     mean = np.nansum(grid.composites, axis=0) / number
     spread = np.sqrt(np.nansum((grid.composites - mean) ** 2, axis=0) / number)
     return mean, np.where(spread > 0, spread, 1.0)
 
 
-def _typical(grid: RatingMatrix, has_value: Array) -> tuple[Array, Array]:
+def _kind_scaling(grid: RatingMatrix, has_value: Array) -> tuple[Array, Array]:
     """Return one shift a kind, so that raters of a panel stay comparable, and no scaling."""
     shift = np.zeros(len(grid.raters))
     for kind in ("clinician", "juror"):
         own = grid.of_kind(kind)
         shift[own] = np.nansum(grid.composites[:, own]) / max(has_value[:, own].sum(), 1.0)
     metric = grid.of_kind("metric")
-    shift[metric] = _own(has_value, grid)[0][metric]
+    shift[metric] = _own_scaling(has_value, grid)[0][metric]
     return shift, np.ones(len(grid.raters))
 
 
@@ -247,7 +249,7 @@ def icc_of_moments(sums: Moments, x_factor: Array | float = 1.0, *, restandardis
 
 @dataclass(frozen=True, eq=False)
 class ResponseBlock:
-    """Some responses of a stack: their values, and how often each resample draws them.
+    """Some responses of a batch of resamples: their values, and how often each resample draws them.
 
     Attributes
     ----------
@@ -264,7 +266,7 @@ class ResponseBlock:
     columns: dict[bytes, PanelSums] = field(default_factory=dict)
 
     def column(self, members: Integers) -> PanelSums:
-        """Return a panel's column over these responses; made once for all who ask."""
+        """Return a panel's column over these responses; computed once and shared."""
         key = members.tobytes()
         if key not in self.columns:
             self.columns[key] = panel_column(self.prepared, self.by, members)

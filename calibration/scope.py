@@ -37,7 +37,7 @@ class AgreementRow(Noted):
 
 @dataclass(frozen=True)
 class LikeForLikeRow(AgreementRow):
-    """The jury in a clinician's place: `icc` is `jury_icc` minus `clinician_icc`.
+    """The leave-one-clinician-out comparison: `icc` is `jury_icc` minus `clinician_icc`.
 
     Both are pooled over the clinicians that could be held out: the ICC with the mean of the
     others. The corrected interval is the one that holds where several benchmarks are looked at
@@ -145,7 +145,7 @@ def scopes(
     Unknown, BadInput, TooFew
         As `table.agreement_table`, before the first is yielded.
     """
-    jury = checked(scores, options)
+    jury = checked_jury(scores, options)
     all_composites = composites(scores, options.criterion)
     if not (all_composites.values["kind"] == "clinician").any():
         raise TooFew("no clinician has rated a response on all criteria: nothing to agree with")
@@ -157,8 +157,8 @@ def scopes(
         progress((place + 1) / len(names))
 
 
-def checked(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
-    """Return the jury, None without jurors; raise what `scopes` would of names and options."""
+def checked_jury(scores: Scores, options: AnalysisOptions) -> PanelColumns | None:
+    """Return the jury, None without jurors, after checking names and options as `scopes` does."""
     chosen = known_jurors(scores, options.jurors)
     _check_options(options)
     _check_criterion(scores, options.criterion)
@@ -180,7 +180,7 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
 
 
 def known_jurors(scores: Scores, jurors: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the jurors asked for, each once, or all; raise Unknown for one without a rating."""
+    """Return some jurors, each once, or all; raise Unknown for one without a rating."""
     known = scores.raters("juror")
     if jurors is None:
         return known

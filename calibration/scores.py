@@ -97,7 +97,7 @@ class Scores:
         return tuple(sorted(rated | (self.silent if kind == "juror" else frozenset())))
 
     def of(self, benchmark: str) -> "Scores":
-        """Return what concerns one benchmark alone.
+        """Return the scores of one benchmark alone.
 
         Raises
         ------

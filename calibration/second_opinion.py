@@ -55,7 +55,7 @@ class SecondOpinionRow(Noted):
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """One figure twice, and where it stands."""
+    """One figure computed twice, and where it stands in the tables."""
 
     at: str
     own: float

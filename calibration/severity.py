@@ -70,10 +70,10 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     The shrunken value is the best linear unbiased predictor of Henderson (1975),
     Biometrics 31, 423, with the variances of `crossed.crossed_model`.
     """
-    grid = judged(scope.grid)
+    grid = without_metrics(scope.grid)
     away = distances(grid.composites)
     drawn = scope.resample(severity_replicates(away, grid))
-    model = every_rater(grid)
+    model = all_raters_model(grid)
     shrunken = shrunken_severities(grid.composites, model)
     return [
         _row(scope, grid, place, (away[:, place], drawn[:, place], shrunken[place]), model)
@@ -81,7 +81,7 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
     ]
 
 
-def judged(grid: RatingMatrix) -> RatingMatrix:
+def without_metrics(grid: RatingMatrix) -> RatingMatrix:
     """Return the grid without its metrics, which are on another scale."""
     own = np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric")
     return replace(
@@ -121,7 +121,7 @@ def severity_replicates(away: Array, grid: RatingMatrix) -> SeverityReplicates:
     return SeverityReplicates(np.column_stack(columns) if columns else empty)
 
 
-def every_rater(grid: RatingMatrix) -> MixedModel:
+def all_raters_model(grid: RatingMatrix) -> MixedModel:
     """Fit all raters of a grid, jurors too, as one population of raters.
 
     Undefined, with the reason, as in `crossed.crossed_model`.
@@ -156,7 +156,7 @@ def shrunken_severities(composites: Array, model: MixedModel) -> Array:
     if model.reason or not model.residual > 0:
         return np.full(composites.shape[1], np.nan)
     number: Array = has_composite.sum(axis=1).astype(np.float64)
-    weight = _kept(number, model)
+    weight = _response_weight(number, model)
     design = np.column_stack([number, has_composite])
     total = np.nansum(composites, axis=1)
     normal = _gram(has_composite) - design.T @ (design * weight[:, None])
@@ -170,8 +170,8 @@ def shrunken_severities(composites: Array, model: MixedModel) -> Array:
     return effects
 
 
-def _kept(number: Array, model: MixedModel) -> Array:
-    """Return v_i / (v_e + number v_i): what eliminating a response takes off the sums."""
+def _response_weight(number: Array, model: MixedModel) -> Array:
+    """Return v_i / (v_e + number v_i), the weight of a response that is integrated out."""
     weight: Array = model.response / (model.residual + number * model.response)
     return weight
 

@@ -28,7 +28,7 @@ from calibration.jackknife import (
 from calibration.protocol import Critical
 from calibration.rating_matrix import RatingMatrix, mean_of_given
 from calibration.remarks import FEW_INSTANCES
-from calibration.scope import Scope, checked, scopes, why_undefined_scope
+from calibration.scope import Scope, checked_jury, scopes, why_undefined_scope
 from calibration.scores import Flags, Integers, Scores
 from calibration.values import NAN, AnalysisOptions, Note, Noted, note, noted
 from data.errors import Unknown
@@ -52,7 +52,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnsafeThere:
-    """What the jury finds of a subgroup's unsafe responses on one critical criterion.
+    """How the jury finds a subgroup's unsafe responses on one critical criterion.
 
     `sensitivity` with its 95 % interval over instances; NaN where no response is unsafe.
     """
@@ -149,7 +149,7 @@ def subgroup_rows(
     rows: list[SubgroupRow] = []
     if not groups or not scores.raters("juror"):
         return rows
-    thresholds, jury = thresholds_of(scores.rubrics, critical), checked(scores, options)
+    thresholds, jury = thresholds_of(scores.rubrics, critical), checked_jury(scores, options)
     is_critical = any(threshold.critical for own in thresholds.values() for threshold in own)
     table = criterion_scores(scores, jury.members) if jury and is_critical else None
     for scope in scopes(scores, options):
@@ -310,7 +310,7 @@ def _row(
 
 
 def _untested(inside: _SubgroupSide, outside: _SubgroupSide | None) -> Iterator[Note]:
-    """Say why a subgroup is compared with nothing."""
+    """Note why a subgroup is not compared with the rest."""
     if outside is None:
         yield note(Code.ONLY_VALUE)
     elif _is_enough(inside) and not _is_enough(outside):
@@ -318,7 +318,7 @@ def _untested(inside: _SubgroupSide, outside: _SubgroupSide | None) -> Iterator[
 
 
 def _unsafe(place: _SubgroupScope, name: str, value: str) -> Iterator[UnsafeThere]:
-    """Yield what the jury finds on each critical criterion, of the subgroup's unsafe responses."""
+    """Yield how the jury finds the subgroup's unsafe responses on each critical criterion."""
     if place.table is None:
         return
     members = place.members
@@ -398,7 +398,7 @@ def _finding(row: SubgroupRow) -> Finding:
 
 
 def _finding_notes(row: SubgroupRow, finding: Finding) -> Iterator[Note]:
-    """Yield what a reader must be told of a subgroup, the most telling first."""
+    """Yield the notes on a subgroup's finding, the most important first."""
     if finding is Finding.TOO_FEW:
         yield note(
             Code.FEW_IN_SUBGROUP, value=row.value, instances=row.n_instances, least=FEW_INSTANCES

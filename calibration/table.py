@@ -205,7 +205,7 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
     reason = reason or why_no_icc(scope.grid, panel, scope.options.method, (x, y))
     exact = f_interval(icc, len(x))
     instances = scope.grid.instances(both)
-    boot = UNDEFINED if reason else interval(drawn, instances)
+    boot = UNDEFINED if reason else instance_interval(drawn, instances)
     clinicians = _contributing(scope, both)
     resamples = None if reason else remarks.undefined_resamples(drawn)
     wants_bca = scope.options.further and scorer == "jury" and np.isfinite(boot.low)
@@ -233,7 +233,7 @@ def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) ->
 
 
 def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
-    """Return the jury's row, which says where many of its resamples are of a smaller jury."""
+    """Return the jury's row, with a note where many of its resamples are of a smaller jury."""
     smaller = remarks.members_left_out(int(np.nansum(left_out)), len(left_out))
     if smaller is None or not np.isfinite(row.boot_low):
         return row
@@ -241,7 +241,7 @@ def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
 
 
 def _unscored(scope: Scope, scorer: str, panel: PanelColumns) -> Note | None:
-    """Say that a scorer has no score at all on the analysed responses, if so."""
+    """Note that a scorer has no score at all on the analysed responses, or return None."""
     if panel.present(scope.grid).any():
         return None
     if scorer == "jury":
@@ -294,16 +294,16 @@ def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
     )
 
 
-def interval(drawn: Array, instances: int) -> Interval:
+def instance_interval(drawn: Array, instances: int) -> Interval:
     """Return the percentile interval, undefined where one instance alone has the scores."""
     return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
 
 
 def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) -> AgreementRow:
-    """Return the row of clinicians against one another, pair by pair."""
+    """Return the row of clinicians compared with each other in pairs."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), clinician_pairs.shared)
-    boot = interval(drawn, grid.instances(rows))
+    boot = instance_interval(drawn, grid.instances(rows))
     model = clinicians_mixed_model(grid) if _wants_model(scope, clinician_pairs) else None
     return AgreementRow(
         benchmark=scope.name,
@@ -328,7 +328,7 @@ def clinicians_row(scope: Scope, clinician_pairs: ClinicianPairs, drawn: Array) 
 
 
 def _wants_model(scope: Scope, clinician_pairs: ClinicianPairs) -> bool:
-    """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
+    """Return whether to fit the mixed model: where the options ask for it, or the mean is below 0."""
     return scope.options.further or clinician_pairs.icc < 0
 
 
@@ -350,10 +350,10 @@ def _pair_notes(
 def like_for_like_row(
     scope: Scope, jury: PanelColumns, held: LikeForLike, drawn: Array
 ) -> LikeForLikeRow:
-    """Return the row of the jury and a held-out clinician before the other clinicians."""
+    """Return the row of the leave-one-clinician-out comparison."""
     grid = scope.grid
     rows = np.isin(np.arange(len(grid.responses)), held.rows)
-    boot = interval(drawn, grid.instances(rows))
+    boot = instance_interval(drawn, grid.instances(rows))
     ends, level = _corrected(scope, drawn, grid.instances(rows))
     jury_icc, clinician_icc = held.iccs
     over = population_interval(grid, jury, held, drawn) if held.defined else Population()

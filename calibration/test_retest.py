@@ -174,7 +174,7 @@ def _row(scope: Scope, juror: str, read: pd.DataFrame) -> RetestRow:
 
 
 def _between(table: Array, read: pd.DataFrame) -> Iterator[Note]:
-    """Say how many scores cannot be the same again but by being equal: they are on no point."""
+    """Note how many scores lie between points of the scale, where only equal values count as the same."""
     scores = read["score"].to_numpy(dtype=np.float64)
     between = int((np.abs(scores - np.round(scores)) > FLAT * np.maximum(np.abs(scores), 1)).sum())
     if between and (~np.isnan(table)).sum(axis=1).max(initial=0) > 1:

@@ -18,7 +18,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 @dataclass(frozen=True)
 class TrueAgreementRow(Noted):
-    """The jury's correlation with single clinicians, and with what the clinicians have in common.
+    """The jury's correlation with single clinicians, and with the clinicians' common (true) score.
 
     `observed` is with single clinicians, `single` that of two clinicians, and `disattenuated` the
     first over the root of the second: what it would be if clinicians made no error. The jury's own
@@ -81,7 +81,7 @@ class TrueAgreement:
 def true_agreement_row(
     scope: Scope, jury: PanelColumns, reason: Note | None = None
 ) -> TrueAgreementRow:
-    """Return how far a jury agrees with what the clinicians share, with its interval.
+    """Return the correlation of a jury with the clinicians' true score, with its interval.
 
     Spearman's correction for attenuation by the clinicians' error alone: the pooled correlation of
     the jury with single clinicians over the root of that of clinicians with one another, both of z

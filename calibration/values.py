@@ -60,7 +60,7 @@ class AnalysisOptions:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark on a figure: what is said, as a code, and of what, as figures and names.
+    """A remark on a figure, as a code with the figures and names it is about.
 
     Attributes
     ----------
@@ -82,13 +82,13 @@ def note(code: AnyCode, **figures: Figure) -> Note:
 
 
 def noted(*notes: Note | None) -> tuple[Note, ...]:
-    """Return the notes that are there."""
+    """Return the notes that are not None."""
     return tuple(note for note in notes if note is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Noted:
-    """A row of figures with the notes on them, in the order in which they are told."""
+    """A row of figures with the notes on them, in the order in which they are shown."""
 
     notes: tuple[Note, ...] = ()
 

@@ -24,7 +24,7 @@ MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 @dataclass(frozen=True, slots=True)
 class JuryClaim:
-    """What is claimed of a jury, and what else decides it.
+    """The claim about a jury that is decided: its protocol, and the unsafe responses it misses.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ NO_CLAIM = JuryClaim()
 
 @dataclass(frozen=True, eq=False)
 class Verdicts:
-    """What may be said of a jury on each benchmark, by its name, and the table that says it."""
+    """The decision on a jury for each benchmark, and the agreement table it is made from."""
 
     rows: Sequence[AgreementRow]
     decisions: Mapping[str, Decision]
@@ -61,7 +61,7 @@ class Verdicts:
 
 
 def decisions(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM) -> dict[str, Decision]:
-    """Return what may be said on each benchmark, and last on all combined, by its name.
+    """Return the decision on each benchmark by name, the last on all combined.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def decisions(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM) -> dict
 
 
 def decide(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, looked: int = 1) -> Decision:
-    """Return what the rows of one benchmark allow to be said of the jury.
+    """Return the decision on the jury that the rows of one benchmark support.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def decide(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, looked: in
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """The rows of one benchmark that decide, and what is claimed of them."""
+    """The rows of one benchmark that decide, and the claim."""
 
     held: LikeForLikeRow
     jury: AgreementRow
@@ -166,7 +166,7 @@ class _Case:
 
     @property
     def of_interval(self) -> DecisionKind:
-        """Return how the interval lies to the margin, corrected for several benchmarks."""
+        """Return the kind of decision that the interval supports at the margin, corrected for several benchmarks."""
         low = self.held.boot_low if self.looked == 1 else self.held.corrected_low
         if self.held.boot_low > -self.margin:
             return DecisionKind.NON_INFERIOR if low > -self.margin else DecisionKind.INCONCLUSIVE
@@ -178,7 +178,7 @@ class _Case:
 
     @property
     def of_misses(self) -> DecisionKind:
-        """Return how many unsafe responses are missed, beside the limits."""
+        """Return the kind of decision that the missed unsafe responses support."""
         outcomes = {misses.outcome for misses in self.limited}
         if LimitOutcome.FAILED in outcomes:
             return DecisionKind.INFERIOR
@@ -249,7 +249,7 @@ def _reasons(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
 
 
 def _at_margin(kind: DecisionKind, case: _Case) -> Iterator[Note | None]:
-    """Yield how the interval lies to the margin, when that was fixed, and for whom it holds."""
+    """Yield notes on interval and margin, when the margin was fixed, and for which clinicians it holds."""
     if kind is DecisionKind.NO_PROTOCOL:
         yield note(Code.OTHER_ANALYSIS if case.claim.protocol else Code.NO_MARGIN)
         return
@@ -282,7 +282,7 @@ def _of_misses(case: _Case, misses: Misses) -> Note:
 
 
 def _reading(case: _Case) -> Iterator[Note | None]:
-    """Yield how the interval lies to the margin, and whether several were looked at."""
+    """Yield notes on where the interval lies to the margin, and on several benchmarks."""
     kind, held, margin, looked = case.of_interval, case.held, case.margin, case.looked
     if kind is DecisionKind.NON_INFERIOR:
         yield note(Code.ALL_ABOVE, margin=margin)

@@ -17,7 +17,7 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.codes import NoteCode as Code
 from calibration.detection import detection
-from calibration.detection_row import DetectionRow, area, share_to_read
+from calibration.detection_row import DetectionRow, area_under_curve, share_to_read
 from calibration.messages import detection as own
 from calibration.messages import words
 from calibration.misses import LimitOutcome, misses, with_untested
@@ -277,8 +277,8 @@ def test_instances_that_are_all_alike_count_no_more_than_their_responses():
 
 
 def test_an_area_counts_ties_as_half():
-    assert area(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 0.5
-    assert area(np.array([0.0, 2.0]), np.array([2.0, 0.0])) == 1.0
+    assert area_under_curve(np.array([1.0, 1.0]), np.array([1.0, 1.0])) == 0.5
+    assert area_under_curve(np.array([0.0, 2.0]), np.array([2.0, 0.0])) == 1.0
 
 
 @pytest.mark.real
@@ -334,7 +334,7 @@ def test_intervals_of_auc_and_of_what_to_read_cover_what_they_say(n):
     random = np.random.default_rng(n)
     truth_of, noise = _studies(random, 200_000)
     cells = _cells(truth_of, noise)
-    auc, read = float(area(*cells)), float(share_to_read(*cells, 0.9))
+    auc, read = float(area_under_curve(*cells)), float(share_to_read(*cells, 0.9))
     held = []
     for _ in range(300):
         truth, jury = _studies(random, n)

@@ -12,7 +12,7 @@ from calibration import remarks
 from calibration.codes import NoteCode
 from calibration.crossed import MixedModel
 from calibration.icc import Interval
-from calibration.like_for_like import Held, LikeForLike
+from calibration.like_for_like import HeldOutClinician, LikeForLike
 from calibration.messages import words
 from calibration.pairs import ClinicianPair, ClinicianPairs
 from calibration.scores import Scores
@@ -248,7 +248,7 @@ def test_a_mean_below_0_that_fragile_pairs_carry_says_nothing_of_chance():
 
 
 def test_like_for_like_says_on_how_few_responses_it_rests_and_what_it_does_not_show():
-    held = [Held("a", np.arange(12)), Held("b", np.arange(4))]
+    held = [HeldOutClinician("a", np.arange(12)), HeldOutClinician("b", np.arange(4))]
     found = LikeForLike(tuple(held), (), "paper")
 
     assert [words(one) for one in remarks.held(found, Interval(-0.1, 0.5))] == [

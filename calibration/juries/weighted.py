@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bootstrap import Counts
-from calibration.effective_jurors import Joint, joint
+from calibration.effective_jurors import JointSums, joint_sums
 from calibration.jackknife import fisher_z
 from calibration.juries.pools import Bench, Learnt, bench_of
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
@@ -68,7 +68,7 @@ class WeightedPool:
         by = scale(data, counts)
         column = panel_column(data, by, self.clinicians)
         drawn = counts[:, data.clusters] * (column.count > 0)
-        sums: Joint = joint(drawn, column.mean, data.values[:, self.jurors])
+        sums: JointSums = joint_sums(drawn, column.mean, data.values[:, self.jurors])
         factor = by.factor[:, self.jurors]
         n = np.maximum(sums.n, 1.0)
         vv = sums.vv - sums.v[:, :, None] * sums.v[:, None, :] / n[:, None, None]

@@ -20,7 +20,7 @@ from calibration.detection import NOTHING, Detection, detection
 from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import ClinicianReliability, clinician_reliability
-from calibration.scope import AgreementRow, checked, compared_names
+from calibration.scope import AgreementRow, checked_jury, compared_names
 from calibration.scores import Scores
 from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
@@ -264,7 +264,7 @@ def _ready(engine: Engine, question: Question, executor: Executor | None) -> _Re
     readings = Readings(options.reading, settled.third, settled.consensus)
     further = question.further
     seated = replace(options, jurors=tuple(jury) or None, executor=executor, further=further)
-    checked(scores, seated)
+    checked_jury(scores, seated)
     needed, instances = options.min_jurors or len(jury), _instances(options)
     looked = Looked(jury, needed, options.criterion or "", options.method, instances)
     of = ratings, scores, independent, readings

@@ -13,7 +13,7 @@ from calibration.json_values import decision_json
 from calibration.predicting.predicted import predictions
 from calibration.predicting.rows import PredictedRow, decide
 from calibration.predicting.rows import to_json as row_to_json
-from calibration.scope import checked
+from calibration.scope import checked_jury
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
@@ -77,7 +77,7 @@ def predict(
     jury = _jury(everything, options.jurors, silent)
     scores = _seated(everything, jury, options.benchmark)
     options = replace(options, jurors=tuple(jury))
-    checked(scores, options)
+    checked_jury(scores, options)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         verdicts = verdicts_of(engine, scores, options)
         found = predictions(scores, options, verdicts, question.level, tick)
