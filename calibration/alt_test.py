@@ -99,7 +99,7 @@ class Comparison:
     Attributes
     ----------
     rows : shape (n,), the responses that all three sides scored
-    scorer, own : shape (rows,), whether each is at least as near to the others
+    scorer, own : shape (rows,), whether each is at least as close to the others
     """
 
     rows: Flags
@@ -108,7 +108,7 @@ class Comparison:
 
 
 def compare(grid: RatingMatrix, panel: PanelColumns, clinician: int) -> Comparison:
-    """Return whether a panel or a clinician (a column) is closer to the other clinicians, by response."""
+    """Compare a panel and a clinician (a column) with the other clinicians, response by response."""
     every = grid.of_kind("clinician")
     rated = ~np.isnan(grid.composites[:, clinician]) & panel.present(grid)
     others = grid.composites[np.ix_(rated, every[every != clinician])]

@@ -113,7 +113,7 @@ def _simulated(scope: Scope, panel: PanelColumns) -> Note | None:
 
 
 def _decides(left_out: tuple[str, int], icc: float, without: float) -> Note | None:
-    """Note that a single response or instance decides the sign or existence of the ICC, where it does."""
+    """Note that one response or instance decides the size, sign or existence of an ICC, where it does."""
     kind, size = left_out
     if not np.isfinite(without):
         return note(Code.UNDEFINED_WITHOUT, kind=kind, responses=size)
