@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from agreement_speed import _study
 from threadpoolctl import threadpool_limits
 
-from calibration.details import StudyFacts, details, sections
+from calibration.details import StudyContext, details, sections
 from calibration.detection import detection
 from calibration.misses import all_misses
 from calibration.reliability import clinician_reliability
@@ -48,7 +48,7 @@ def measure(responses: int) -> None:
     with timed("pairs of means"):
         paired = {one.benchmark: one for one in paired_means(scores, options)}
     with timed("reliability of the clinicians"):
-        known = StudyFacts(reference=clinician_reliability(scores, options))
+        known = StudyContext(reference=clinician_reliability(scores, options))
     for scope in scopes(scores, options):
         parts = sections(scope, scores, known)
         while True:

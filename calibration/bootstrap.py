@@ -187,13 +187,13 @@ def bca_interval(
             vectorized=True,
             method="BCa",
             confidence_level=confidence,
-            bootstrap_result=_Drawn(finite),
+            bootstrap_result=_EarlierBootstrap(finite),
         ).confidence_interval
     return Interval(float(ends.low), float(ends.high))
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _EarlierBootstrap:
     """Replicates in the form in which scipy takes an earlier bootstrap."""
 
     bootstrap_distribution: Array

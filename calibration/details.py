@@ -25,7 +25,7 @@ Details = dict[str, list[Noted]]
 
 
 @dataclass(frozen=True, eq=False)
-class StudyFacts:
+class StudyContext:
     """What is known of a study beside its scores, which some statistics need.
 
     Attributes
@@ -49,7 +49,7 @@ class StudyFacts:
 def details(
     scores: Scores,
     options: AnalysisOptions,
-    known: StudyFacts,
+    known: StudyContext,
     tick: Callable[[float], None] | None = None,
 ) -> Details:
     """Return the rows of every section by its name.
@@ -67,7 +67,7 @@ def details(
 
 
 def sections(
-    scope: Scope, scores: Scores, known: StudyFacts
+    scope: Scope, scores: Scores, known: StudyContext
 ) -> Iterator[tuple[str, Iterable[Noted]]]:
     """Yield the sections of one scope by name, in the order in which they are shown."""
     yield "differences", difference_rows(scope, {}, known.tried(scope)) if scope.jury else []

@@ -17,9 +17,8 @@ from calibration.scores import Array, Flags, Integers
 from calibration.severity import distances
 from calibration.values import NAN, Note, Noted, note, noted
 
-LEAST_INSTANCES = 5  # on either side: the SE of a mean of fewer is a guess
+LEAST_INSTANCES = 5  # of either authorship, or of a slope: the SE from fewer is a guess
 ESTIMABLE = 1e-8  # the share of a coefficient that may lie in what the data do not determine
-LEAST_INSTANCES_WITH_LENGTHS = 5  # the SE of a slope over fewer is a guess
 FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a residual
 
 
@@ -54,8 +53,8 @@ class SelfPreferenceRow(Noted):
 
 
 @dataclass(frozen=True)
-class Preference:
-    """A preference with its 95 % interval and p value; `reason`: why it is undefined."""
+class BiasEstimate:
+    """A bias in points with its 95 % interval and p value; `reason`: why it is undefined."""
 
     points: float = NAN
     ends: Interval = UNDEFINED
@@ -125,7 +124,7 @@ def self_preference_rows(
     return [_row(scope, data, juror, *own) for juror, own in enumerate(of_jurors)]
 
 
-def preferences(data: AuthorshipScores) -> list[Preference]:
+def preferences(data: AuthorshipScores) -> list[BiasEstimate]:
     """Estimate the self-preference of all jurors together, in points.
 
     y = juror minus the mean of the response's other jurors, stacked over jurors, is
@@ -136,7 +135,7 @@ def preferences(data: AuthorshipScores) -> list[Preference]:
 
     Returns
     -------
-    list of Preference
+    list of BiasEstimate
         One a juror: least squares, SE robust to clusters (instances), t with instances - 1
         degrees of freedom. NaN with a reason if fewer than 5 instances have own-family
         responses, or other ones, or if the data cannot tell the preferences apart: two
@@ -151,7 +150,7 @@ def preferences(data: AuthorshipScores) -> list[Preference]:
     k = data.jurors.shape[1]
     reasons = [_too_few(data, juror) for juror in range(k)]
     if all(reasons):
-        return [Preference(reason=reason) for reason in reasons]
+        return [BiasEstimate(reason=reason) for reason in reasons]
     rows, jurors = np.nonzero(data.used)
     design = np.hstack([_own_columns(data, rows, jurors), _juror_columns(data, rows, jurors)])
     y, groups = distances(data.jurors)[rows, jurors], {"groups": data.clusters[rows]}
@@ -203,24 +202,24 @@ def _estimable(design: Array) -> Flags:
     return clear
 
 
-def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> Preference:
+def _preference(fitted: Any, juror: int, reason: Note | None, clear: bool) -> BiasEstimate:
     if reason:
-        return Preference(reason=reason)
+        return BiasEstimate(reason=reason)
     if not clear:
-        return Preference(reason=note(Code.NOT_ESTIMABLE))
+        return BiasEstimate(reason=note(Code.NOT_ESTIMABLE))
     error = float(fitted.bse[juror])
     if not error > FLAT:
-        return Preference(reason=note(Code.NO_RESIDUAL))
+        return BiasEstimate(reason=note(Code.NO_RESIDUAL))
     low, high = fitted.conf_int()[juror]
     ends = Interval(float(low), float(high))
-    return Preference(float(fitted.params[juror]), ends, float(fitted.pvalues[juror]))
+    return BiasEstimate(float(fitted.params[juror]), ends, float(fitted.pvalues[juror]))
 
 
 def _row(
     scope: Scope,
     data: AuthorshipScores,
     juror: int,
-    preference: Preference,
+    preference: BiasEstimate,
     family: str,
     p_holm: float,
 ) -> SelfPreferenceRow:
@@ -242,7 +241,7 @@ def _row(
 
 
 def _notes(
-    scope: Scope, data: AuthorshipScores, juror: int, preference: Preference, family: str
+    scope: Scope, data: AuthorshipScores, juror: int, preference: BiasEstimate, family: str
 ) -> Iterator[Note | None]:
     yield preference.reason if family else note(Code.NO_FAMILY)
     if unknown := int((data.compared & ~data.used)[:, juror].sum()):
@@ -276,16 +275,6 @@ class LengthRow(Noted):
     n: int
 
 
-@dataclass(frozen=True)
-class Slope:
-    """A slope with its 95 % interval and p value; `reason`: why it is undefined."""
-
-    points: float = NAN
-    ends: Interval = UNDEFINED
-    p: float = NAN
-    reason: Note | None = None
-
-
 def length_rows(scope: Scope, words: Mapping[str, int]) -> list[LengthRow]:
     """Return how many points the jury, each juror and each clinician add for twice the words.
 
@@ -305,7 +294,7 @@ def length_rows(scope: Scope, words: Mapping[str, int]) -> list[LengthRow]:
     return [_length_row(scope, rater, away, lengths) for rater, away in _distances(scope)]
 
 
-def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
+def slope_of(away: Array, lengths: Array, clusters: Integers) -> BiasEstimate:
     """Regress distances (points) on log2 of words by ordinary least squares.
 
     Parameters
@@ -316,7 +305,7 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
 
     Returns
     -------
-    Slope
+    BiasEstimate
         NaN with a reason: fewer than 5 instances, all of one length, or no residual.
 
     References
@@ -326,24 +315,24 @@ def slope_of(away: Array, lengths: Array, clusters: Integers) -> Slope:
     from statsmodels.regression.linear_model import OLS
 
     if reason := _why_not(lengths, clusters):
-        return Slope(reason=reason)
+        return BiasEstimate(reason=reason)
     design = np.column_stack([np.ones_like(lengths), lengths - lengths.mean()])
     fitted = OLS(away, design, hasconst=True).fit(
         cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True
     )
     points = float(fitted.params[1])
     if not float(fitted.bse[1]) > FLAT_RESIDUAL * max(np.abs(away).max(), 1.0):
-        return Slope(points, reason=note(Code.ON_A_LINE))
+        return BiasEstimate(points, reason=note(Code.ON_A_LINE))
     low, high = map(float, fitted.conf_int()[1])
-    return Slope(points, Interval(low, high), float(fitted.pvalues[1]))
+    return BiasEstimate(points, Interval(low, high), float(fitted.pvalues[1]))
 
 
 def _why_not(lengths: Array, clusters: Integers) -> Note | None:
     instances = len(np.unique(clusters))
     if not instances:
         return note(Code.NO_WORDS)
-    if instances < LEAST_INSTANCES_WITH_LENGTHS:
-        return note(Code.FEW_RESPONDED, instances=instances, least=LEAST_INSTANCES_WITH_LENGTHS)
+    if instances < LEAST_INSTANCES:
+        return note(Code.FEW_RESPONDED, instances=instances, least=LEAST_INSTANCES)
     if np.ptp(lengths) <= FLAT * max(np.abs(lengths).max(), 1.0):
         return note(Code.ONE_LENGTH)
     return None
@@ -382,7 +371,7 @@ def _length_row(scope: Scope, rater: tuple[str, str], away: Array, lengths: Arra
 
 
 def _length_notes(
-    scope: Scope, rater: tuple[str, str], found: tuple[Flags, Flags], slope: Slope
+    scope: Scope, rater: tuple[str, str], found: tuple[Flags, Flags], slope: BiasEstimate
 ) -> Iterator[Note | None]:
     compared, rows = found
     if rater[1] == "clinician" and len(scope.clinicians) == 1:

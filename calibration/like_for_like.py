@@ -4,7 +4,7 @@ Its rows are called "like for like": both are compared with the same reference.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import special
@@ -337,11 +337,5 @@ def population_interval(
 
 def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, held: LikeForLike) -> float:
     """Return like for like as if one clinician had not been in the study."""
-    others = [place for place, name in enumerate(grid.raters) if name != clinician]
-    rest = replace(
-        grid,
-        composites=grid.composites[:, others],
-        raters=tuple(grid.raters[place] for place in others),
-        kinds=tuple(grid.kinds[place] for place in others),
-    )
-    return like_for_like(rest, jury, held.method).difference
+    others = np.flatnonzero(np.array(grid.raters, dtype=object) != clinician)
+    return like_for_like(grid.of_columns(others), jury, held.method).difference

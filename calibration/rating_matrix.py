@@ -50,8 +50,17 @@ class RatingMatrix:
         """Return how many instances some responses come from."""
         return len(np.unique(self.clusters[rows]))
 
+    def of_columns(self, columns: Integers) -> "RatingMatrix":
+        """Return the matrix with some columns alone; responses and instances stay."""
+        return replace(
+            self,
+            composites=self.composites[:, columns],
+            raters=tuple(self.raters[column] for column in columns),
+            kinds=tuple(self.kinds[column] for column in columns),
+        )
+
     def only(self, rows: Flags) -> "RatingMatrix":
-        """Return a grid of the same shape and instances without the composites of other rows."""
+        """Return a matrix of the same shape and instances without the composites of other rows."""
         return replace(self, composites=np.where(rows[:, None], self.composites, np.nan))
 
 

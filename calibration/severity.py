@@ -1,7 +1,7 @@
 """How severe each rater is: points above or below the others on the same responses."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -83,13 +83,7 @@ def severity_rows(scope: Scope) -> list[SeverityRow]:
 
 def without_metrics(grid: RatingMatrix) -> RatingMatrix:
     """Return the grid without its metrics, which are on another scale."""
-    own = np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric")
-    return replace(
-        grid,
-        composites=grid.composites[:, own],
-        raters=tuple(grid.raters[place] for place in own),
-        kinds=tuple(grid.kinds[place] for place in own),
-    )
+    return grid.of_columns(np.flatnonzero(np.array(grid.kinds, dtype=object) != "metric"))
 
 
 def distances(composites: Array) -> Array:

@@ -162,7 +162,7 @@ def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _ScopeReplicates:
     """Replicates of all that a scope's rows resample; empty where something is undefined.
 
     `left_out` is 1 where a juror that has variance in the study has none in the resample.
@@ -174,7 +174,7 @@ class _Drawn:
     left_out: Array = field(default_factory=lambda: np.empty(0))
 
 
-def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _Drawn:
+def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _ScopeReplicates:
     """Return the replicates of scorers, pairs and like for like, on the same resamples."""
     grid, method = scope.grid, scope.options.method
     alone: dict[str, Summed] = {}
@@ -190,10 +190,12 @@ def _drawn(scope: Scope, pairs: ClinicianPairs, held: LikeForLike | None) -> _Dr
     if scope.scorers:
         every = [scorer_replicates(grid, scope.jury, singles, method), *every]
     if not every:
-        return _Drawn(np.empty((0, 0)))
+        return _ScopeReplicates(np.empty((0, 0)))
     replicates = scope.resample(joint_statistic(prepare(grid, method), every), most_rows=MOST_ROWS)
     first = len(scope.scorers)
-    return _Drawn(replicates[:, :first], **dict(zip(alone, replicates[:, first:].T, strict=True)))
+    return _ScopeReplicates(
+        replicates[:, :first], **dict(zip(alone, replicates[:, first:].T, strict=True))
+    )
 
 
 def _scorer_row(scope: Scope, scorer: str, panel: PanelColumns, drawn: Array) -> AgreementRow:

@@ -12,7 +12,7 @@ from sklearn.metrics import f1_score
 
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode as Code
-from calibration.details import StudyFacts, details
+from calibration.details import StudyContext, details
 from calibration.json_values import json_value
 from calibration.marks import COLUMNS, GRAVE, Marks, Stretch, mark_rows, places, shared_characters
 from calibration.messages import marks as messages
@@ -306,7 +306,7 @@ def test_combined_counts_what_the_benchmarks_count_together():
 def test_the_details_of_a_calibration_have_it_as_a_section():
     scores = study(n=12)
     marks = marks_on(scores, ["aci-r0", "aci-r1"])
-    found = details(scores, AnalysisOptions(reps=20), StudyFacts(marks=marks))
+    found = details(scores, AnalysisOptions(reps=20), StudyContext(marks=marks))
     assert json_value(found["evidence"]) == json_value(evidence(scores, marks, reps=20))
 
 

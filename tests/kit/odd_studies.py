@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from calibration.decision import Decision
-from calibration.details import StudyFacts, details
+from calibration.details import StudyContext, details
 from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
 from calibration.reliability import clinician_reliability
@@ -27,7 +27,7 @@ class Odd:
     """A study, how it is looked at, and what is known of its jurors and responses."""
 
     scores: Scores
-    known: StudyFacts = field(default_factory=StudyFacts)
+    known: StudyContext = field(default_factory=StudyContext)
     jurors: tuple[str, ...] | None = None
     needed: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -140,13 +140,13 @@ def again(
     return replace(scores, ratings=pd.concat([scores.ratings, more], ignore_index=True))
 
 
-def known(scores: Scores, families: tuple[str, ...] = ("a", "b", "")) -> StudyFacts:
+def known(scores: Scores, families: tuple[str, ...] = ("a", "b", "")) -> StudyContext:
     """Return word counts, authors and families; some responses have none."""
     random = np.random.default_rng(0)
     ids = scores.responses["response_id"].tolist()
     words = {one: int(random.integers(20, 400)) for one in ids[2:]}
     authors = {one: "abc"[place % 3] for place, one in enumerate(ids[2:])}
-    return StudyFacts(words, authors, {j: f for j, f in zip(JURORS, families, strict=True) if f})
+    return StudyContext(words, authors, {j: f for j, f in zip(JURORS, families, strict=True) if f})
 
 
 def paired(n: int = 60, seed: int = 0, seen: int = 5, **other: Any) -> Scores:
@@ -311,7 +311,7 @@ def _orders() -> dict[str, Odd]:
             tabled(dr0=[1, 2, 4, 5, 3, 2, 1, 5], gpt=[5, 4, 2, 1, 3, 3, 5, 2])
         ),
         "a juror that copies the only clinician": Odd(
-            tabled(dr0=drawn(0), gpt=drawn(0)), StudyFacts({f"r{i}": 20 + i for i in range(24)})
+            tabled(dr0=drawn(0), gpt=drawn(0)), StudyContext({f"r{i}": 20 + i for i in range(24)})
         ),
         "scorers that never disagree": Odd(
             tabled(dr0=[1, 2, 3, 4], dr1=[2, 3, 4, 5], gpt=[1, 2, 3, 4])
@@ -353,12 +353,12 @@ def _words_and_families() -> dict[str, Odd]:
     some = {f"aci-r{i}": "ab"[i < 3] for i in range(22)}
     lengths = dict.fromkeys(PLAIN.responses["response_id"], 100)
     return {
-        "responses of one length": Odd(PLAIN, StudyFacts(lengths)),
-        "few lengths": Odd(PLAIN, StudyFacts({"aci-r1": 10, "aci-r2": 30, "aci-r3": 20})),
+        "responses of one length": Odd(PLAIN, StudyContext(lengths)),
+        "few lengths": Odd(PLAIN, StudyContext({"aci-r1": 10, "aci-r2": 30, "aci-r3": 20})),
         "one family": Odd(PLAIN, known(PLAIN, ("a", "a", "a"))),
         "families without responses": Odd(PLAIN, known(PLAIN, ("x", "y", "z"))),
         "few responses of a family": Odd(
-            PLAIN, StudyFacts({}, some, dict(zip(JURORS, "bbb", strict=True)))
+            PLAIN, StudyContext({}, some, dict(zip(JURORS, "bbb", strict=True)))
         ),
     }
 

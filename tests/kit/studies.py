@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from sqlalchemy import Engine
 
-from calibration.details import StudyFacts, details
+from calibration.details import StudyContext, details
 from calibration.detection import detection
 from calibration.reliability import clinician_reliability
 from calibration.report.content import Content, Juror, Study, UsedRubric
@@ -63,7 +63,7 @@ def content_of(scores, reps=20, **facts):
     return Content(
         rows,
         decisions(rows),
-        details(scores, options, StudyFacts(reference=clinician_reliability(scores, options))),
+        details(scores, options, StudyContext(reference=clinician_reliability(scores, options))),
         criterion_rows(scores, options),
         {one.benchmark: one for one in paired_means(scores, options)},
         Study(**known | {"rubrics": rubrics} | facts),
