@@ -227,7 +227,7 @@ def pair_of_panels(
     x, y = x[prepared.usable[x]], y[prepared.usable[y]]
     if not len(x) or not len(y) or len(x) + len(y) > FEW:
         return None
-    both = rows & (prepared.given[:, x].any(axis=1)) & (prepared.given[:, y].any(axis=1))
+    both = rows & (prepared.has_value[:, x].any(axis=1)) & (prepared.has_value[:, y].any(axis=1))
     first, second = _linear(prepared, x, both), _linear(prepared, y, both)
     basis = np.hstack([both[:, None].astype(np.float64), first.basis, second.basis])
     products = (basis[:, 1:, None] * basis[:, None, 1:]).reshape(len(basis), -1)
@@ -238,7 +238,7 @@ def pair_of_panels(
 
 
 def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
-    has_score = prepared.given[:, members]
+    has_score = prepared.has_value[:, members]
     share = has_score * (rows / np.maximum(has_score.sum(axis=1), 1.0))[:, None]
     return Linear(members, np.hstack([prepared.values[:, members] * share, share]))
 

@@ -155,8 +155,8 @@ def _with_jurors(scope: Scope, others: Sequence[PanelColumns]) -> RatingMatrix:
     if set(members) <= {*scope.jurors, *scope.metrics}:
         return scope.grid
     jurors = list(dict.fromkeys([*scope.jurors, *members]))
-    benchmarks = list(scope.given["benchmark"].unique())
-    return analysed_grid(scope.given, benchmarks, jurors=jurors, metrics=scope.metrics)
+    benchmarks = list(scope.composites["benchmark"].unique())
+    return analysed_grid(scope.composites, benchmarks, jurors=jurors, metrics=scope.metrics)
 
 
 def _compare(

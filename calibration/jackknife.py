@@ -66,7 +66,7 @@ class _ColumnLines:
     features: Array
     slopes: Array
     own: Array
-    given: Flags
+    has_value: Flags
 
 
 def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions:
@@ -154,7 +154,7 @@ def _column_lines(
 
 def _sums_without(ready: Deletions, x: _ColumnLines, y: _ColumnLines) -> tuple[Moments, Flags]:
     """Return the sums without each group, and which groups hold nearly all the variance."""
-    both = x.given & y.given
+    both = x.has_value & y.has_value
     of_row, many = ready.groups[both], len(x.slopes)
     own_x, own_y = x.own[both], y.own[both]
     of_x, of_y = x.features[both], y.features[both]

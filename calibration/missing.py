@@ -75,7 +75,7 @@ def _seen(scope: Scope, scores: Scores) -> Flags:
 
 def _ends(scope: Scope, scores: Scores) -> tuple[float, float] | None:
     """Return the ends of the scale, None where benchmarks in scope have different ones."""
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[str(name)] for name in clinical["benchmark"].unique()]
     scales = {(float(shape.low), float(shape.high)) for shape in shapes}
     return scales.pop() if len(scales) == 1 else None
