@@ -88,6 +88,20 @@ def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
     Method "paper": z within every rater over all of the rater's composites in the grid,
     then means over clinicians and over the panel. Method "published": means of raw
     composites (`column_icc` z-scores the two columns afterwards).
+
+    Parameters
+    ----------
+    grid : RatingMatrix
+        Of the analysed set; n responses.
+    panel : PanelColumns
+        The scorer: a jury, or one juror or metric.
+    method : "paper" or "published"
+
+    Returns
+    -------
+    Columns
+        Two columns of shape (n,). NaN where no clinician, or too few of the panel, has a value;
+        under "paper" a rater without variance has no z and does not count.
     """
     values = z_within_raters(grid.composites) if method == "paper" else grid.composites
     scorer = mean_of_given(values[:, grid.columns(panel.members)])
@@ -98,7 +112,25 @@ def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
 
 
 def column_icc(x: Array, y: Array, method: Method, least: int = LEAST_RESPONSES) -> float:
-    """Return ICC(3,2) of two columns without NaN; NaN when `why_undefined` has a reason."""
+    """Return ICC(3,2), consistency, of two columns.
+
+    Parameters
+    ----------
+    x, y : shape (n,), no NaN
+    method : "paper" or "published"
+        "published" z-scores both columns first, "paper" takes them as they are.
+    least : int
+        Responses below which there is no ICC.
+
+    Returns
+    -------
+    float
+        At most 1, without lower bound. NaN when `why_undefined` has a reason.
+
+    References
+    ----------
+    Shrout & Fleiss (1979), Psychological Bulletin 86, 420.
+    """
     if why_undefined(x, y, least):
         return float("nan")
     pair = np.column_stack([x, y])
