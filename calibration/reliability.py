@@ -97,7 +97,7 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     Raw composites whatever the method. A complete table has McGraw & Wong's forms from its mean
     squares with their F intervals, and may be below 0; one with missing cells has them from the
     variances of `crossed.crossed_model`, with Wald's exact interval of consistency and that of
-    `reliability_interval.agreement_interval`.
+    `agreement_interval`.
 
     Parameters
     ----------

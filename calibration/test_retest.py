@@ -24,7 +24,7 @@ LEAST_REPEATS = 3
 
 @dataclass(frozen=True)
 class RetestRow(Noted):
-    """One juror on one benchmark.
+    """How far one juror agrees with itself on one benchmark.
 
     Attributes
     ----------
