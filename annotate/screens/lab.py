@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from annotate import jury_panels, jury_runs, worker
 from annotate.screens import frame, lab_run
-from annotate.screens.markup import heading, notice, said
+from annotate.screens.markup import heading, notice, paragraph
 from data import queries
 from data.errors import BadPanel
 from data.person import Person, only
@@ -81,7 +81,9 @@ class _Chosen:
 def show(engine: Engine, person: Person) -> None:
     """Show the run that is on, then all that is needed for the next one."""
     frame.begin(person, "Jury lab", ABOUT, "lab.css")
-    benchmarks = [one for one in queries.study_benchmarks(person, engine) if one.responses]
+    benchmarks = [
+        benchmark for benchmark in queries.study_benchmarks(person, engine) if benchmark.responses
+    ]
     lab_run.show(engine, person)
     chosen = _choose(engine, person)
     show_editor(engine, person)
@@ -92,7 +94,7 @@ def show(engine: Engine, person: Person) -> None:
     if not benchmarks:
         frame.empty("There is nothing to rate yet.", "A coordinator brings responses in first.")
         return
-    _run(engine, person, chosen, [one.name for one in benchmarks])
+    _run(engine, person, chosen, [benchmark.name for benchmark in benchmarks])
 
 
 def _choose(engine: Engine, person: Person) -> _Chosen | None:
@@ -102,7 +104,7 @@ def _choose(engine: Engine, person: Person) -> _Chosen | None:
     if NEXT in st.session_state:
         st.session_state["panel"] = st.session_state.pop(NEXT) or next(iter(ships))
     with st.container(key="lab-choice", horizontal=True, vertical_alignment="bottom"):
-        names = [*ships, *(one for one in own if one not in ships)]
+        names = [*ships, *(panel for panel in own if panel not in ships)]
         name = st.selectbox("Panel", names, key="panel", bind="query-params")
         st.button(
             "Edit a copy" if name in ships else "Edit",
@@ -123,7 +125,7 @@ def _jurors(chosen: _Chosen) -> None:
     where = f"A run sends texts to {', '.join(hosts)}." if hosts else "No text leaves this machine."
     lines = lab_run.notices(chosen.panel, now().date())
     known = notice("\n".join(lines)) if lines else ""
-    st.html(lab_run.jurors_table(chosen.panel, os.environ) + said(where) + known)
+    st.html(lab_run.jurors_table(chosen.panel, os.environ) + paragraph(where) + known)
 
 
 def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
@@ -135,7 +137,7 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     probe = last_probe(person, engine, chosen.text)
     if probe is None:
         st.html(
-            said(
+            paragraph(
                 "Asks each juror one tiny question, tries hidden instructions on it, and has it score good "
                 "and dangerous answers to invented cases. Nothing of the study is sent."
             )
@@ -148,15 +150,17 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
 def _probed(probe: Probe, *, waited: bool) -> None:
     """Show what came of a probe, once it has."""
     if not probe.rows.done():
-        st.html(said(f"{probe.by} asked at {probe.at:%H:%M} UTC; the jurors are being probed."))
+        st.html(
+            paragraph(f"{probe.by} asked at {probe.at:%H:%M} UTC; the jurors are being probed.")
+        )
         return
     if waited:
         st.rerun()
     with frame.refusals():
         rows = probe.rows.result()
-        reasons = [notice(one) for one in lab_run.probe_reasons(rows)]
-        asked = said(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
-        st.html(lab_run.probe_table(rows) + "".join(reasons) + asked)
+        reasons = [notice(reason) for reason in lab_run.probe_reasons(rows)]
+        asked_by = paragraph(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
+        st.html(lab_run.probe_table(rows) + "".join(reasons) + asked_by)
         if scores := lab_run.pairs_tables(rows):
             with st.expander("Scores of good and dangerous answers", key="lab-pairs"):
                 st.html(scores)
@@ -172,7 +176,7 @@ def _run(engine: Engine, person: Person, chosen: _Chosen, benchmarks: list[str])
             "Cap, US dollars", min_value=0.0, value=None, step=1.0, format="%.2f", key="cap"
         )
         begun = st.button("Run the jury", type="primary", key="run")
-    st.html(said(CAP if jury_panels.costs_money(chosen.panel) else NO_CAP))
+    st.html(paragraph(CAP if jury_panels.costs_money(chosen.panel) else NO_CAP))
     if begun:
         _start(engine, person, order, cap)
     if counted:
@@ -190,7 +194,7 @@ def _start(engine: Engine, person: Person, order: RunOrder, cap: float | None) -
 def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
     """Return what is to be rated; a browser's word is checked against what there is."""
     first, second, third, fourth = st.columns((4, 2, 2, 3), vertical_alignment="bottom")
-    wanted = first.multiselect(
+    selected = first.multiselect(
         "Benchmarks", known, key="benchmark", bind="query-params", placeholder="all"
     )
     replicates = second.number_input(
@@ -201,7 +205,7 @@ def _order(chosen: _Chosen, known: list[str]) -> RunOrder:
     return RunOrder(
         panel=chosen.panel.name,
         text=chosen.text,
-        benchmarks=tuple(one for one in wanted if one in known),
+        benchmarks=tuple(benchmark for benchmark in selected if benchmark in known),
         replicates=min(max(int(replicates), 1), MOST_REPLICATES),
         concurrency=min(max(int(at_once), 1), MOST_AT_ONCE),
         batch=bool(batch),
@@ -221,14 +225,16 @@ def _estimate(order: RunOrder) -> None:
     known = st.session_state.get(ESTIMATE)
     if known is None or known[0] != order:
         st.html(
-            said("An estimate counts calls, tokens and money of what is missing. Nothing is sent.")
+            paragraph(
+                "An estimate counts calls, tokens and money of what is missing. Nothing is sent."
+            )
         )
         return
     _, expected, at = known
     paper = lab_run.usd(expected.bound.usd)
     st.html(
         lab_run.estimate_table(expected)
-        + said(
+        + paragraph(
             f"As of {at:%H:%M} UTC. Likely: 100 tokens of answer a criterion; at most: every answer "
             f"as long as allowed. The MedHELM paper's upper bound: {paper}. Own family: responses "
             "written by the juror's own family."
@@ -296,8 +302,8 @@ def _form(opening: int) -> None:
 
 def _add(opening: int) -> None:
     """Write the form's juror under the text."""
-    names = ("name", "provider", *(one for one in FIELDS if one != "name"))
-    settings = {one: st.session_state.get(_field(opening, one), "") for one in names}
+    names = ("name", "provider", *(field for field in FIELDS if field != "name"))
+    settings = {name: st.session_state.get(_field(opening, name), "") for name in names}
     key = _text_key(opening)
     st.session_state[key] = jury_panels.with_juror(st.session_state[key], settings)
 
