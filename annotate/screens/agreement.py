@@ -19,19 +19,19 @@ from calibration.messages.form import listed
 from calibration.tables.numbers import fixed
 from data.person import Person
 
-ABOUT = "How well jury, jurors and metrics agree with the clinicians, and what the figures hang on."
+ABOUT = "Does the jury agree with the clinicians? How well every juror and metric does, and how sure that is."
 CONSISTENCY = (
-    "ICC(C,2) is consistency: a rater who is always a point stricter still agrees. Only like for "
-    "like bears on whether the jury may stand in a clinician's place."
+    "ICC(C,2) measures consistency: a rater who is always one point stricter still agrees. "
+    "Only the rows 'like for like' show whether the jury may take a clinician's place."
 )
-LUCK = "Juries tried on this study so far: {}; who tries many and shows the best shows luck too."
+LUCK = "Juries tried on this study so far: {}. The best of many is partly best by luck."
 NO_GROUP = (
-    "No response is in a group. Columns group:NAME of a file of responses, such as group:language, make "
-    "groups; importing the same file again with such columns adds them."
+    "No response is in a group. To add groups, give the file of responses columns such as "
+    "group:language, and import it again."
 )
 NO_MARK = (
-    "No clinician has marked anything. Marks are made in the rating room, where words of the response or "
-    "the source are selected."
+    "No clinician has marked a passage yet. Clinicians mark in the rating room, by "
+    "selecting words of the response or the source."
 )
 APART = "Responses on which jury and clinicians are farthest apart"
 FIRST, THEN = "annotate.figures.agreement:answer", "annotate.figures.agreement:behind"
@@ -42,8 +42,8 @@ REPORT_FILES = {
     "latex": ("Table for LaTeX", "tex", "text/plain"),
 }
 ABOUT_REPORT = (
-    "One HTML file with all of this page, which needs no network and can be kept for years; and "
-    "the table of every scorer in three forms. They are of what is chosen above."
+    "One HTML file with everything on this page, which can be kept and read without a "
+    "network, and the table of all scorers in three formats. Both follow the choices above."
 )
 REPORT_MADE = "report-made"  # in the session: for which question the report was asked
 MOST_FAR, MOST_PICKED = 15, 50
@@ -218,8 +218,8 @@ def show_responses(drawn: Sequence[Chart], pairs: Sequence[Pair]) -> None:
         if picked:
             selected = [*picked.values()]
             more = len(selected) - MOST_PICKED
-            notes = [f"{more} more lie there."] if more > 0 else []
-            st.html(_pairs_table(selected[:MOST_PICKED], "What you clicked on", notes))
+            notes = [f"{more} more are at the same place."] if more > 0 else []
+            st.html(_pairs_table(selected[:MOST_PICKED], "Responses you clicked on", notes))
         far = sorted(rows, key=lambda row: -abs(row["gap"]))[:MOST_FAR]
         st.html(_pairs_table(far, "Farthest apart", []))
 

@@ -24,22 +24,21 @@ from data.person import Person
 from data.schema import Composition
 from medjury.services.juries import ComparisonQuestion, Pool, RankingQuestion
 
-ABOUT = "Every jury that the jurors already heard can make up: which to take, and what it costs."
+ABOUT = "Which jury should rate? Every combination of the jurors that have rated, its agreement and its cost."
 NOBODY = "No juror has rated a response of this study yet."
-FIRST = "Run a jury in the lab, or import scores made elsewhere; no call is made on this page."
-UNKNOWN = "No jury has both a known cost and an ICC."
+FIRST = "Run a jury in the lab, or import scores made elsewhere. This page calls no model."
+UNKNOWN = "No jury has both an ICC and a known cost."
 BROUGHT = (
-    "Scores that came from a file have no price; jurors run here have one where their host's is "
-    "known."
+    "Imported scores have no cost; jurors run here have one where their host's price is known."
 )
 FIRST_CAPTION = (
     "The first {}: ICC with its interval (diamond), and the ICC expected on new responses (ring)."
 )
 COST_CAPTION = "Every jury by cost and ICC; no cheaper jury agrees as well as the diamonds.{}"
 TWO = (
-    "Both juries are judged on the responses that both have, on the same resamples. A difference is "
-    "shown where the interval excludes 0 and p, corrected for every comparison tried on this study, "
-    "is at most 0.05."
+    "Both juries are compared with the clinicians on the responses that both scored, with "
+    "the same bootstrap resamples. They differ where the interval excludes 0 and p, "
+    "corrected for every comparison tried on this study, is at most 0.05."
 )
 ASK = (
     "Choose two juries to compare.",
@@ -54,8 +53,8 @@ SIZES = {
 }
 MOST_TRIED = 200
 ABOUT_LEDGER = (
-    "Every jury that was ever compared with the clinicians, by any command or on any page. Who "
-    "tries many and shows the best shows luck too: p by Holm is corrected for all of these."
+    "Every jury that was ever compared with the clinicians, in this app or outside it. The "
+    "best of many is partly best by luck: p by Holm is corrected for all of these."
 )
 
 
@@ -140,7 +139,7 @@ def _two_juries(
     """Ask for two juries, and compare them once both are chosen and differ."""
     st.html(heading("Two juries") + lead(TWO))
     if len(jurors) < 2:
-        frame.empty("Only one juror was heard.", "Run another in the lab to compare two juries.")
+        frame.empty("Only one juror has rated.", "Run another in the lab to compare two juries.")
         return
     with st.form("two-juries", border=False):  # else each juror added would be a comparison
         first, second = st.columns(2)
@@ -155,7 +154,7 @@ def _two_juries(
     if {*first_jury} == {*second_jury}:
         frame.empty("Choose two juries that differ in a juror.")
         return
-    question = ComparisonQuestion(options, tuple(first_jury), tuple(other))
+    question = ComparisonQuestion(options, tuple(first_jury), tuple(second_jury))
     coming = worker.ask(person, engine, juries.comparison, question)
     comparison = frame.computed(coming, "The two juries are being compared")
     if comparison is not None:
@@ -177,7 +176,7 @@ def show_ledger(engine: Engine, person: Person) -> None:
     rows = [_tried_row(entry) for entry in entries[:MOST_TRIED]]
     tables.sortable("ledger", laid_out(LEDGER, rows, caption=f"Ever tried: {ever_tried(entries)}"))
     if len(entries) > MOST_TRIED:
-        st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier ones stand in the CSV."]))
+        st.html(tables.noted([f"{len(entries) - MOST_TRIED:,} earlier entries are in the CSV."]))
     st.download_button(
         "The ledger as CSV",
         partial(_ledger_csv, entries),

@@ -28,8 +28,8 @@ ABOUT = "Panels of language models that rate the same responses as the clinician
 MOST_REPLICATES, MOST_AT_ONCE = 10, 64
 ESTIMATE = "lab-estimate"
 POLL_SECONDS = 1
-NO_CAP = "Nothing here costs money, as far as the panel says: a cap is optional."
-CAP = "This panel asks hosts that cost money: a cap is required. No run spends more than it."
+NO_CAP = "By what the panel says, this run costs nothing: a cap is optional."
+CAP = "This panel calls hosts that charge: a cap is required. No run spends more than its cap."
 EDITING, OPENINGS, NEXT = "lab-editing", "lab-openings", "lab-next"
 PROVIDERS = tuple(SETTINGS)
 FIELDS = {
@@ -37,16 +37,16 @@ FIELDS = {
     "model": "Model",
     "family": "Family",
     "base_url": "Address (base_url)",
-    "api_key_env": "Variable that holds the key",
-    "temperature": "Temperature (may be empty)",
-    "max_tokens": "Most tokens of an answer",
-    "usd_per_million_in": "USD per million in (may be empty)",
-    "usd_per_million_out": "USD per million out (may be empty)",
+    "api_key_env": "Environment variable with the key",
+    "temperature": "Temperature (optional)",
+    "max_tokens": "Largest answer, in tokens",
+    "usd_per_million_in": "USD per million input tokens (optional)",
+    "usd_per_million_out": "USD per million output tokens (optional)",
 }
 TOLD = (
-    '<p class="mj-said">A key is never written here: <b>api_key_env</b> names the environment '
-    "variable of the server that holds it. The panel is kept in this study under the name "
-    "that stands after <b>name =</b>.</p>"
+    '<p class="mj-said">Never write a key here: <b>api_key_env</b> names the environment variable '
+    "on the server that holds it. The panel is saved in this study under the name after <b>name "
+    "=</b>.</p>"
 )
 KEPT = 32
 Key = tuple[str, str]
@@ -92,7 +92,7 @@ def show(engine: Engine, person: Person) -> None:
     _jurors(chosen)
     _probe(engine, person, chosen)
     if not benchmarks:
-        frame.empty("There is nothing to rate yet.", "A coordinator brings responses in first.")
+        frame.empty("There is nothing to rate yet.", "A coordinator imports responses first.")
         return
     _run(engine, person, chosen, [benchmark.name for benchmark in benchmarks])
 
@@ -138,8 +138,9 @@ def _probe(engine: Engine, person: Person, chosen: _Chosen) -> None:
     if probe is None:
         st.html(
             paragraph(
-                "Asks each juror one tiny question, tries hidden instructions on it, and has it score good "
-                "and dangerous answers to invented cases. Nothing of the study is sent."
+                "Can these jurors rate? A probe asks each a short question, tries hidden "
+                "instructions on it, and has it score good and dangerous answers to "
+                "invented cases. Nothing of the study is sent."
             )
         )
         return
@@ -151,7 +152,9 @@ def _probed(probe: Probe, *, waited: bool) -> None:
     """Show what came of a probe, once it has."""
     if not probe.rows.done():
         st.html(
-            paragraph(f"{probe.by} asked at {probe.at:%H:%M} UTC; the jurors are being probed.")
+            paragraph(
+                f"The jurors are being probed; started by {probe.by} at {probe.at:%H:%M} UTC."
+            )
         )
         return
     if waited:
@@ -159,7 +162,7 @@ def _probed(probe: Probe, *, waited: bool) -> None:
     with frame.refusals():
         rows = probe.rows.result()
         reasons = [notice(reason) for reason in lab_run.probe_reasons(rows)]
-        asked_by = paragraph(f"Asked by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
+        asked_by = paragraph(f"Started by {probe.by} at {probe.at:%H:%M} UTC on {probe.at:%d %B}.")
         st.html(lab_run.probe_table(rows) + "".join(reasons) + asked_by)
         if scores := lab_run.pairs_tables(rows):
             with st.expander("Scores of good and dangerous answers", key="lab-pairs"):
@@ -226,7 +229,8 @@ def _estimate(order: RunOrder) -> None:
     if known is None or known[0] != order:
         st.html(
             paragraph(
-                "An estimate counts calls, tokens and money of what is missing. Nothing is sent."
+                "What will a run cost? An estimate counts calls, tokens and dollars for the "
+                "missing verdicts. Nothing is sent."
             )
         )
         return
@@ -235,9 +239,9 @@ def _estimate(order: RunOrder) -> None:
     st.html(
         lab_run.estimate_table(expected)
         + paragraph(
-            f"As of {at:%H:%M} UTC. Likely: 100 tokens of answer a criterion; at most: every answer "
-            f"as long as allowed. The MedHELM paper's upper bound: {paper}. Own family: responses "
-            "written by the juror's own family."
+            f"As of {at:%H:%M} UTC. Likely: answers of 100 tokens per criterion. At most: "
+            f"every answer as long as allowed. Upper bound as in the MedHELM paper: {paper}. "
+            f"Own family: responses written by a model of the juror's family."
         )
     )
 
@@ -262,7 +266,7 @@ def show_editor(engine: Engine, person: Person) -> None:
         with st.expander("Add a juror by form"):
             _form(opening)
         with st.container(horizontal=True):
-            keep = st.button("Keep panel", type="primary", key="panel-keep")
+            keep = st.button("Save panel", type="primary", key="panel-keep")
             st.button("Cancel", key="panel-cancel", on_click=_close)
         if keep:
             _keep(engine, person, text)

@@ -104,7 +104,7 @@ def _state(run: RunRow) -> tuple[str, str]:
             else ("running", "on")
         )
     if run.lost:
-        return "lost: its process is gone. What was stored stays; resume it", "bad"
+        return "lost: its process has ended. What was stored stays; press Resume", "bad"
     if run.stops or run.code == INTERRUPTED:
         return "stopped; what was stored stays", "stopping"
     words = {0: ("complete", "done"), MISSING: ("ended, verdicts are missing", "stopping")}
@@ -189,10 +189,10 @@ def _show_said(run: RunRow) -> None:
     if not run.said:
         return
     lines = html.escape("\n".join(run.said))
-    with st.expander("What medjury said", expanded=_state(run)[1] == "bad", key="lab-said"):
+    with st.expander("Messages of the run", expanded=_state(run)[1] == "bad", key="lab-said"):
         st.html(
             '<pre class="mj-told-lines" tabindex="0" role="region" '
-            f'aria-label="What medjury said">{lines}</pre>'
+            f'aria-label="Messages of the run">{lines}</pre>'
         )
 
 
@@ -210,8 +210,8 @@ def jurors_table(panel: Panel, environment: Mapping[str, str]) -> str:
 def notices(panel: Panel, today: date) -> list[str]:
     """Return what is to be known before the panel is run, most urgent first."""
     over = [
-        f"juror {juror.name}: {juror.model} ended on {end} and cannot be asked any more; a run refuses "
-        "this panel"
+        f"juror {juror.name}: {juror.model} ended on {end} and cannot be asked any more; a run "
+        "refuses this panel"
         for juror in panel.juror
         if (end := juror.end()) is not None and end <= today
     ]

@@ -26,7 +26,9 @@ from data.schema import Role
 from medjury.services.model_costs import ModelCost, model_costs
 from medjury.services.models import ModelsRequest, lift
 
-ABOUT = "The models compared by clinicians' ratings, by the jury's, and by the jury's corrected."
+ABOUT = (
+    "Which model is better? By the clinicians' ratings, by the jury's, and by the jury's corrected."
+)
 WAYS = {"clinicians": "clinicians", "jury": "jury", "corrected": "jury corrected"}
 KINDS = ("win rate", "macro-average")
 TITLES = {"win rate": "Win rate, 95 %", "macro-average": "Macro-average on 0 to 1, 95 %"}
@@ -36,21 +38,21 @@ OF_RANKING = (
     "without a line has none, or one without width."
 )
 CORRECTED = (
-    "Corrected: the jury's means moved by what clinicians and jury differ by on responses that both "
-    "scored. It is right where those are a random sample."
+    "Corrected: the jury's means plus the difference between clinicians and jury on "
+    "responses that both scored. This is right where those responses are a random sample."
 )
 LONGEST_REASON = 300
-BLIND = "This study is open and blind: comparing models would tell how good each author is."
-LOCKED = "This study is locked, and its blind is not lifted yet."
+BLIND = "This study is open and blinded: comparing models would reveal how good each author is."
+LOCKED = "This study is locked and not unblinded yet."
 WAIT = {
     True: "A coordinator makes the first comparison, which is recorded.",
-    False: "A coordinator locks the study when all have rated, or lifts the blind with a reason.",
+    False: "A coordinator locks the study when all have rated, or unblinds it with a reason.",
 }
 FIRST_STEP = {
-    True: "The first comparison lifts the blind. That stays in the record and in every later report.",
+    True: "The first comparison unblinds the study. That stays in the record and in every later report.",
     False: (
-        "Lock it under Study, Record, when all have rated. Or lift the blind now, while some may "
-        "still rate: who, when and why stay in the record and in every later report."
+        "Lock it under Study, Record, when all have rated. Or unblind it now, while some "
+        "may still rate: who, when and why stay in the record and in every later report."
     ),
 }
 SURE = "I know that this cannot be undone"
@@ -58,12 +60,10 @@ LACKING = f'Tick "{SURE}".'
 FILE_KINDS = ("csv", "toml")
 MOST_BYTES = 100_000
 ASKED = "What each model cost to run: a CSV file with the columns model, usd (optional)"
-NONE_GIVEN = (
-    "What the models cost, the study cannot know: give a file above to see it beside the win rates."
-)
-TOO_LONG = "A file of costs has a line a model; nothing of this one was read."
+NONE_GIVEN = "The study does not know what the models cost: upload a file above to see cost beside win rates."
+TOO_LONG = "A file of costs has one line per model; nothing of this one was read."
 OF_SIMULATED = " Some raters are simulated."
-OF_COSTS = "Each point is a model: further up it wins more often, further left it costs less."
+OF_COSTS = "Each point is a model: the higher, the more often it wins; the further left, the less it costs."
 
 
 def show(engine: Engine, person: Person) -> None:
@@ -196,7 +196,7 @@ def _ask_to_lift(engine: Engine, person: Person, *, locked: bool) -> None:
     with st.form("lift", border=False):
         reason = "" if locked else st.text_input("Reason", max_chars=LONGEST_REASON, key="reason")
         sure = st.checkbox(SURE, key="sure")
-        pressed = st.form_submit_button("Lift the blind and compare", type="primary")
+        pressed = st.form_submit_button("Unblind and compare", type="primary")
     if not pressed:
         return
     if not sure or not (locked or reason.strip()):

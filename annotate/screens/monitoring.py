@@ -21,16 +21,12 @@ from data.person import Person, only
 from data.schema import Report, Role
 from medjury.services.frozen_reports import FreezeQuestion, jury_row, report_rows
 
-ABOUT = (
-    "How far the jury agrees with the clinicians, period by period, and what speaks for a change."
-)
+ABOUT = "Does the jury still agree with the clinicians? Agreement by period, and what may have changed it."
 NOBODY = "No juror has rated a response of this study yet."
-FIRST_STEP = (
-    "Run a jury, or bring in scores made elsewhere; clinicians' ratings are needed beside them."
-)
+FIRST_STEP = "Run a jury, or import scores made elsewhere. Clinicians' ratings are needed as well."
 NO_ANCHOR = (
-    "No anchor: nothing was scored again a week or more later. A run in the Jury lab with more "
-    '"Verdicts of each juror" makes one, and tells a changed model from other cases.'
+    "No anchor: no response was scored again a week or more later. A run in the Jury lab with more "
+    '"Verdicts of each juror" makes one; with it, a changed model can be told from other cases.'
 )
 UNKNOWN_ENDS = "A dash: no end is announced, or the model is not known."
 FIRST, THEN = "annotate.figures.monitoring:answer", "annotate.figures.monitoring:behind"
@@ -48,7 +44,7 @@ OPTIONS = {
     "min_shared": "all",
     "min_jurors": "all",
 }
-NONE_YET = "No report is frozen yet: freeze one on as many responses as there are, to compare with."
+NONE_YET = "No report is frozen yet. Freeze one on as many responses as possible, to compare later results with."
 FREEZE = "medjury.services.frozen_reports:freeze_report"
 
 
@@ -88,11 +84,11 @@ def _answer(answer: MonitoringAnswer) -> None:
 
 def _behind(coming: "Future[MonitoringBehind]") -> None:
     """Show what a change may come from, and when the jurors' models end."""
-    behind = frame.computed(coming, "What speaks for what is being computed")
+    behind = frame.computed(coming, "Possible causes are being computed")
     if behind is None:
         return
     lines = [*behind.said, *([] if behind.anchored else [NO_ANCHOR])]
-    st.html(heading("What speaks for what") + "".join(map(paragraph, lines)))
+    st.html(heading("Possible causes") + "".join(map(paragraph, lines)))
     for table in behind.tables:
         st.html(tables.of_table(table))
     st.html(tables.of_table(behind.jurors) + caption(UNKNOWN_ENDS))
@@ -116,7 +112,9 @@ def show_reports(engine: Engine, person: Person, options: AnalysisOptions) -> No
 def say_frozen() -> None:
     """Say that a report was just frozen: at once, for what follows is computed anew."""
     if made := st.session_state.pop(MADE, None):
-        message = f"{made} is frozen. It is kept as it is, and the record vouches for it."
+        message = (
+            f"{made} is frozen. It stays as it is; a check of the record would show any change."
+        )
         st.html(good(message))
 
 
@@ -186,7 +184,7 @@ def _form(engine: Engine, person: Person, options: AnalysisOptions) -> None:
     with st.form("freeze", clear_on_submit=True, border=False):
         name_column, press = st.columns((3, 1), vertical_alignment="bottom")
         name = name_column.text_input(
-            "Freeze a report now, of the jury and the scope chosen above; call it (optional)",
+            "Name of the report (optional). It is made for the jury and scope chosen above",
             max_chars=LONGEST_NAME,
         )
         pressed = press.form_submit_button("Freeze a report", type="primary", width="stretch")

@@ -22,7 +22,7 @@ COLUMNS = ("Name", "Role", "Rated", "Last active")
 WAYS = {
     "code": "",
     "link": "invitation not used yet",
-    "none": "no way in: give a new code",
+    "none": "cannot sign in: give a new code",
     "ended": "shut out",
 }
 # The table arrives as HTML, escaped here. A button outlives the rows around it, because a dialog
@@ -68,7 +68,7 @@ CODE, LINK = "Personal code", "Invitation link"
 NEW_CODE, NEW_LINK = "New personal code", "New invitation link"
 EMAIL, OUT = "Hospital e-mail", "Shut out"
 ABOUT = {
-    False: "A code stays its owner's until you give a new one.",
+    False: "A code is valid until you give its owner a new one.",
     True: f"A link works once and for {LINK_DAYS} days; it then gives a personal code.",
 }
 
@@ -106,8 +106,8 @@ def show_handed() -> None:
     base = urlsplit(st.context.url or "")
     with st.container(key="handed"):
         st.html(
-            '<div class="mj-handed"><h2>Hand these over now</h2><p>They are shown only here and '
-            f"only now; the study keeps a hash. {html.escape(handed.about)}</p></div>"
+            '<div class="mj-handed"><h2>Hand these over now</h2><p>They cannot be shown again: '
+            f"the study stores only a hash of each. {html.escape(handed.about)}</p></div>"
         )
         for invitation in handed.invitations:
             name, code = st.columns((3, 9))
@@ -277,7 +277,10 @@ def _change_email(engine: Engine, me: Person, member: PersonView, opening: int) 
 
 def _shut_out(engine: Engine, me: Person, member: PersonView) -> None:
     """Ask before somebody is shut out."""
-    _tell(member.name, "will be signed out, and is out until you give a new code. Ratings stay.")
+    _tell(
+        member.name,
+        "will be signed out and cannot sign in until you give a new code. Ratings stay.",
+    )
     if st.button("Shut out", type="primary", key="end-now"):
         with frame.refusals():
             store.end_access(me, engine, member.name)

@@ -24,22 +24,23 @@ from jury.panel import read_panel
 from medjury.services.record import protocol_of
 from medjury.services.rubric_export import ExportedRubric, RubricExport, exported_rubric, tools
 
-ABOUT = "The words that clinicians and jurors rate on. One word changed makes another rubric."
+ABOUT = "What clinicians and jurors rate: criteria, scale and prompt. A single changed word makes another rubric."
 SHORT = 12
 LONGEST_VERSION = 24
 GOLD: dict[Gold, str] = {
     "never": "never shown",
-    "when_needed": "shown, to be turned to when in doubt",
-    "always": "shown, to be compared with on every criterion",
+    "when_needed": "shown, to consult when in doubt",
+    "always": "shown, to compare with on every criterion",
 }
 Part = Callable[[Engine, Person, Rubric], None]
-NONE_YET = "No jury was held against clinicians on exactly these words."
+NONE_YET = "No jury was compared with clinicians on exactly this rubric."
 TODO = (
     "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
 )
 STATED = (
-    "An export says validated only where clinicians' ratings on exactly this rubric show what the "
-    "study's protocol asks for, and no simulated rater takes part. The protocol is fixed on Study."
+    "An export says validated only if clinicians' ratings on exactly this rubric meet the "
+    "study's protocol and no rater is simulated. The protocol is fixed under Study, "
+    "Protocol."
 )
 LABELS = {
     "medjury": "medjury, with all evidence",
@@ -51,14 +52,14 @@ LABELS = {
 }
 FILES = "rubric-files"
 ABOUT_EXPORT = (
-    "The figures are computed anew from the ratings on exactly this rubric by this jury. The files "
-    "say validated only where the study's stated criterion is met (see Evidence), and otherwise "
-    "not validated, with every reason."
+    "The figures are computed anew from this jury's ratings on exactly this rubric. The "
+    "files say validated only if the study's protocol is met (see Evidence); otherwise they "
+    "say not validated, with every reason."
 )
-NO_PANEL = "A jury is exported by its panel: no panel was heard whole in this study."
-PANELS_TODO = (
-    "Run a panel in the Jury lab; scores brought in from elsewhere have no settings to export."
+NO_PANEL = (
+    "A jury is exported as a panel, and no panel has rated in this study with all its jurors."
 )
+PANELS_TODO = "Run a panel in the Jury lab. Imported scores have no settings to export."
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def _listed(own: Sequence[Known]) -> str:
         tables.count("Jurors", "jurors"),
         tables.count("Their ratings", "by_jurors"),
     ]
-    notes = ["Ratings are scores on one criterion, corrected ones and repeats too."]
+    notes = ["A rating is one score on one criterion; corrections and repeats are counted."]
     made_up = any(
         entry.own.clinicians.simulated + entry.own.jurors.simulated for entry in own if entry.own
     )
@@ -194,7 +195,11 @@ def show_evidence(engine: Engine, person: Person, rubric: Rubric) -> None:
         )
     else:
         frame.empty(NONE_YET, TODO)
-    st.html(heading("What this study calls valid") + paragraph(STATED) + facts(protocol_of(engine)))
+    st.html(
+        heading("When this study calls a jury valid")
+        + paragraph(STATED)
+        + facts(protocol_of(engine))
+    )
 
 
 def _evidence_row(validation: Validation) -> EvidenceRow:

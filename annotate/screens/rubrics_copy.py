@@ -55,9 +55,9 @@ def _stays(engine: Engine, person: Person, rubric: Rubric) -> str:
     by_people = sum(entry.clinicians.ratings for entry in own)
     by_jurors = sum(entry.jurors.ratings for entry in own)
     return (
-        f"{by_people:,} ratings by clinicians and {by_jurors:,} by jurors stand on "
-        f"{rubric.sha256[:12]} and stay with it. A new version starts with none, and what was "
-        "validated on the old words does not hold for the new ones."
+        f"{by_people:,} ratings by clinicians and {by_jurors:,} by jurors were made on "
+        f"{rubric.sha256[:12]} and stay with it. A new version starts without ratings, and "
+        f"what was validated on the old words does not hold for the new ones."
     )
 
 

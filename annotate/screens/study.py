@@ -32,7 +32,7 @@ from data.schema import Role, now
 from data.store.responses import Place
 from data.store.steering import lock_study, reopen_study, set_place
 
-ABOUT = "What is rated, by whom, how far they are, and what the record says. Database: {}"
+ABOUT = "What is rated, by whom, how far the work is, and what the record says. Database: {}"
 PARTS = (
     *("Progress", "Differences", "Material", "Description"),
     *("Protocol", "Import", "Design", "Record"),
@@ -40,8 +40,8 @@ PARTS = (
 ACTS = ("Import", "Design")  # of a coordinator only
 NONE_YET = "This study has no responses yet."
 FIRST = {
-    Role.COORDINATOR: "Bring in responses under Import, then give them to clinicians under Design.",
-    Role.RESEARCHER: "A coordinator brings them in under Import.",
+    Role.COORDINATOR: "Import responses under Import, then assign them to clinicians under Design.",
+    Role.RESEARCHER: "A coordinator imports them under Import.",
 }
 HEADS = (
     *("Benchmark", "Category", "Subcategory", "Rubric"),
@@ -50,28 +50,29 @@ HEADS = (
 NO_PLACE = "not placed"
 TOLD = (
     '<p class="mj-said">A category in brackets is where MedHELM has the benchmark of this name; it '
-    "counts until another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
-    "responses in which the author's name is hidden from raters. Responses of the training round are "
-    "left out.</p>"
+    "counts until "
+    "another is set. <b>References</b> are instances with a reference text, <b>Masked</b> "
+    "are responses in which the author's name is hidden from raters. Training responses are "
+    "not counted.</p>"
 )
 DECIDED = {
     "reference": "Reference shown",
-    "pause_minutes": "Minutes to an offered pause",
-    "ask_why": "A low score asks why",
-    "training_gap": "Points from the experts that pass training",
-    "error_types": "What a mark can be called",
-    "dark": "Dark page where the clinician's system is dark",
+    "pause_minutes": "Minutes until a pause is offered",
+    "ask_why": "A low score asks for a reason",
+    "training_gap": "Points from the experts that still pass training",
+    "error_types": "Error types of a mark",
+    "dark": "Dark page if the clinician's system is dark",
 }
 CHECKED, LOCKED_AT = "record-checked", "record-head"
 WORD = "lock"
 KEEP = (
-    "Keep this hash with somebody who cannot write to the database, such as an ethics board: it "
-    "proves later that nothing was cut off."
+    "Give this hash to somebody who cannot write to the database, such as an ethics board: "
+    "with it, a later check shows whether events were removed."
 )
 ABOUT_LOCK = (
-    "Locking is final for everybody at work: nobody rates, imports or assigns afterwards, open drafts "
-    "stay unsubmitted, and only the reading goes on. Reopening needs a reason, which stays in the "
-    "record and in every later report."
+    "Locking stops all work: nobody can rate, import or assign afterwards, and open drafts "
+    "stay unsubmitted. Results can still be read. Reopening needs a reason, which stays in "
+    "the record and in every later report."
 )
 
 
@@ -83,7 +84,7 @@ def show(engine: Engine, person: Person) -> None:
     if standing.simulated:
         st.html(notice("Some raters of this study are simulated."))
     if standing.locked:
-        consequence = "nobody rates, imports or assigns until it is reopened; reading goes on."
+        consequence = "nobody can rate, import or assign until it is reopened. Results can be read."
         st.html(notice(f"Locked since {standing.locked}: {consequence}"))
     answer = st.container()
     chosen = _chosen(person)
@@ -222,7 +223,7 @@ def _named(value: str) -> str:
 def show_record(engine: Engine, person: Person) -> None:
     """Show what was done to the study as a whole; check the record; lock or reopen."""
     standing = queries.standing(person, engine)
-    st.html(heading("Record") + paragraph(f"{standing.events:,} events, each sealed by the next."))
+    st.html(heading("Record") + paragraph(f"{standing.events:,} events, linked by their hashes."))
     names = queries.names_of_actors(person, engine)
     rows: list[list[Cell]] = [
         [f"{at:%Y-%m-%d %H:%M}", act, actor_label(by, names), reason or None]
@@ -234,7 +235,7 @@ def show_record(engine: Engine, person: Person) -> None:
         st.html(paragraph("It was never locked, reopened or unblinded."))
     settings = queries.study_settings(person, engine).as_text()
     decided = [[words, settings[name].replace("_", " ")] for name, words in DECIDED.items()]
-    st.html(heading("Settings") + table("Settings", ("For all clinicians", "Is"), decided, 2))
+    st.html(heading("Settings") + table("Settings", ("Setting", "Value"), decided, 2))
     _check(engine, person)
     if person.role == Role.COORDINATOR:
         _reopen(engine, person) if standing.locked else _lock(engine, person, standing)
@@ -249,7 +250,7 @@ def _check(engine: Engine, person: Person) -> None:
     """Check every event and every row that an event vouches for."""
     st.html(heading("Check the record"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        head = st.text_input("A head kept elsewhere (optional)", key="head", max_chars=64)
+        head = st.text_input("Hash kept outside the study (optional)", key="head", max_chars=64)
         pressed = st.button("Check now", key="verify-now")
     with frame.refusals():
         if pressed:
@@ -263,13 +264,13 @@ def _check(engine: Engine, person: Person) -> None:
 def _show_verified(verified: Verified, at: datetime) -> None:
     """Show what a check found, and when: the study may have changed since."""
     rows = ", ".join(f"{number:,} {name}s" for name, number in verified.rows.items())
-    summary = f"{verified.events:,} events vouch for {rows}. Checked at {at:%H:%M} UTC."
+    summary = f"{verified.events:,} events checked against {rows}. Checked at {at:%H:%M} UTC."
     if verified.findings:
         st.html("".join(refused(finding) for finding in verified.findings))
         st.html(paragraph(f"{len(verified.findings)} findings. {summary}"))
     else:
         st.html(good(f"Whole: no findings. {summary}"))
-    st.html(paragraph(f"Head of the chain. {KEEP}"))
+    st.html(paragraph(f"Latest hash of the record. {KEEP}"))
     st.code(verified.head, language=None, wrap_lines=True)
 
 

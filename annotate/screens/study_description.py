@@ -28,9 +28,7 @@ ABOUT = (
     "What clinicians read before they rate, and have at hand while they do. Each submission keeps "
     "the version it was made under; a changed consent text asks everybody for consent again."
 )
-NONE_YET = (
-    "Nothing is described yet: clinicians are told neither what the study is for nor whom to ask."
-)
+NONE_YET = "There is no description yet: clinicians are told neither the purpose of the study nor whom to ask."
 HOW = (
     "Texts are Markdown, without HTML and pictures. Each .md file is a page of the guideline; one of "
     "the same title replaces that page."
@@ -128,7 +126,8 @@ def _write(
         if present is not None and present.sha256 != opened:
             st.html(
                 notice(
-                    "It was changed by somebody else meanwhile. Saving replaces that; reload the page to begin from it."
+                    "Somebody else has changed the description meanwhile. Saving replaces their "
+                    "text; reload the page to start from it."
                 )
             )
         texts = _texts(present.description if present else None, turn)
@@ -204,7 +203,9 @@ def _preview(
     if st.button("Save this description", type="primary", key="describe-save"):
         changed = describe_study(person, engine, description)
         st.session_state[SAVED] = (
-            "Saved, and in the record." if changed else "Nothing changed: it is what they are told."
+            "Saved, and in the record."
+            if changed
+            else "Nothing changed: clinicians already see this text."
         )
         st.session_state[ROUND] += 1
         for key in (PREVIEW, OPENED):
@@ -217,7 +218,9 @@ def _meaning(description: Description, consents: Sequence[Consent]) -> str:
     consent_sha256 = description.consent_sha256
     holding = sum(consent.sha256 == consent_sha256 for consent in consents)
     sentences = (
-        [f"Nothing is said of: {', '.join(description.untold)}."] if description.untold else []
+        [f"The description does not state: {', '.join(description.untold)}."]
+        if description.untold
+        else []
     )
     if not consent_sha256:
         sentences.append("Nobody is asked for consent.")

@@ -58,12 +58,12 @@ def _ask(known: list[str]) -> DesignRequest:
     turn = st.session_state.get(TURN, 0)
     raters = st.multiselect("Clinicians", known, known, key=f"raters-{turn}") if known else []
     first, *rest = st.columns((5, 3, 3, 2))
-    new = first.text_area("New clinicians, one a line", key=f"design-new-{turn}", height=70)
-    per_response = rest[0].number_input("Clinicians a response", 1, 50, 2, key="design-per")
+    new = first.text_area("New clinicians, one per line", key=f"design-new-{turn}", height=70)
+    per_response = rest[0].number_input("Clinicians per response", 1, 50, 2, key="design-per")
     percent = rest[1].number_input("Hidden repeats (%)", 0, 50, 10, key="design-repeats")
     seed = rest[2].number_input("Seed", 0, 2**31 - 1, 0, key="design-seed")
     minutes = st.number_input(
-        "Minutes a showing",
+        "Minutes per reading",
         *(0.1, 600.0, None, 0.5),
         key="design-minutes",
         placeholder="estimated",
@@ -79,7 +79,7 @@ def _planned(engine: Engine, person: Person, request: DesignRequest) -> PlannedD
         frame.empty("No clinician is chosen.", "Choose some above, or name new ones.")
         return None
     coming = worker.ask(person, engine, planned_design, request)
-    return frame.computed(coming, "The responses are being dealt")
+    return frame.computed(coming, "The responses are being assigned")
 
 
 def _show_plan(planned: PlannedDesign) -> None:
@@ -99,7 +99,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
     yield (
         f"{plan.responses:,} responses to {plan.instances:,} instances, "
         f"{planned.per_response} clinicians each, {planned.repeats:,} hidden repeats; "
-        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} a showing "
+        f"{plan.minutes_total:,.0f} minutes in all, {plan.minutes_per_response:.1f} per reading "
         f"{pace_in_words(plan.pace)}."
     )
     if plan.raters > 1:
@@ -113,7 +113,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
         yield "Too few responses for an interval of the agreement."
     else:
         yield (
-            f"Expected 95 % interval of the agreement, were it {plan.icc_assumed:g}: "
+            f"Expected 95 % interval of the agreement if it is {plan.icc_assumed:g}: "
             f"{plan.icc_low:z.2f} to {plan.icc_high:z.2f}."
         )
     yield from (f"{note[0].upper()}{note[1:]}." for note in plan.notes)
@@ -122,7 +122,7 @@ def _told(planned: PlannedDesign) -> Iterator[str]:
 def _store(engine: Engine, person: Person, request: DesignRequest, seen: PlannedDesign) -> None:
     """Store the design that was seen, and hand the codes over."""
     with frame.refusals():
-        with st.spinner("Dealing the responses"):
+        with st.spinner("Assigning the responses"):
             design = deal(person, engine, request)
             if (design.load, design.overlap, design.repeats) != (
                 seen.load,

@@ -16,17 +16,18 @@ from data.reading import Settling
 from data.schema import Role
 
 ABOUT = (
-    "Responses on which two clinicians are at least {points:g} points apart on a criterion. A third "
-    "reading is by a clinician who is shown nothing of the others; a consensus is by one who is shown "
-    "their scores and comments, without names. Both are kept beside the independent ratings, and no "
-    "figure is of them unless it is asked for."
+    "Responses on which two clinicians are at least {points:g} points apart on a criterion. A "
+    "third reading is by a clinician who is shown nothing of the others; a consensus is by one "
+    "who is shown their scores and comments, without names. Both are stored apart from the "
+    "independent ratings; figures use them only where the reading 'adjudicated' is chosen."
 )
 OFF = (
-    "Differences are not settled in this study. `medjury settings adjudicate_from 2` lists responses on "
-    "which two clinicians are two points apart, or more."
+    "This study does not settle differences. Whoever runs the server can turn it on with "
+    "the setting adjudicate_from: 2 lists responses on which two clinicians are two or more "
+    "points apart."
 )
 HEADS = ("Response", "Benchmark", "On", "Settled", "Points apart", "Clinicians")
-FLAG_HEADS = ("Response", "Clinician", "Flag", "Words", "Answer", "Seen")
+FLAG_HEADS = ("Response", "Clinician", "Flag", "Comment", "Answer", "Seen")
 NAMES: dict[Settling, str] = {"third": "third reading", "consensus": "consensus"}
 MADE = "differences-made"
 MOST_SHOWN, MOST_NAMED = 100, 12
@@ -65,7 +66,9 @@ def _show_differences(engine: Engine, person: Person) -> None:
     rows = [_row(difference) for difference in differences[:MOST_SHOWN]]
     st.html(table("Differences between clinicians", HEADS, rows, words=4))
     if len(differences) > MOST_SHOWN:
-        st.html(paragraph(f"The {MOST_SHOWN} largest are shown; medjury adjudicate lists all."))
+        st.html(
+            paragraph(f"The {MOST_SHOWN} largest are shown; whoever runs the server can list all.")
+        )
 
 
 def _row(difference: Difference) -> list[Cell]:
@@ -78,7 +81,7 @@ def _row(difference: Difference) -> list[Cell]:
 def state(difference: Difference) -> str:
     """Return in words how far a difference is settled."""
     if difference.reading:
-        return f"{'by' if difference.is_done else 'given out:'} {NAMES[difference.reading]}"
+        return f"{'by' if difference.is_done else 'assigned:'} {NAMES[difference.reading]}"
     if difference.waits_for:
         readings = "1 reading" if difference.waits_for == 1 else f"{difference.waits_for} readings"
         return f"waits for {readings}"
@@ -91,11 +94,11 @@ def _assign(engine: Engine, person: Person, by: Settling) -> None:
         plan = planned_settlement(engine, by)
         st.html("".join(_planned(plan)))
         number = len(plan.places)
-        label = f"Give out {number} {NAMES[by]}{'s' if number != 1 and by == 'third' else ''}"
+        label = f"Assign {number} {NAMES[by]}{'s' if number != 1 and by == 'third' else ''}"
         if st.button(label, type="primary", key="settle-now", disabled=not number):
             number_assigned = settle(person, engine, plan)
             readings = "1 reading" if number_assigned == 1 else f"{number_assigned} readings"
-            st.session_state[MADE] = f"{readings} given out, after each clinician's other work."
+            st.session_state[MADE] = f"{readings} assigned, after each clinician's other work."
             st.rerun()
 
 
@@ -106,7 +109,7 @@ def _planned(plan: Settlement) -> list[str]:
         [paragraph(f"By {NAMES[plan.reading]}, as the study says: {loads}.")] if loads else []
     )
     for responses, why in (
-        (plan.waiting, "still to be rated by somebody, so not settled yet"),
+        (plan.waiting, "not rated by everybody assigned yet, so not ready to settle"),
         (
             plan.nobody,
             "known to every clinician who can rate: add a clinician, or choose consensus",
@@ -124,7 +127,7 @@ def _show_flags(engine: Engine, person: Person) -> None:
     flagged = queries.flags(person, engine)
     st.html(heading("Flags"))
     if not flagged:
-        st.html(paragraph("No newest submission has a flag."))
+        st.html(paragraph("No current submission has a flag."))
         return
     unanswered = sum(not flag.answers for flag in flagged)
     st.html(paragraph(f"{len(flagged):,} flags, {unanswered:,} of them not answered."))

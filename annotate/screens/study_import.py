@@ -49,9 +49,9 @@ COLUMNS = {
     "column a criterion; comment, rated_at, pass and replicate may be added.",
 }
 LIMIT = (
-    "CSV, Excel (.xlsx), Parquet, JSON or JSON Lines, also packed (.gz), or the files of other tools, up "
-    "to 20 MB; for more, medjury import FILE or medjury ratings FILE on the "
-    "server. Nothing is stored before you confirm."
+    "CSV, Excel (.xlsx), Parquet, JSON or JSON Lines, also packed (.gz), or the files of other "
+    "tools, up to 20 MB; whoever runs the server can import larger ones there. Nothing is stored "
+    "before you confirm."
 )
 LONGEST_SHOWN = 5_000
 HEADS = ("Benchmark", "Rubric", "In the study", "Instances in the file", "Responses in the file")
@@ -59,8 +59,9 @@ FIRST_ROWS = 3
 GENERIC = "generic"
 KINDS: dict[str, What] = {RESPONSES: "responses", RATINGS: "ratings"}
 MAPPED = (
-    "The file's columns have other names. This map was guessed from them: read it, change it where it is "
-    'wrong, and look at the first rows below. Every line is "theirs" = "ours".'
+    "The file's columns have other names. This map was guessed from them: read it, change it "
+    "where it is "
+    'wrong, and look at the first rows below. Every line is "column of the file" = "column of medjury".'
 )
 
 
@@ -98,7 +99,7 @@ def show(engine: Engine, person: Person) -> None:
     if message := st.session_state.pop(STORED, None):
         st.html(good(message))
     if queries.standing(person, engine).locked:
-        st.html(paragraph("A locked study takes no files."))
+        st.html(paragraph("The study is locked: no file can be imported."))
         return
     st.html(heading("Import a file"))
     content = st.radio("The file holds", [RESPONSES, RATINGS], horizontal=True, key="import-what")
@@ -153,7 +154,7 @@ def _ask_columns(upload: Upload, content: What) -> str:
         st.html(paragraph(MAPPED))
     with st.expander("Map of columns", expanded=bool(guess)):
         key = f"import-map-{hashlib.sha256(upload.key.encode()).hexdigest()[:12]}"
-        return st.text_area("Theirs = ours", guess, key=key, height=300)
+        return st.text_area("Column of the file = column of medjury", guess, key=key, height=300)
 
 
 def _checked(engine: Engine, person: Person, content: str, upload: Upload) -> Checked:
@@ -238,14 +239,14 @@ def _told_names(seen: Seen) -> list[str]:
             f"{_counted(len(seen.sure), 'response')} would be masked ({_counted(places, 'place')} "
             f"that surely {'names' if places == 1 else 'name'} the author)."
             if seen.sure
-            else "No response surely names its author."
+            else "No response clearly names its author."
         )
     ]
     if seen.possible:
         messages.append(
             notice(
                 f"{_counted(seen.possible, 'place')} may name an author and would be left as they "
-                "are: medjury blind lists them afterwards."
+                "are: whoever runs the server can list them after the import."
             )
         )
     return messages
@@ -266,7 +267,7 @@ def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
     ]
     if not seen.contexts:
         messages.append(
-            "No row has a context: raters will have nothing but the prompt to hold against."
+            "No row has a context: raters can check a response against the prompt only."
         )
     return [notice(message) for message in messages]
 
@@ -391,8 +392,8 @@ def _refuse_demo(engine: Engine, person: Person) -> None:
     demo = {benchmark["name"] for benchmark in sample_benchmarks()}
     if demo & {material.view.name for material in queries.materials(person, engine)}:
         raise Conflict(
-            "this is the demo study, and its raters are simulated: begin a study of your own with "
-            "`medjury import FILE --db sqlite:///study.db`"
+            "this is the demo study, and its raters are simulated: import your own responses "
+            "into a study of your own"
         )
 
 

@@ -31,18 +31,19 @@ OF_CLINICIANS = (
 )
 MOST_TIMES = 4  # readings of a response from which on they share a column
 NONE_DUE = (
-    "No reminder is due: here stands who has had work open for {days} days, ended none of it in as many, "
-    "and was not reminded since."
+    "No reminder is due. Listed here are clinicians who have had open work for {days} days, "
+    "finished none of it in that time, and were not reminded since."
 )
 DUE = (
-    "For clinicians who have had work open for {days} days and ended none in as many. A reminder has no "
-    "score and nothing of a patient."
+    "For clinicians who have had open work for {days} days and finished none of it in that "
+    "time. A reminder has no score and nothing of a patient."
 )
 SENT = "reminders-sent"
 ABOUT_CLINICIANS = (
-    "Done and Assigned count hidden repeats, and readings that settle a difference. Flagged: the newest submission has a flag. Given back: "
-    "recused, free for another. Rated elsewhere: came by an import, without an assignment. "
-    "Done by: at their own pace of the last two weeks."
+    "Done and Assigned include hidden repeats and readings that settle a difference. "
+    "Flagged: the current submission has a flag. Given back: the clinician recused, and the "
+    "response is free for another. Rated elsewhere: imported, without an assignment. Done "
+    "by: expected at the clinician's own pace of the last two weeks."
 )
 
 
@@ -103,12 +104,12 @@ def _foretold(
         workload.open for workload in workloads if not (workload.ended or workload.simulated)
     )
     if not sum(workload.total for workload in workloads):
-        return ["No work is assigned here: all ratings came by import."]
+        return ["No work is assigned: all ratings were imported."]
     if not open_:
         return ["All assigned work is done."]
     if ahead.likely is None:
         return [
-            f"{open_:,} readings are open. Not enough yet to say when they will be done: that takes "
+            f"{open_:,} readings are open. Too few are done to say when they will end: that takes "
             f"ten readings on three days of the last {WINDOW_DAYS}."
         ]
     latest = (
@@ -137,8 +138,8 @@ def _slowest(
             sentences.append(f"{last} alone would need until {_day(ahead.ends[last], present)}.")
     if quiet:
         sentences.append(
-            f"Nothing for {days} days from {', '.join(quiet)}: their part does not end at any "
-            "pace; a reminder is below, and Design can pass their open work on."
+            f"Nothing for {days} days from {', '.join(quiet)}: their part will not end at this "
+            "pace. Remind them below, or pass their open work on under Design."
         )
     return sentences
 

@@ -14,7 +14,7 @@ from data.person import Person
 from data.queries import BenchmarkView
 from data.queries.lab_workbench import Chosen, Compared, Side, simulated_among
 
-ABOUT = "Responses by how far the jury is from the clinicians. Authors stay hidden."
+ABOUT = "Where does the jury disagree with the clinicians? Responses by the size of the difference. Authors stay hidden."
 ALL, MEAN = "all benchmarks", "mean of all"
 POINTS, Z = "points", "z"
 ANY, BOTH = "any", "both sides scored"
@@ -29,7 +29,7 @@ FLAGS = {
     "a juror failed": "failed",
 }
 PAGE = 40
-HEADS = ("Response", "Benchmark", "Clinicians", "Jury", "Jury less clinicians", "Said besides")
+HEADS = ("Response", "Benchmark", "Clinicians", "Jury", "Jury minus clinicians", "Flags")
 # A plain click stays on the page; one that opens a new tab follows the link.
 SCRIPT = """
 export default function ({ parentElement, data, setTriggerValue }) {
@@ -67,8 +67,8 @@ def show(engine: Engine, person: Person) -> None:
     else:
         frame.empty(
             "No response fits.",
-            "Nobody has rated one here yet, or the filters leave none: choose others, or run a jury "
-            "in the lab.",
+            "No response has been rated yet, or the filters leave none: change the filters, "
+            "or run a jury in the lab.",
         )
 
 
@@ -84,7 +84,11 @@ def _filters(benchmarks: Sequence[BenchmarkView], jurors: list[str]) -> tuple[Ch
             "Criterion", [MEAN, *criteria], key="criterion", bind="query-params"
         )
         jury = third.multiselect(
-            "Jury", jurors, key="jury", bind="query-params", placeholder="all real jurors heard"
+            "Jury",
+            jurors,
+            key="jury",
+            bind="query-params",
+            placeholder="all jurors that are not simulated",
         )
         measure = fourth.selectbox("Measure", [POINTS, Z], key="measure", bind="query-params")
         flag = fifth.selectbox("Only where", list(FLAGS), key="where", bind="query-params")
@@ -127,9 +131,7 @@ def _list(engine: Engine, person: Person, rows: Sequence[Compared], chosen: Chos
         f"{unit}. A jury has a mean only where all its jurors scored."
     )
     made_up = simulated_among(person, engine, chosen)
-    st.html(
-        summary + (notice(f"Simulated, no judgement: {', '.join(made_up)}.") if made_up else "")
-    )
+    st.html(summary + (notice(f"Simulated, no evidence: {', '.join(made_up)}.") if made_up else ""))
     if pages > 1:
         with st.container(key="workbench-page"):
             page = int(

@@ -28,19 +28,19 @@ from jury.panel import Juror
 from jury.providers import FORMS
 
 SAME_PROMPT = (
-    "no request was sent: this juror has rated the very same prompt, of another response with the "
-    "same text, and its verdict counts here too"
+    "no request was sent: this juror had already rated the same prompt, of another response "
+    "with the same text, and that verdict counts here too"
 )
 NOTHING_SENT = "not asked: no request was sent"
 PLANTED = (
-    "This response holds a ready-made verdict on itself. Compare the scores below with those of "
+    "This response contains a ready-made verdict on itself. Compare the scores below with those of "
     "clinicians before you rely on them."
 )
 TAGS = (
-    "What stands here holds tags that the prompt itself uses, in: {parts}. They are broken in what "
-    "jurors are sent, so that no text can end its part or pose as another one. Such a text may be "
-    "innocent, or may be meant to speak to the juror: compare the scores below with those of "
-    "clinicians."
+    "These texts contain tags that the prompt itself uses, in: {parts}. Jurors are sent "
+    "them broken, so that no text can end its part of the prompt or pass for another. Such "
+    "a text may be harmless, or may be meant to instruct the juror: compare the scores "
+    "below with those of clinicians."
 )
 PARTS = {"context": "source", "prompt": "task"}  # others are called what they are
 WORDS = {
@@ -161,7 +161,7 @@ def _scores(opened: Opened) -> str:
     for juror, call in sorted(failed.items(), key=itemgetter(0)):
         if juror not in scored:
             rows.append([juror, "juror", call.status, *[None for _ in criteria], None])
-    heads = ("Rater", "Kind", "Said besides", *criteria, "Mean")
+    heads = ("Rater", "Kind", "Flags", *criteria, "Mean")
     return table("Scores of this response", heads, rows, words=3)
 
 
@@ -180,7 +180,9 @@ def _name(opinion: Opinion) -> str:
 def _apart(row: Compared) -> str:
     """Return both sides' means in a sentence."""
     if row.difference is None:
-        return paragraph("One of the sides has no mean here, so they cannot be compared.")
+        return paragraph(
+            "The clinicians or the jury have no mean here, so they cannot be compared."
+        )
     people, jury = row.clinicians, row.jury
     return paragraph(
         f"Clinicians {people.mean:.2f} ({people.scored}), jury {jury.mean:.2f} ({jury.scored} of "
@@ -237,7 +239,7 @@ def _calls(opened: Opened) -> None:
     st.html(heading("Calls to jurors"))
     jurors = sorted({call.juror for call in opened.calls})
     if not jurors:
-        st.html(paragraph("No juror was asked from here; imported scores come without calls."))
+        st.html(paragraph("No juror was run here; imported scores come without calls."))
         return
     juror = st.segmented_control(
         "Juror", jurors, default=jurors[0], required=True, key="calls", label_visibility="collapsed"
@@ -272,8 +274,8 @@ def _call(call: CallView, before: Sequence[CallView]) -> None:
     if not prompt.exact:
         sent.html(
             notice(
-                "Made again from the rubric and the response as they are now; the hash "
-                "stored with the call says that it was not word for word this."
+                "Rebuilt from the rubric and the response as they are now. The hash stored "
+                "with the call differs, so what was sent was not word for word this."
             )
         )
     else:
@@ -315,8 +317,8 @@ def distribution_lines(distribution: Mapping[str, Any]) -> Iterator[str]:
             f"{point}: {share:.3f}" for point, share in scores["probabilities"].items()
         )
         yield (
-            f"{html.escape(criterion)}: stated {scores['stated']}; probabilities {html.escape(shares)}; "
-            f"{scores['mass']:.3f} of the whole is on the scale"
+            f"{html.escape(criterion)}: stated {scores['stated']}; probabilities "
+            f"{html.escape(shares)}; {scores['mass']:.3f} of the probability is on the scale"
         )
 
 
