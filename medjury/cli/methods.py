@@ -1,4 +1,4 @@
-"""`medjury export --methods FILE.md`: a methods section and a GRRAS checklist out of the study."""
+"""`medjury share export --methods FILE.md`: a methods section and a GRRAS checklist out of the study."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -258,8 +258,8 @@ def _answers(known: StudyFacts) -> Iterator[str]:
     yield f"see Results: {_jury_row(known)}"
     yield OWN
     yield (
-        "`medjury export` (ratings without authors, data dictionary), `medjury calibrate --details "
-        f"--json`, `medjury verify` (record); the place of publication: {OWN}"
+        "`medjury share export` (ratings without authors, data dictionary), `medjury analyse calibrate --details "
+        f"--json`, `medjury study verify` (record); the place of publication: {OWN}"
     )
 
 
@@ -281,7 +281,7 @@ def _planned(known: StudyFacts) -> str:
         if wanted
         else "no design was drawn up here"
     )
-    return f"{design}; the reason (see `medjury plan`): {OWN}"
+    return f"{design}; the reason (see `medjury study plan`): {OWN}"
 
 
 def _allocated(known: StudyFacts) -> str:
