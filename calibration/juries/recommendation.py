@@ -7,11 +7,10 @@ from math import isfinite
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
 from calibration.juries.ranking import JuryRow, Ranking
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST
 from calibration.values import NAN, Note, note, noted
 
 ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
-MOST_LOST = 0.01  # share of resamples without the ICC above which its interval decides nothing
 MOST_REASONS = 3
 UNLIKE = 0.9  # a jury with a smaller share of the responses may lack the difficult ones
 
