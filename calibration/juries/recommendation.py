@@ -192,7 +192,7 @@ def _expected(chosen: Candidate, ranking: Ranking) -> Note:
 def _comparisons(
     ranking: Ranking, considered: list[Candidate], chosen: Candidate
 ) -> Iterator[Note | None]:
-    """Yield why not the jury with the highest ICC, expected or estimated, nor all jurors together."""
+    """Yield why it is not the jury with the highest ICC, nor that of all jurors together."""
     highest, best = max(considered, key=lambda candidate: candidate.expected), ranking.winner
     all_jurors = next((candidate for candidate in considered if candidate.compared == 1), None)
     if highest is not chosen:

@@ -93,7 +93,7 @@ def _undefined(by: str, unranked: Sequence[str]) -> Decision:
 
 
 def _deciding_gap(ranked: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
-    """Return the leader's difference to the first model not told apart from it, else to the next."""
+    """Return the leader's difference to the first model not told apart, else to the next."""
     leader = ranked[0].model
     gap_to = {
         gap.of(leader).second: gap.of(leader) for gap in gaps if leader in (gap.first, gap.second)
@@ -212,7 +212,7 @@ def _more_data(gap: Gap) -> Note:
 
 
 def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
-    """Return how many responses would show the difference; the detectable one falls as 1/sqrt(n)."""
+    """Return how many responses would show the difference; the detectable falls as 1/sqrt(n)."""
     rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
     if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
         return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)

@@ -1,4 +1,4 @@
-"""Differences between models: their intervals, what can be detected, and which ranks they leave open."""
+"""Differences between models: their intervals, detectable size, and the ranks they leave open."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a fall in agreement comes from: a changed juror, other responses (case mix), both, or neither."""
+"""The cause of a fall in agreement: a changed juror, another case mix, both, or neither."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rows and sentences of a plan: responses for a width, the clinicians' load, and the power they give."""
+"""Rows and notes of a plan: responses for a width, the clinicians' load, and their power."""
 
 import math
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Rows of `medjury predict` with their notes, and the decision whether the predictions may be used."""
+"""Rows of `medjury predict` with their notes, and whether the predictions may be used."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
