@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from kit.exported_panels import RECORD, ROWS, export, panel
+from kit.exported_panels import ROWS, export, panel
 from kit.exported_panels import promptfoo as promptfoo
 from kit.hostile_corpus import trap
 from kit.jurors import Do, Stub, verdict
@@ -20,11 +20,6 @@ from data.rubric import read_rubric
 from jury.exports.export import Export, ExportRow, write_folder
 from jury.exports.promptfoo import write
 from jury.panel import read_panel
-
-RECORD |= {"protocol": None, "decision": {"kind": "no_protocol"}}
-RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
-RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
-RECORD |= {"juries_tried": 0, "sha256": {}}
 
 
 def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: Path) -> None:
