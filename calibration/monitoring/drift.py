@@ -303,12 +303,9 @@ def _intervals(
         return [UNDEFINED] * 3
     drawn = []
     for sample, seed in ((old, scope.asked.seed), (new, scope.asked.seed + 1)):
-        counts = draw_counts(
-            sample.n_clusters, reps=scope.asked.reps, seed=seed, rows=len(sample.x)
-        )
-        drawn.append(
-            np.concatenate([sample.figures(replicates, restandardise) for replicates in counts])
-        )
+        rows = len(sample.x)
+        batches = draw_counts(sample.n_clusters, reps=scope.asked.reps, seed=seed, rows=rows)
+        drawn.append(np.concatenate([sample.figures(counts, restandardise) for counts in batches]))
     before, after = drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = after[:, 2] / before[:, 2]
