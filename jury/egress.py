@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from data.errors import BadFile, BadPanel
-from data.toml_file import NotToml, read_toml
+from data.toml_file import read_user_toml
 from jury.address import NAME, canonical, in_house, kind_of
 from jury.cost import rates
 from jury.panel import Juror, Panel, Price, shown
@@ -229,11 +229,9 @@ def read_rules(path: Path) -> Rules:
     try:
         if path.stat().st_mode & OTHERS_WRITE:
             raise BadFile(f"egress {path}: anybody may write into it; chmod o-w {path}")
-        body = read_toml(path)
     except OSError as error:
         raise BadFile(f"egress {path}: {error.strerror}") from error
-    except NotToml as error:
-        raise BadFile(f"egress {path}: not TOML: {error}") from error
+    body = read_user_toml(path, f"egress {path}")
     try:
         return Rules.model_validate(body)
     except ValidationError as error:
