@@ -10,7 +10,7 @@ from data.schema.jury import BatchState, JuryBatch
 from data.store.batches import Collected, collect, count, finish, move
 from data.token_costs import TokenCosts, token_costs
 from jury.batch.client import BatchError, BatchResult, BatchStatus
-from jury.batch.context import BatchContext, BatchSession
+from jury.batch.context import BatchContext, BatchSession, Key
 from jury.call import Answer
 from jury.conversation import answer_columns
 from jury.cost import Price, above_worst, batch_price, unbilled
@@ -116,11 +116,7 @@ async def _settle_unnamed(
 ) -> None:
     """Give what the results do not name its outcome, and let the provider delete_texts the rest."""
     for request in unnamed.values():
-        _ended(
-            context,
-            session.key(request),
-            status.leftover,
-        )
+        _ended(context, session.key(request), status.leftover)
     if not unnamed or status.leftover != "unanswered":
         finish(context.engine, batch.id, status.leftover, state=BatchState.COLLECTED)
         await _delete_texts(context, session, batch, status)
@@ -248,7 +244,7 @@ def _cost(juror: Juror, batch: JuryBatch, answer: Answer) -> Price:
     return batch_price(juror, answer.usage, at)
 
 
-def _ended(context: BatchContext, key: tuple[int, int, int, str], outcome: str) -> None:
+def _ended(context: BatchContext, key: Key, outcome: str) -> None:
     """Note how a verdict ended, unless it is free to be asked again in this run."""
     if outcome in (*Status,) or key in context.handed_in:
         context.ended[key] = outcome
