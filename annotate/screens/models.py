@@ -13,7 +13,7 @@ from annotate import charts, tables, worker
 from annotate.figures.shown import CostFigures, CostsRequest, ModelsFigures
 from annotate.screens import controls, frame
 from annotate.screens.markup import caption, heading, refused, said
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.models.rows import CLINICIANS, CategoryRow, DetectableRow, ModelRow
 from calibration.tables.models import MEANING, NO_CATEGORY, rests_on
 from calibration.tables.numbers import fixed, known, whole
@@ -81,7 +81,7 @@ def show(engine: Engine, person: Person) -> None:
     if found is None:
         return
     st.html(tables.of_decision(found.decision))
-    if standing.simulated and found.decision.kind is not Kind.SIMULATED:
+    if standing.simulated and found.decision.kind is not DecisionKind.SIMULATED:
         st.html(said(SIMULATED))
     first, *others = found.models
     meaning = f"{MEANING} {CORRECTED}" if "corrected" in _ways(found.rows) else MEANING

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.bootstrap import Counts
-from calibration.effective_jurors import Joint, joint
+from calibration.effective_jurors import JointSums, joint_sums
 from calibration.jackknife import fisher_z
 from calibration.juries.pools import JurorColumns, ResampledIccs, juror_columns
 from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
@@ -74,7 +74,7 @@ class WeightedPool:
         scales = scale(data, counts)
         column = panel_column(data, scales, self.clinicians)
         response_counts = counts[:, data.clusters] * (column.count > 0)
-        sums: Joint = joint(response_counts, column.mean, data.values[:, self.jurors])
+        sums: JointSums = joint_sums(response_counts, column.mean, data.values[:, self.jurors])
         factor = scales.factor[:, self.jurors]
         n = np.maximum(sums.n, 1.0)
         vv = sums.vv - sums.v[:, :, None] * sums.v[:, None, :] / n[:, None, None]
@@ -152,7 +152,7 @@ class WeightedPool:
 
 def weighted_pool(scope: Scope, jurors: Integers, subsets: Flags) -> WeightedPool:
     """Return the pool of weighted means of subsets (M, k) of jurors, columns of the grid (k,)."""
-    grid, method = scope.grid, scope.asked.method
+    grid, method = scope.grid, scope.options.method
     columns, prepared = juror_columns(grid, jurors, method), prepare(grid, method)
     return WeightedPool(columns, subsets, prepared, grid.of_kind("clinician"), jurors)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.models.gaps import LEAST_RESAMPLES, Gap
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, ModelRow
 from calibration.remarks import FEW_INSTANCES
@@ -88,7 +88,7 @@ def _left_out(models: Sequence[str]) -> tuple[Note, ...]:
 def _undefined(by: str, unranked: Sequence[str]) -> Decision:
     return Decision(
         "models",
-        Kind.UNDEFINED,
+        DecisionKind.UNDEFINED,
         reasons=(note(Code.FEWER_THAN_TWO, by=by, models=unranked),),
         next=note(Code.DO_RATE_TWO_MODELS),
     )
@@ -109,18 +109,20 @@ def _figures(gap: Gap) -> dict[str, float]:
     return {"estimate": gap.difference, "low": gap.low, "high": gap.high}
 
 
-def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> Kind:
+def _kind(ranked: Sequence[ModelRow], gap: Gap | None) -> DecisionKind:
     if simulated_in(ranked):
-        return Kind.SIMULATED
+        return DecisionKind.SIMULATED
     if gap is None or ranked[0].by == JURY:
-        return Kind.INCONCLUSIVE
+        return DecisionKind.INCONCLUSIVE
     if not gap.is_trusted:
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     leads = ranked[0].shared_rank_high == 1 and gap.is_told
-    return Kind.TOLD_APART if leads and not _doubt(ranked) else Kind.INCONCLUSIVE
+    return DecisionKind.TOLD_APART if leads and not _doubt(ranked) else DecisionKind.INCONCLUSIVE
 
 
-def _reasons(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
+def _reasons(
+    kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None
+) -> Iterator[Note | None]:
     leader = ranked[0]
     if raters := simulated_in(ranked):
         yield note(Code.SIMULATED, raters=raters)
@@ -128,13 +130,13 @@ def _reasons(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Iterato
         yield note(Code.BY_JURY_ALONE)
     if gap is not None:
         yield from _of_gap(kind, leader, gap)
-    if kind is Kind.TOLD_APART:
+    if kind is DecisionKind.TOLD_APART:
         yield leader.told(Code.OTHER_INSTANCES)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is DecisionKind.INCONCLUSIVE:
         yield from _of_ranks(ranked, gap)
 
 
-def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
+def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
     """Yield the difference, and how it lies to what can be detected."""
     has_interval = math.isfinite(gap.low)
     figures = {
@@ -142,16 +144,16 @@ def _of_gap(kind: Kind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
         "low": gap.low if has_interval else None,
         "high": gap.high if has_interval else None,
     }
-    if kind is Kind.TOLD_APART:
+    if kind is DecisionKind.TOLD_APART:
         yield note(Code.LEADS_BY, of=leader.macro_average, next=gap.second, **figures)
         yield note(Code.EXCEEDS_DETECTABLE, detectable=gap.detectable)
         return
     yield note(Code.MODELS_DIFFER, first=gap.first, second=gap.second, **figures)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         yield _too_few(gap)
-    elif kind is Kind.INCONCLUSIVE and not gap.exceeds_detectable:
+    elif kind is DecisionKind.INCONCLUSIVE and not gap.exceeds_detectable:
         yield note(Code.TO_BE_DETECTED, detectable=gap.detectable)
-    elif kind is Kind.INCONCLUSIVE and not gap.excludes_zero:
+    elif kind is DecisionKind.INCONCLUSIVE and not gap.excludes_zero:
         yield note(Code.GAP_SPANS_ZERO)
 
 
@@ -188,17 +190,17 @@ def _basis(ranked: Sequence[ModelRow]) -> Note:
     )
 
 
-def _next(kind: Kind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
+def _next(kind: DecisionKind, ranked: Sequence[ModelRow], gap: Gap | None) -> Note | None:
     """Return the next useful action."""
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
     if ranked[0].by == JURY:
         return note(Code.DO_COMPARE_WITH_CLINICIANS)
-    if kind is Kind.TOLD_APART:
+    if kind is DecisionKind.TOLD_APART:
         return None
     if gap is None or (gap.is_told and _on_other_benchmarks(ranked)):
         return note(Code.DO_SCORE_SAME_BENCHMARKS)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         return _more_data(gap)
     if _doubt(ranked):
         return note(Code.DO_RATE_A_SAMPLE)

@@ -10,7 +10,7 @@ from scipy import special
 
 from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, columns
-from calibration.bootstrap import Resampling, percentile_interval, replicates
+from calibration.bootstrap import BootstrapPlan, percentile_interval, replicates
 from calibration.codes import MonitoringCode
 from calibration.composite import required_criteria
 from calibration.holm import holm
@@ -135,7 +135,7 @@ def _with_clinicians(scope: Scope, readings: pd.DataFrame) -> tuple[int, Array, 
     place = {name: row for row, name in enumerate(scope.grid.responses)}
     rated = readings[readings["response_id"].isin(place)]
     rows = rated["response_id"].map(place).to_numpy(dtype=np.int64)
-    x = columns(scope.grid, scope.jury, scope.asked.method).clinicians[rows]
+    x = columns(scope.grid, scope.jury, scope.options.method).clinicians[rows]
     is_rated = ~np.isnan(x)
     if is_rated.sum() < LEAST_RESPONSES:
         return int(is_rated.sum()), np.full(2, np.nan), UNDEFINED
@@ -148,7 +148,7 @@ def _with_clinicians(scope: Scope, readings: pd.DataFrame) -> tuple[int, Array, 
 
     m = int(clusters.max()) + 1
     drawn = replicates(
-        iccs_of_both, Resampling(m, len(clusters), scope.asked.reps, scope.asked.seed)
+        iccs_of_both, BootstrapPlan(m, len(clusters), scope.options.reps, scope.options.seed)
     )
     return (
         len(clusters),

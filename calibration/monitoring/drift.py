@@ -208,7 +208,7 @@ def case_mix(scope: Scope, baseline: tuple[str, Flags], now: tuple[str, Flags]) 
         Over the responses with both columns. The intervals are by resampling the instances of
         each set, with z taken as known. NaN where undefined, with the reason in the notes.
     """
-    restandardise = scope.asked.method == "published"
+    restandardise = scope.options.method == "published"
     old, new = _period_sample(scope, baseline[1]), _period_sample(scope, now[1])
     if min(len(old.x), len(new.x)) < 2:
         return CaseMix(baseline[0], now[0], notes=(note(MonitoringCode.MIX_UNDEFINED),))
@@ -254,7 +254,7 @@ def _period_sample(scope: Scope, rows: Flags) -> _PeriodSample:
         rows = np.zeros_like(rows)
         pair_x = pair_y = np.full(len(rows), np.nan)
     else:
-        pair = columns(grid, scope.jury, scope.asked.method)
+        pair = columns(grid, scope.jury, scope.options.method)
         rows, pair_x, pair_y = rows & pair.both, pair.clinicians, pair.scorer
     points = mean_of_given(grid.composites[:, grid.of_kind("clinician")])
     benchmark_of = scope.given.drop_duplicates("response_id").set_index("response_id")["benchmark"]
@@ -299,12 +299,12 @@ def _intervals(
     scope: Scope, old: _PeriodSample, new: _PeriodSample, restandardise: bool
 ) -> list[Interval]:
     """Return the intervals of the change of the ICC and the mean, and of the ratio of the sds."""
-    if min(old.n_clusters, new.n_clusters) < LEAST_CLUSTERS or not scope.asked.reps:
+    if min(old.n_clusters, new.n_clusters) < LEAST_CLUSTERS or not scope.options.reps:
         return [UNDEFINED] * 3
     drawn = []
-    for sample, seed in ((old, scope.asked.seed), (new, scope.asked.seed + 1)):
+    for sample, seed in ((old, scope.options.seed), (new, scope.options.seed + 1)):
         counts = draw_counts(
-            sample.n_clusters, reps=scope.asked.reps, seed=seed, rows=len(sample.x)
+            sample.n_clusters, reps=scope.options.reps, seed=seed, rows=len(sample.x)
         )
         drawn.append(
             np.concatenate([sample.figures(replicates, restandardise) for replicates in counts])
