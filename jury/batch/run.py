@@ -227,13 +227,13 @@ def run_batches(
 
     It may be killed at any time and run again: what was submitted is collected, not submitted again.
     Ctrl-C leaves what is in flight with the providers. A verdict is asked for at most once in a run.
-    `max_usd` bounds what is collected together with the highest cost of what is in flight. In the
-    result, `calls` were submitted by this run and `usd` is the cost of what it collected.
+    `max_usd` bounds what is collected plus the highest cost of what is in flight. Of the result,
+    `calls` were submitted by this run and `usd` is the cost of what it collected.
 
     Raises
     ------
     BadPanel
-        Before anything is stored: no batches there, no key, no price under a cap, an ended model.
+        Before anything is stored: no batches, no key, no price under a cap, or an ended model.
     Conflict, NotAllowed
         The study knows a juror of that name with other settings, or is locked.
     """
