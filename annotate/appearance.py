@@ -36,8 +36,8 @@ CONDITIONS = (b"if-none-match", b"if-modified-since", b"range", b"accept-encodin
 
 def chosen(cookies: Mapping[str, str]) -> str:
     """Return what a browser's cookie says: "system", "light" or "dark"."""
-    said = cookies.get(COOKIE, "")
-    return said if said in CHOICES else "system"
+    choice = cookies.get(COOKIE, "")
+    return choice if choice in CHOICES else "system"
 
 
 class Appearance:
@@ -52,8 +52,8 @@ class Appearance:
             await self.app(scope, receive, send)
             return
         choice = await run_in_threadpool(self._choice, Request(scope))
-        asked = [one for one in scope["headers"] if one[0] not in CONDITIONS]
-        await self.app({**scope, "headers": asked}, receive, _Marked(send, choice))
+        headers = [header for header in scope["headers"] if header[0] not in CONDITIONS]
+        await self.app({**scope, "headers": headers}, receive, _Marked(send, choice))
 
     def _choice(self, request: Request) -> str:
         """Return what is chosen; light for a clinician, for nobody, and if nobody can be asked."""

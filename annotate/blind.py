@@ -138,17 +138,21 @@ def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
         name that people or things bear too, or one that the text says someone else used.
         Laboratory GPT is neither. Signs that are not drawn and letters set apart hide nothing.
     """
-    read = [_Searched(one, tuple(sorted(set(names)))) for one in readings(text)]
-    sure = _merged([hit for one in read for hit in one.sure()])
+    read = [_Searched(reading, tuple(sorted(set(names)))) for reading in readings(text)]
+    sure = _merged([hit for searched in read for hit in searched.sure()])
     doubtful = [
-        hit for hit in _merged([hit for one in read for hit in one.doubtful()]) if _free(hit, sure)
+        hit
+        for hit in _merged([hit for searched in read for hit in searched.doubtful()])
+        if _free(hit, sure)
     ]
-    found = [Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in sure]
-    found += [
-        Found(one.start, one.end, text[one.start : one.end], "possible", one.why)
-        for one in doubtful
+    names_found = [
+        Found(hit.start, hit.end, text[hit.start : hit.end], "sure", hit.why) for hit in sure
     ]
-    return sorted(found, key=lambda one: one.start)
+    names_found += [
+        Found(hit.start, hit.end, text[hit.start : hit.end], "possible", hit.why)
+        for hit in doubtful
+    ]
+    return sorted(names_found, key=lambda hit: hit.start)
 
 
 def mask(text: str, names: Sequence[str] = ()) -> Masked:
@@ -160,14 +164,16 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
     hits: list[Hit] = []
     while True:
         shown = _with_marks(text, hits)
-        sure = _merged([hit for one in readings(shown) for hit in _Searched(one, known).sure()])
+        sure = _merged(
+            [hit for reading in readings(shown) for hit in _Searched(reading, known).sure()]
+        )
         place = _Places(hits)
-        more = [Hit(*place.original((one.start, one.end)), one.why) for one in sure]
+        more = [Hit(*place.original((hit.start, hit.end)), hit.why) for hit in sure]
         if (merged := _merged([*hits, *more])) == hits:
             break
         hits = merged
     changes = (
-        Found(one.start, one.end, text[one.start : one.end], "sure", one.why) for one in hits
+        Found(hit.start, hit.end, text[hit.start : hit.end], "sure", hit.why) for hit in hits
     )
     return Masked(shown, tuple(changes))
 
@@ -175,18 +181,18 @@ def mask(text: str, names: Sequence[str] = ()) -> Masked:
 def unmask(masked: Masked) -> str:
     """Return the original text."""
     parts, at, shift = [], 0, 0
-    for one in masked.changes:
-        parts += [masked.text[at : one.start + shift], one.text]
-        at = one.start + shift + len(MARK)
-        shift += len(MARK) - len(one.text)
+    for change in masked.changes:
+        parts += [masked.text[at : change.start + shift], change.text]
+        at = change.start + shift + len(MARK)
+        shift += len(MARK) - len(change.text)
     return "".join([*parts, masked.text[at:]])
 
 
 def _with_marks(text: str, hits: Sequence[Hit]) -> str:
     parts, at = [], 0
-    for one in hits:
-        parts += [text[at : one.start], MARK]
-        at = one.end
+    for hit in hits:
+        parts += [text[at : hit.start], MARK]
+        at = hit.end
     return "".join([*parts, text[at:]])
 
 
@@ -195,9 +201,9 @@ class _Places:
 
     def __init__(self, hits: Sequence[Hit]) -> None:
         self._hits = hits
-        longer = accumulate(len(MARK) - (one.end - one.start) for one in hits)
+        longer = accumulate(len(MARK) - (hit.end - hit.start) for hit in hits)
         self._shifts = [0, *longer]
-        self._marks = [one.start + shift for one, shift in zip(hits, self._shifts, strict=False)]
+        self._marks = [hit.start + shift for hit, shift in zip(hits, self._shifts, strict=False)]
 
     def original(self, span: Span) -> Span:
         """Return where a stretch of the masked text stood; all of a mark that it touches."""
@@ -214,18 +220,18 @@ class _Places:
 
 def _free(span: Hit, taken: Sequence[Hit]) -> bool:
     """Whether a span overlaps none of those in order."""
-    place = bisect_right(taken, span.start, key=lambda one: one.end)
+    place = bisect_right(taken, span.start, key=lambda hit: hit.end)
     return place == len(taken) or span.end <= taken[place].start
 
 
 def _merged(hits: Sequence[Hit]) -> list[Hit]:
     """Return stretches in order, overlapping ones as one of the first's sort."""
     merged: list[Hit] = []
-    for one in sorted(hits, key=lambda one: (one.start, -one.end)):
-        if merged and one.start < merged[-1].end:
-            merged[-1] = merged[-1]._replace(end=max(one.end, merged[-1].end))
-        elif one.end > one.start:
-            merged.append(one)
+    for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
+        if merged and hit.start < merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=max(hit.end, merged[-1].end))
+        elif hit.end > hit.start:
+            merged.append(hit)
     return merged
 
 
@@ -270,10 +276,10 @@ class _Searched:
     @cached_property
     def _versions(self) -> list[Named]:
         """Return the names that mean nothing else, less those that are measurements."""
-        found = plain_matches(self._text, self._names)
+        matches = plain_matches(self._text, self._names)
         return [
             Named(match, self._around.someone_used(match.start()))
-            for match in found
+            for match in matches
             if not is_measurement(self._around, *match.span())
         ]
 
@@ -286,9 +292,9 @@ def self_descriptions(around: Surroundings) -> Iterator[Span]:
                 yield match.span("it")
 
 
-def plain_names(around: Surroundings, named: Sequence[Named]) -> Iterator[Span]:
+def plain_names(around: Surroundings, names: Sequence[Named]) -> Iterator[Span]:
     """Find names that mean nothing else, but for those that someone else is said to use."""
-    for match, used in named:
+    for match, used in names:
         if not used and not _is_word_and_number(around.text, match):
             yield match.span()
 
@@ -369,11 +375,11 @@ _THING = re.compile(
 
 
 def doubtful_names(
-    around: Surroundings, named: Sequence[Named], names: tuple[str, ...]
+    around: Surroundings, plain: Sequence[Named], names: tuple[str, ...]
 ) -> Iterator[Hit]:
     """Find names that may betray an author, less those that plainly are something else."""
     text = around.text
-    for match, used in named:
+    for match, used in plain:
         yield Hit(*match.span(), Why.USED if used else Why.OTHER_MEANING)
     for match in doubtful_versions().finditer(text):
         if not is_measurement(around, *match.span()):

@@ -73,16 +73,16 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
     work = work_of_responses(engine)
     items = [
         Item(
-            *(one.response, one.instance, one.model, one.benchmark),
-            *(work[one.response].words, work[one.response].criteria),
+            *(item.response, item.instance, item.model, item.benchmark),
+            *(work[item.response].words, work[item.response].criteria),
         )
-        for one in design_items(engine)
+        for item in design_items(engine)
     ]
     if not items:
         raise BadInput(NOTHING)
     existing = [
-        Assigned(one.rater, one.response, one.pass_, one.begun, one.position)
-        for one in assigned(engine)
+        Assigned(slot.rater, slot.response, slot.pass_, slot.begun, slot.position)
+        for slot in assigned(engine)
     ]
     raters, repeats = list(request.raters), request.repeats
     return top_up(existing, items, raters, request.per_response, request.seed, repeats=repeats)

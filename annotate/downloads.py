@@ -30,13 +30,13 @@ class Told:
 
     def add(self, session: str, files: Iterable[str]) -> None:
         """Note that a session was told of files."""
-        told = self._files.setdefault(session, OrderedDict())
+        own_files = self._files.setdefault(session, OrderedDict())
         self._files.move_to_end(session)
         for file in files:
-            told[file] = None
-            told.move_to_end(file)
-        while len(told) > FILES_KEPT:
-            told.popitem(last=False)
+            own_files[file] = None
+            own_files.move_to_end(file)
+        while len(own_files) > FILES_KEPT:
+            own_files.popitem(last=False)
         while len(self._files) > SESSIONS_KEPT:
             self._files.popitem(last=False)
 
@@ -67,7 +67,7 @@ class Downloads:
 
         async def noted(message: Message) -> None:
             sent = message.get("bytes") or b""
-            if files := [one.decode() for one in ADDRESS.findall(sent)]:
+            if files := [address.decode() for address in ADDRESS.findall(sent)]:
                 self.told.add(session, files)
             await send(message)
 

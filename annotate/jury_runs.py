@@ -60,7 +60,7 @@ def start(person: Person, engine: Engine, order: RunOrder) -> str:
         raise BadInput(f"panel {panel.name} asks hosts that cost money: set a cap in US dollars")
     token = secrets.token_hex(8)
     begin_run(person, engine, order, token)
-    _keepers[:] = [one for one in _keepers if one.poll() is None]
+    _keepers[:] = [keeper for keeper in _keepers if keeper.poll() is None]
     _keepers.append(
         subprocess.Popen(  # noqa: S603 ourselves; the token is our own
             own_packages.command("annotate.jury_runs", token),
@@ -96,14 +96,14 @@ def keep(engine: Engine, token: str) -> None:
     with tempfile.TemporaryDirectory(prefix="medjury-run-") as folder:
         files = _Files(Path(folder), run.order)
         code = _watched(engine, token, files)
-        said, figures = files.said(), files.figures()
+        messages, figures = files.said(), files.figures()
         if code not in ENDS or files.crashed:
-            said = [*said, CRASHED]
+            messages = [*messages, CRASHED]
             with suppress(OSError):
                 sys.stderr.write(files.told())
     for _ in range(TRIES):
         with suppress(MedjuryError):
-            end_run(engine, token, code, said, figures)
+            end_run(engine, token, code, messages, figures)
             return
         time.sleep(BEAT_SECONDS)
 
@@ -153,10 +153,10 @@ def _watched(engine: Engine, token: str, files: _Files) -> int:
     while _going(child):
         with suppress(MedjuryError):  # the study may be out of reach for a while
             run = beat_run(engine, token, files.said())
-            wanted = obeyed + 1 if run is None else run.stops
-            if wanted > obeyed:
+            stops = obeyed + 1 if run is None else run.stops
+            if stops > obeyed:
                 child.send_signal(signal.SIGINT)
-                obeyed = wanted
+                obeyed = stops
     return child.returncode
 
 
@@ -188,7 +188,7 @@ def _going(child: "subprocess.Popen[bytes]") -> bool:
 def _keys(order: RunOrder) -> list[str]:
     """Return the keys that the run may use, so that none is ever repeated."""
     with suppress(MedjuryError):
-        names = [one.api_key_env for one in jury_panels.checked(order.text).juror]
+        names = [juror.api_key_env for juror in jury_panels.checked(order.text).juror]
         return [value for name in names if name and (value := os.environ.get(name))]
     return []
 

@@ -55,9 +55,9 @@ class Hospital:
         chosen = auth if name is None else auth[name]
         self.engine, self.redirect_uri = engine, str(auth["redirect_uri"])
         self.signer = URLSafeTimedSerializer(str(auth["cookie_secret"]), salt=SIGNED_AS)
-        asked = {"prompt": "select_account"} | ASKED | dict(chosen.get("client_kwargs", {}))
+        parameters = {"prompt": "select_account"} | ASKED | dict(chosen.get("client_kwargs", {}))
         self.client: Any = OAuth().register(
-            "hospital", **{key: chosen[key] for key in NEEDED}, client_kwargs=asked
+            "hospital", **{key: chosen[key] for key in NEEDED}, client_kwargs=parameters
         )
 
     async def redirect(self, request: Request) -> Response:
@@ -112,10 +112,10 @@ class Hospital:
     def _on_the_way(self, request: Request) -> dict[str, Any]:
         cookie = cookie_of(self.engine, HOSPITAL, request)
         try:
-            found = self.signer.loads(cookie or "", max_age=FRESH_SECONDS)
+            state = self.signer.loads(cookie or "", max_age=FRESH_SECONDS)
         except BadSignature as error:
             raise NotVouched(STALE) from error
-        return dict(found)
+        return dict(state)
 
 
 def read_secrets(path: Path) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def read_secrets(path: Path) -> dict[str, Any]:
 
 def provider(auth: Mapping[str, Any]) -> str | None:
     """Return the name of the first provider that has a table of its own, None if there is none."""
-    tables = (name for name, one in auth.items() if isinstance(one, Mapping))
+    tables = (name for name, value in auth.items() if isinstance(value, Mapping))
     return next((name for name in tables if name != "client_kwargs"), None)
 
 

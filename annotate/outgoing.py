@@ -39,7 +39,7 @@ class Outgoing:
             sent = message.get("bytes") if message["type"] == "websocket.send" else None
             if sent is None or len(sent) > LONGEST_OF_THESE:
                 await send(message)
-            elif (kept := without_place(sent)) is not None:
+            elif (allowed := without_place(sent)) is not None:
                 await send({**message, "bytes": kept})
 
         await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
@@ -58,7 +58,7 @@ def host_config(rates: bool) -> JSONResponse:
 
     A clinician's page says itself what is kept while the connection is away.
     """
-    told = {
+    settings = {
         "allowedOrigins": [],
         "useExternalAuthToken": False,
         "enableCustomParentMessages": False,
@@ -67,7 +67,7 @@ def host_config(rates: bool) -> JSONResponse:
         "blockErrorDialogs": rates,
         "resourceCrossOriginMode": None,
     }
-    return JSONResponse(told, headers={"Cache-Control": "no-cache"})
+    return JSONResponse(settings, headers={"Cache-Control": "no-cache"})
 
 
 def without_place(sent: bytes) -> bytes | None:
