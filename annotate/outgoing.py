@@ -40,7 +40,7 @@ class Outgoing:
             if sent is None or len(sent) > LONGEST_OF_THESE:
                 await send(message)
             elif (allowed := without_place(sent)) is not None:
-                await send({**message, "bytes": kept})
+                await send({**message, "bytes": allowed})
 
         await self.app(scope, receive, send_without_place if scope["type"] == "websocket" else send)
 
