@@ -31,7 +31,7 @@ OFF = (
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Who would settle which difference, and what cannot be given out now.
+    """A plan of who settles which difference, and which differences cannot be assigned now.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Settlement:
 
 
 def found_differences(engine: Engine) -> list[Difference]:
-    """Return where clinicians differ by what the study says is much.
+    """Return the differences between clinicians that reach the study's threshold.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def found_differences(engine: Engine) -> list[Difference]:
 def planned_settlement(
     engine: Engine, reading: Settling, raters: Sequence[str] | None = None, seed: int = 0
 ) -> Settlement:
-    """Return who would settle what; None for `raters` takes every clinician who can rate.
+    """Return a plan of who settles which difference; None for `raters` takes all who can rate.
 
     Each response goes to one who may settle it; all are given as equally many as that allows,
     first those who have least open work. The same study and seed give the same plan.
@@ -110,7 +110,7 @@ def planned_settlement(
 
 
 def settle(person: Person, engine: Engine, plan: Settlement) -> int:
-    """Give out what is planned, in a coordinator's name; return how many readings."""
+    """Assign the planned readings in a coordinator's name; return how many."""
     return give_adjudication(person, engine, person.actor, plan.reading, plan.places)
 
 

@@ -35,7 +35,7 @@ CONDITIONS = (b"if-none-match", b"if-modified-since", b"range", b"accept-encodin
 
 
 def chosen(cookies: Mapping[str, str]) -> str:
-    """Return what a browser's cookie says: "system", "light" or "dark"."""
+    """Return the appearance in a browser's cookie: "system", "light" or "dark"."""
     choice = cookies.get(COOKIE, "")
     return choice if choice in CHOICES else "system"
 
@@ -56,7 +56,7 @@ class Appearance:
         await self.app({**scope, "headers": headers}, receive, _Marked(send, choice))
 
     def _choice(self, request: Request) -> str:
-        """Return what is chosen; light for a clinician, for nobody, and if nobody can be asked."""
+        """Return the chosen appearance; light for clinicians, before signing in, and without a study."""
         try:
             person = sessions.owner(self.engine, session_token(self.engine, request))
         except MedjuryError:
@@ -67,7 +67,7 @@ class Appearance:
 
 
 class _Marked:
-    """What sends a page with the script in its head, and anything else as it is."""
+    """A sender that adds the script to a page's head and passes on anything else unchanged."""
 
     def __init__(self, send: Send, choice: str) -> None:
         self.send = send

@@ -27,7 +27,7 @@ ENOUGH = 6000  # readings dealt in all starts together; a large design gets one 
 
 @dataclass(frozen=True)
 class Start:
-    """What tables are made from; the first `staff` of `everyone` can be given work."""
+    """The input of all tables; the first `staff` of `everyone` can be given work."""
 
     items: Sequence[Item]
     everyone: Sequence[str]
@@ -173,7 +173,7 @@ def _slots(
 def _showings(
     own: Sequence[Assigned], mine: Sequence[Item], items: Sequence[Item]
 ) -> tuple[list[Showing], list[Showing]]:
-    """Return what a rater has already, in order, and what is new to them."""
+    """Return a rater's earlier showings, in order, and the new ones."""
     instance = {item.response: item.instance for item in items}
     known = {slot.response for slot in own if not slot.pass_}
     before = [Showing(slot.response, instance[slot.response], slot.pass_) for slot in own]
@@ -188,7 +188,7 @@ def _check(
     per_response: int,
     repeats: float,
 ) -> None:
-    """Refuse what no design can be made of, saying what to do."""
+    """Refuse input that no design can be made of, and say what to do."""
     twice = _twice(raters)
     same = _twice([item.response for item in responses])
     both = _twice([(slot.rater, slot.response, slot.pass_) for slot in existing])

@@ -135,7 +135,7 @@ def default_names() -> list[str]:
 
 @lru_cache(maxsize=64)
 def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds names that are sure wherever they stand: ours, and a study's own."""
+    """Return a pattern of names that always mean a model: well-known ones and a study's own."""
     shapes = [shape.format(g=GAP, s=GAP + "?") for shape in FAMILIES]
     own = [_shape(variant) for name in names for variant in _variants(name) if _telling(variant)]
     plain = [_shape(name) for name in PLAIN]
@@ -146,7 +146,7 @@ def plain_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def plain_matches(text: str, names: tuple[str, ...]) -> Iterator[re.Match[str]]:
-    """Find names that are sure wherever they stand; quick where there is none."""
+    """Find names that always mean a model; quick for texts without any."""
     small = text.lower()
     letters = re.sub(r"[\W_]+", "", small)
     begun = _SIZE.search(small) or any(stem in small for stem in STEMS)
@@ -163,7 +163,7 @@ def _letters_of(names: tuple[str, ...]) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def doubtful_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return what finds names that may mean something else: ours, and a study's own."""
+    """Return a pattern of names that may mean something else: well-known ones and a study's own."""
     own = [variant for name in names for variant in _variants(name) if not _telling(variant)]
     own += [bare for name in names if _distinct(bare := _versionless(name))]
     ambiguous = [name for name in own if name.casefold() not in NEVER]
@@ -175,7 +175,7 @@ def doubtful_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def doubtful_versions() -> re.Pattern[str]:
-    """Return what finds versions that are told of models and of other things."""
+    """Return a pattern of versions that models and other things have."""
     shapes = [shape.format(g=GAP, s=GAP + "?") for shape in DOUBTFUL_FAMILIES]
     return re.compile(START + f"(?:{'|'.join(shapes)})" + END_OF_DOUBTFUL, re.IGNORECASE)
 
@@ -195,7 +195,7 @@ LEAST_LETTERS = 8  # of a study's name that is sure however its letters are set 
 
 @lru_cache(maxsize=64)
 def own_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
-    """Return what finds a study's own compound names, whatever stands between their letters."""
+    """Return a pattern of a study's own compound names, whatever separates their letters."""
     short = (name.strip().rsplit("/", 1)[-1] for name in names)
     own = {form for name in short for form in (name, _versionless(name)) if _compound(form)}
     spread = [
@@ -208,7 +208,7 @@ def own_pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 
 
 def _compound(name: str) -> bool:
-    """Whether a name is long, of parts, and has what ordinary words have not.
+    """Return whether a name is long, has several parts, and does not look like ordinary words.
 
     That is a digit, a capital inside a word, or, in three parts or more, a family's name or a
     word in capitals: `progress-note-writer` stays a name that may mean something else.
@@ -301,7 +301,7 @@ def _versionless(name: str) -> str:
 
 
 def _distinct(name: str) -> bool:
-    """Whether a name without its version is worth a look where it stands."""
+    """Return whether a name without its version is distinctive enough to be searched for."""
     return len(name) > 4 and name.casefold() not in _COMMON and not name.isdigit()
 
 

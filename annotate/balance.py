@@ -100,7 +100,7 @@ def deal(table: Table, per_response: int, raters: Sequence[int], order: Sequence
 
 
 def _cost(table: Table, rater: int, response: int, readers: list[int]) -> tuple[int, ...]:
-    """Return what a rater shares with the readers, and has seen of each of its labels."""
+    """Return a rater's overlap with the readers, and their counts of each of the response's labels."""
     row = table.overlap[rater]
     shared = sum([row[other] for other in readers])
     seen = [

@@ -1,4 +1,4 @@
-"""Finding and masking what betrays the author of a response, and nothing else.
+"""Find and mask passages that reveal the author of a response, and nothing else.
 
 What is sure is masked by a neutral mark and recorded, so that it can be audited and undone.
 What may be a patient, a wind or a laboratory value is reported as possible and left alone.
@@ -35,7 +35,7 @@ Span = tuple[int, int]
 
 
 class Why(StrEnum):
-    """What a place that betrays an author, or may do so, is."""
+    """Why a passage reveals an author, or may do so."""
 
     NAME = "name"
     OWN = "name_of_study"
@@ -49,7 +49,7 @@ class Why(StrEnum):
 
 
 class Hit(NamedTuple):
-    """A stretch and what it is."""
+    """A passage and why it reveals an author."""
 
     start: int
     end: int
@@ -100,7 +100,7 @@ DESCRIPTIONS = [
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A place of a text, in characters, that betrays its author or may do so."""
+    """A passage, in characters of the text, that reveals its author or may do so."""
 
     start: int
     end: int
@@ -111,14 +111,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """A text with marks in it, and what they replaced, at its places in the original."""
+    """A masked text, and what the marks replaced, at places in the original."""
 
     text: str
     changes: tuple[Found, ...] = ()
 
 
 def find_self_naming(text: str, names: Sequence[str] = ()) -> list[Found]:
-    """Find what betrays an author, in the order of the text, without overlaps.
+    """Find passages that reveal an author, in the order of the text, without overlaps.
 
     Parameters
     ----------
@@ -236,18 +236,18 @@ def _merged(hits: Sequence[Hit]) -> list[Hit]:
 
 
 class _Searched:
-    """One reading of a text, searched; what several rules ask of it is found once."""
+    """One reading of a text and what was found in it; shared by several rules."""
 
     def __init__(self, reading: Reading, names: tuple[str, ...]) -> None:
         self._reading, self._text, self._names = reading, reading.text, names
         self._around = Surroundings(reading.text)
 
     def sure(self) -> list[Hit]:
-        """Return what surely betrays an author, at its places in the original."""
+        """Return passages that clearly reveal an author, at places in the original."""
         return [self._in_original(hit) for hit in self._sure()]
 
     def doubtful(self) -> list[Hit]:
-        """Return what may betray an author, at its places in the original."""
+        """Return passages that may reveal an author, at places in the original."""
         return [self._in_original(hit) for hit in self._doubtful()]
 
     def _in_original(self, hit: Hit) -> Hit:
@@ -285,7 +285,7 @@ class _Searched:
 
 
 def self_descriptions(around: Surroundings) -> Iterator[Span]:
-    """Find machines that say what they are, and who made them."""
+    """Find passages in which a model says what it is or who made it."""
     for pattern in DESCRIPTIONS:
         for match in pattern.finditer(around.text):
             if not around.someone_used(match.start("it")):
@@ -377,7 +377,7 @@ _THING = re.compile(
 def doubtful_names(
     around: Surroundings, plain: Sequence[Named], names: tuple[str, ...]
 ) -> Iterator[Hit]:
-    """Find names that may betray an author, less those that plainly are something else."""
+    """Find names that may reveal an author, except those that clearly mean something else."""
     text = around.text
     for match, used in plain:
         yield Hit(*match.span(), Why.USED if used else Why.OTHER_MEANING)

@@ -1,4 +1,4 @@
-"""Showing a chart: in the reports' style, with its figures as a table, and to be kept as a file.
+"""Show a chart in the reports' style, with its figures as a table and files to download.
 
 A chart is an Altair chart or, better here, its Vega-Lite specification from `drawn`: whoever
 imports Altair in this process makes every rater's page slower. On the screen it has the colours of
@@ -107,7 +107,7 @@ def plotted(spec: Mapping[str, Any]) -> list[Row]:
 
 
 def _files(spec: Mapping[str, Any], name: str, rows: Sequence[Row]) -> None:
-    """Show what makes the files; nothing is made before it is asked for."""
+    """Show the download buttons; a file is made when its button is pressed."""
     with st.container(horizontal=True, gap="small"):
         for kind, mime, make in (
             ("svg", "image/svg+xml", partial(worker.make, "annotate.vega:svg", spec)),
@@ -126,7 +126,7 @@ def _as_table(rows: Sequence[Row], caption: str) -> str:
     names = [*dict.fromkeys(name for row in rows for name in row)]
     columns = [_column(name, [row.get(name) for row in rows]) for name in names]
     not_listed = len(rows) - MOST_LISTED
-    notes = [f"{not_listed} more rows stand in the CSV."] if not_listed > 0 else []
+    notes = [f"{not_listed} more rows are in the CSV."] if not_listed > 0 else []
     return tables.table(rows[:MOST_LISTED], columns, f"Figures of the chart. {caption}", notes)
 
 
@@ -186,12 +186,12 @@ def on_screen(spec: Mapping[str, Any], is_dark: bool) -> dict[str, Any]:
 
 
 def in_words(text: str, is_dark: bool) -> str:
-    """Return what is said of a chart, as true of its colours on the screen."""
+    """Return a chart's caption with its colours named as they are on the screen."""
     return text.replace("the darker, the", "the lighter, the") if is_dark else text
 
 
 def _darkened(part: Any, name: str = "") -> Any:
-    """Return a part of a chart with its colours for the dark; rows stay as they are."""
+    """Return a part of a chart in the colours for a dark page; rows stay unchanged."""
     if isinstance(part, list):
         return [_darkened(item, name) for item in part]
     if isinstance(part, Mapping):

@@ -1,4 +1,4 @@
-"""What clinicians are told of a study, as HTML: the same for them and for who writes it."""
+"""The description of a study as HTML: the same for clinicians and for its author."""
 
 import html
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ HEADINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of what is told: the name of its field, its heading, and its text as HTML."""
+    """A section of the description: the name of its field, its heading, and its text as HTML."""
 
     name: str
     heading: str

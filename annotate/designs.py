@@ -17,7 +17,7 @@ NOTHING = "the study has no responses yet: `medjury import FILE` brings them in"
 
 @dataclass(frozen=True, slots=True)
 class DesignRequest:
-    """What is asked of a design.
+    """The request for a design.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DesignRequest:
 
 @dataclass(frozen=True, slots=True)
 class PlannedDesign:
-    """What a design comes to, without a word on who wrote which response.
+    """The figures of a planned design, without authors.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ def designed(engine: Engine, request: DesignRequest) -> Design:
 
 
 def planned_design(engine: Engine, request: DesignRequest) -> PlannedDesign:
-    """Return what the design for a study would come to."""
+    """Return the figures of the design that a study would have."""
     design = designed(engine, request)
     figures = design.load, design.overlap, design.repeats
     plan = plan_of(design, pace_of(engine, request.minutes))

@@ -1,4 +1,4 @@
-"""Files that Streamlit keeps for a page, such as exports and pictures: for whose page it made them.
+"""Give the files that Streamlit keeps, such as exports and pictures, only to the session they are for.
 
 It gives them by an address that holds a hash of the content, to anybody who has the address. Here
 they are given to the session that was told the address over its WebSocket, and to no other.
@@ -23,13 +23,13 @@ FILES_KEPT = 500  # of a session: a screen has some ten, and anew whenever a fig
 
 
 class Told:
-    """Which files' addresses each session was told, in bounded memory."""
+    """The addresses of files that each session was sent, in bounded memory."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
     def add(self, session: str, files: Iterable[str]) -> None:
-        """Note that a session was told of files."""
+        """Note that a session was sent the addresses of files."""
         own_files = self._files.setdefault(session, OrderedDict())
         self._files.move_to_end(session)
         for file in files:
@@ -41,18 +41,18 @@ class Told:
             self._files.popitem(last=False)
 
     def has(self, session: str, file: str) -> bool:
-        """Return whether a session was told of a file."""
+        """Return whether a session was sent the address of a file."""
         return file in self._files.get(session, ())
 
 
 class Downloads:
-    """Middleware that gives a file only to a session whose page was told its address."""
+    """Middleware that gives a file only to a session whose page was sent its address."""
 
     def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self.app, self.engine, self.told = app, engine, Told()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass everything on but what asks for another's file; note the addresses that are told."""
+        """Refuse requests for another session's file, pass on all others, and note sent addresses."""
         if scope["type"] == "websocket":
             session = self._session(scope)
             await self.app(scope, receive, send if session is None else self._noted(session, send))

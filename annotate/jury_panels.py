@@ -95,7 +95,7 @@ def without_path(message: str, path: Path) -> str:
 
 
 def costs_money(panel: Panel) -> bool:
-    """Return whether asking may cost money: a price above 0, or none told by a host elsewhere."""
+    """Return whether a run may cost money: a price above 0, or an unknown price of another host."""
     return any(_costs(juror) for juror in panel.juror)
 
 

@@ -89,7 +89,7 @@ def environment(engine: Engine) -> dict[str, str]:
 
 
 def keep(engine: Engine, token: str) -> None:
-    """Run what was ordered to its end, or until somebody asks it to stop."""
+    """Carry out a run to its end, or until somebody asks it to stop."""
     run = beat_run(engine, token, ())
     if run is None:
         return
@@ -109,7 +109,7 @@ def keep(engine: Engine, token: str) -> None:
 
 
 class _Files:
-    """What a run reads and writes while it is on, in a folder that only we may read."""
+    """The files of a run in progress, in a folder that only this user may read."""
 
     def __init__(self, folder: Path, order: RunOrder) -> None:
         self.order = order
@@ -131,7 +131,7 @@ class _Files:
         return CRASH in self.told()
 
     def said(self) -> list[str]:
-        """Return the last lines told; nothing of a crash, whose words are not ours."""
+        """Return the last messages; nothing of a crash, whose text may quote anything."""
         text = self.told().split(CRASH, 1)[0]
         lines = [line.removeprefix(SPOKEN).rstrip() for line in text.splitlines()]
         return [line for line in lines if line and not line.startswith(STUDY)][-LINES:]
@@ -146,7 +146,7 @@ class _Files:
 
 
 def _watched(engine: Engine, token: str, files: _Files) -> int:
-    """Run the command, say that it lives, obey who asks it to stop; return its exit code."""
+    """Run the command, report that it is alive, stop it when asked; return its exit code."""
     with files.out.open("wb") as out, files.err.open("wb") as err:
         child = _child(files, out.fileno(), err.fileno())
     obeyed = 0

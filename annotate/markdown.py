@@ -36,7 +36,7 @@ def _markdown() -> MarkdownIt:
 
 
 class _Parser(MarkdownIt):
-    """Reads as a link only what has an address that a person can use."""
+    """A parser rule that accepts only links with an address that a person can use."""
 
     def validateLink(self, url: str) -> bool:  # noqa: N802 its parent's name
         return REACHABLE.match(url) is not None

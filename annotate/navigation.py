@@ -1,4 +1,4 @@
-"""Which screens there are for whom. A browser learns the names of its own screens only."""
+"""The screens of each role. A browser learns the names of its own screens only."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ STEERING = frozenset({Role.RESEARCHER, Role.COORDINATOR})
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """A screen, whom it is for, and where it stands: in the address, and under `annotate.screens`."""
+    """A screen: its roles, its path in the address, and its module in `annotate.screens`."""
 
     title: str
     path: str

@@ -1,4 +1,4 @@
-"""In which order one clinician meets the responses, and which of them come back."""
+"""The order in which a clinician is shown the responses, and which are repeated."""
 
 from collections import Counter
 from collections.abc import Sequence

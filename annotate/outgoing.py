@@ -1,4 +1,4 @@
-"""What Streamlit tells a browser of itself, without what is nobody's business there.
+"""Remove from Streamlit's messages to a browser what they reveal about the server.
 
 Its first message names the application's file on the server, and where that lies under a folder
 that is named after a study, the study's secret with it. And where its connection breaks, its page

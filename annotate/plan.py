@@ -45,7 +45,7 @@ class Assigned:
 
 @dataclass(frozen=True)
 class Design:
-    """Who reads what, in which order.
+    """A design: which clinician reads which responses, in which order.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class Design:
         return {rater: missing for rater, missing in short.items() if missing > 0}
 
     def work(self, rater: str) -> Work:
-        """Return what one rater is to read and score, hidden repeats included."""
+        """Return one rater's work: what they read and score, hidden repeats included."""
         item = {item.response: item for item in self.responses}
         shown = [item[showing.response] for showing in self.orders[rater]]
         words, criteria = sum(item.words for item in shown), sum(item.criteria for item in shown)
@@ -177,7 +177,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a design comes to, for whom it asks to read.
+    """The figures of a design: work, overlap, balance and precision.
 
     Attributes
     ----------
@@ -229,7 +229,7 @@ class Plan:
 
 
 def plan_of(design: Design, pace: Pace | None = None) -> Plan:
-    """Return what a design comes to at a pace; by default that of a reader, from words alone."""
+    """Return the figures of a design at a pace; by default a reader's pace, from words alone."""
     pace = pace or Pace()
     shared = [design.overlap["|".join(pair)] for pair in _pairs(design.raters)]
     minutes = {rater: pace.minutes(design.work(rater)) for rater in design.raters}
@@ -283,7 +283,7 @@ def _expected_interval(design: Design) -> dict[str, float | None]:
 
 
 def _notes(design: Design) -> list[str]:
-    """Say in words what the design could not give."""
+    """Return sentences on what the design could not achieve."""
     short = design.short_of_repeats
     sentences = {
         f"fewer hidden repeats than asked for {', '.join(short)}: a repeat stands at least "
@@ -306,7 +306,7 @@ def _notes(design: Design) -> list[str]:
 
 
 def pace_in_words(pace: Pace) -> str:
-    """Return what an estimate of minutes rests on, to stand behind it."""
+    """Return what an estimate of minutes is based on, to be shown after it."""
     if pace.source == PaceSource.SAID:
         return "as you say"
     speed = f"{60 / pace.seconds_per_word:.0f} words of source and response a minute"

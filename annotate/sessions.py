@@ -1,4 +1,4 @@
-"""Signed sessions: a cookie that says which way in was used and when, and that nobody can forge."""
+"""Signed sessions: a cookie that nobody can forge, with how and when a person signed in."""
 
 import secrets
 import time

@@ -1,4 +1,4 @@
-"""A text as a reader takes it: look-alike letters as Latin ones, nothing unseen, words closed up."""
+"""A text as a reader sees it: look-alike letters as Latin ones, nothing invisible, spaced words joined."""
 
 import re
 import unicodedata

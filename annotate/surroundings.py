@@ -1,4 +1,4 @@
-"""What stands around the places of a text: found once for all of it, looked up at each place.
+"""The context of passages in a text: searched once for the whole text, then looked up.
 
 A hostile text holds a name at every few characters. To search the sentence around each of them
 looks at hundreds of characters a name; here each pattern goes over the text once, and a place costs

@@ -1,4 +1,4 @@
-"""What the screens have computed for them: values, made by one process beside the server.
+"""Compute values for the screens in one process beside the server.
 
 What computes figures and draws charts loads pandas, Altair and scipy: 150 MB, and seconds that raters
 would feel, so the server loads none of it. `annotate.worker_process` is started when it is first

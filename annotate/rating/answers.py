@@ -1,4 +1,4 @@
-"""What becomes of a message of the rating form: it is stored, or refused with a reason in words."""
+"""Store a message of the rating form, or refuse it with a reason in words."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

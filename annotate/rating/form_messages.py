@@ -1,4 +1,4 @@
-"""What the rating form sends: all that is entered for one response, checked before it is used."""
+"""The rating form's messages: all entries for one response, checked before use."""
 
 from typing import Annotated, Any, Literal
 

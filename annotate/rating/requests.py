@@ -1,4 +1,4 @@
-"""The rating room's own line: each request stores what it carries and is answered with what is next."""
+"""The rating room's HTTP requests: each stores its entries and returns what to show next."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What a clinician is shown just now, as values: a response, training, consent, or that all is done.
+"""What a clinician is shown now, as values: a response, training, consent, or that all is done.
 
 Nothing else reaches their browser: no author, no benchmark, no other rater.
 """

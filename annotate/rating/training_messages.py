@@ -1,4 +1,4 @@
-"""What training says: how far the round is; as HTML, feedback on an answer and how a round went."""
+"""Messages of the training round: its progress and, as HTML, feedback and the round's result."""
 
 import html
 from collections.abc import Iterator
