@@ -19,6 +19,8 @@ LEAST_SCORES = 20  # with fewer, one score more moves a share by over 5 %
 MANY = 0.05  # of the resamples
 LEAST_RESAMPLES = 200  # an end of a 95 % interval is then the fifth of them, and no fewer
 FEW_INSTANCES = 20  # below this the bootstrap over instances covers less than it says
+MOST_LOST = 0.01  # share of undefined resamples above which an interval decides nothing
+MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def coverage(scored: int, analysed: int, scored_in_study: int, in_study: int) -> Note:

@@ -8,18 +8,16 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.misses import LimitOutcome, Misses
 from calibration.protocol import Protocol
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST, MOST_TIMES
 from calibration.scope import AgreementRow, LikeForLikeRow
 from calibration.values import COMBINED, Note, note, noted, simulated_in
 
-MOST_LOST = 0.01  # share of resamples without the figure above which its interval decides nothing
 TOLD = {
     LimitOutcome.FAILED: Code.MISSES_ABOVE,
     LimitOutcome.OPEN: Code.MISSES_REACH,
     LimitOutcome.MET: Code.MISSES_WITHIN,
 }
 ORDER = [*TOLD]
-MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from kit.model_study import QUALITY, by_model, compared, model_row, model_study
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
+from calibration.differences import DETECTABLE
 from calibration.json_values import decision_json
 from calibration.messages import told
 from calibration.models.decision import decide
-from calibration.models.gaps import DETECTABLE, Gap, rank_ranges
+from calibration.models.gaps import Gap, rank_ranges
 from calibration.models.model_scores import model_scores
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
 from calibration.scores import Scores

@@ -8,10 +8,8 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.differences import LEVEL, DifferenceRow
 from calibration.messages.form import listed
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.values import NAN, Note, Noted, note, noted
-
-MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Decision:

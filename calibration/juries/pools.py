@@ -1,4 +1,4 @@
-"""Every jury that a set of jurors can form, and its ICC in resamples: by mean or by median of its members."""
+"""Every jury that some jurors can form, and its ICC in resamples, by mean or median of members."""
 
 from dataclasses import dataclass, replace
 from itertools import combinations

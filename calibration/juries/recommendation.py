@@ -7,11 +7,10 @@ from math import isfinite
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.juries.ranking import JuryRow, Ranking
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_LOST
 from calibration.values import NAN, Note, note, noted
 
 ALIKE = 0.01  # a smaller difference of two ICCs makes no practical difference
-MOST_LOST = 0.01  # share of resamples without the ICC above which its interval decides nothing
 MOST_REASONS = 3
 UNLIKE = 0.9  # a jury with a smaller share of the responses may lack the difficult ones
 
@@ -196,7 +195,7 @@ def _expected(chosen: Candidate, ranking: Ranking) -> Note:
 def _comparisons(
     ranking: Ranking, considered: list[Candidate], chosen: Candidate
 ) -> Iterator[Note | None]:
-    """Yield why not the jury with the highest ICC, expected or estimated, nor all jurors together."""
+    """Yield why it is not the jury with the highest ICC, nor that of all jurors together."""
     highest, best = max(considered, key=lambda candidate: candidate.expected), ranking.winner
     all_jurors = next((candidate for candidate in considered if candidate.compared == 1), None)
     if highest is not chosen:

@@ -88,9 +88,9 @@ def expected_iccs(
     (f - 2) / f of it, where f = tr(C)^2 / tr(C^2) is how many independent juries the resampled
     d_j, with covariance C, are worth: juries share jurors, and few say little of S. The expected
     z is mean + (1 - shrinkage) d_j. Its variance adds that of mean and shrunken d_j over the
-    resamples, shrinkage^2 times the variance S - v that is not chance, and 2 shrinkage^2 / (f - 2) d_j^2
-    for not knowing the share; the interval is of t with m - 1 degrees of freedom, its lower end
-    from the fully shrunken value where that is lower.
+    resamples, shrinkage^2 times the variance S - v that is not chance, and
+    2 shrinkage^2 / (f - 2) d_j^2 for not knowing the share. The interval is of t with m - 1
+    degrees of freedom, its lower end from the fully shrunken value where that is lower.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The ICC in resamples of juries whose members are weighted, the weights being learnt in each resample."""
+"""The ICC in resamples of juries whose members have weights, learnt anew in each resample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -136,7 +136,7 @@ class WeightedPool:
             )
 
     def _by_size(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield the juries of each size, their members (m, s), and the juries of one less (m, s)."""
+        """Yield the juries of each size, their members (m, s), and subsets of one less (m, s)."""
         sizes = self.subsets.sum(axis=1)
         number_of = {row.tobytes(): number for number, row in enumerate(self.subsets)}
         for size in range(1, int(sizes.max()) + 1):

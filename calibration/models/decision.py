@@ -8,17 +8,15 @@ from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, DecisionKind
 from calibration.models.gaps import LEAST_RESAMPLES, Gap
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, ModelRow
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.values import Note, note, noted, simulated_in
-
-MOST_TIMES = 50  # a study is not advised to grow by more than this factor
 
 
 def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
-    """Return whether a model leads, by the scores that tell most of the clinicians' opinion.
+    """Return whether a model leads, by the corrected scores or else by the clinicians'.
 
-    These are the corrected ones where they have what the clinicians' have and their sample is
-    not in doubt, else the clinicians'. By the jury alone no model is said to lead.
+    The corrected scores decide where they have as many means as the clinicians' and the rated
+    responses are not in doubt as a sample. By the jury alone no model is said to lead.
 
     Parameters
     ----------
@@ -56,7 +54,7 @@ def decide(rows: Sequence[ModelRow], gaps: Sequence[Gap]) -> Decision:
 
 
 def deciding_way(rows: Sequence[ModelRow]) -> str:
-    """Return the way of scoring by which `decide` decides."""
+    """Return the way of scoring that `decide` uses."""
     clinical, corrected = _ranked(rows, CLINICIANS), _ranked(rows, CORRECTED)
     as_many = _means(corrected) >= _means(clinical)
     if len(corrected) > 1 and as_many and not _doubt(corrected):
@@ -77,7 +75,7 @@ def _means(rows: Sequence[ModelRow]) -> int:
 
 
 def _doubt(rows: Sequence[ModelRow]) -> Note | None:
-    """Return why the rated responses may be no random sample, which the corrected rows say."""
+    """Return the note that the rated responses may not be a random sample, or None."""
     return next(filter(None, (row.told(Code.NOT_RANDOM) for row in rows)), None)
 
 
@@ -95,7 +93,7 @@ def _undefined(by: str, unranked: Sequence[str]) -> Decision:
 
 
 def _deciding_gap(ranked: Sequence[ModelRow], gaps: Sequence[Gap]) -> Gap | None:
-    """Return the leader's difference to the first model that it cannot be told from, or the next."""
+    """Return the leader's difference to the first model not told apart, else to the next."""
     leader = ranked[0].model
     gap_to = {
         gap.of(leader).second: gap.of(leader) for gap in gaps if leader in (gap.first, gap.second)
@@ -137,7 +135,7 @@ def _reasons(
 
 
 def _of_gap(kind: DecisionKind, leader: ModelRow, gap: Gap) -> Iterator[Note | None]:
-    """Yield the difference, and how it lies to what can be detected."""
+    """Yield the difference, and how it compares with the one that can be detected."""
     has_interval = math.isfinite(gap.low)
     figures = {
         "difference": gap.difference,
@@ -167,7 +165,7 @@ def _too_few(gap: Gap) -> Note:
 
 
 def _of_ranks(ranked: Sequence[ModelRow], gap: Gap | None) -> Iterator[Note | None]:
-    """Yield what else keeps the leader by macro-average from leading."""
+    """Yield the other reasons why the model with the highest macro-average does not lead."""
     leader = ranked[0]
     if gap is not None and gap.is_told and gap.second in leader.not_told_apart:
         yield note(Code.WIN_RATE_ELSEWHERE, model=gap.second)
@@ -216,7 +214,7 @@ def _more_data(gap: Gap) -> Note:
 
 
 def _more_responses(ranked: Sequence[ModelRow], gap: Gap) -> Note:
-    """Say how many responses would find the difference, what is found shrinking as 1/sqrt(n)."""
+    """Return how many responses would show the difference; the detectable falls as 1/sqrt(n)."""
     rated = min(row.n_rated for row in ranked if row.model in (gap.first, gap.second))
     if not gap.difference or abs(gap.detectable / gap.difference) > math.sqrt(MOST_TIMES):
         return note(Code.DO_TAKE_AS_EQUAL, times=MOST_TIMES)

@@ -1,4 +1,4 @@
-"""Anchor responses: scored again by the same juror at least a week later, to see whether it has changed."""
+"""Anchor responses: scored by the same juror again a week later or more, to see if it changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -129,7 +129,7 @@ def _row(scope: Scope, scorer: str, members: Sequence[str], readings: pd.DataFra
 
 
 def _with_clinicians(scope: Scope, readings: pd.DataFrame) -> tuple[int, Array, Interval]:
-    """Return how many anchor responses clinicians rated, both ICCs, and the interval of the change."""
+    """Return how many anchor responses clinicians rated, both ICCs, and the change's interval."""
     if scope.jury is None:
         return 0, np.full(2, np.nan), UNDEFINED
     place = {name: row for row, name in enumerate(scope.grid.responses)}

@@ -1,4 +1,4 @@
-"""What a fall in agreement comes from: a changed juror, other responses (case mix), both, or neither."""
+"""The cause of a fall in agreement: a changed juror, another case mix, both, or neither."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -303,12 +303,9 @@ def _intervals(
         return [UNDEFINED] * 3
     drawn = []
     for sample, seed in ((old, scope.options.seed), (new, scope.options.seed + 1)):
-        counts = draw_counts(
-            sample.n_clusters, reps=scope.options.reps, seed=seed, rows=len(sample.x)
-        )
-        drawn.append(
-            np.concatenate([sample.figures(replicates, restandardise) for replicates in counts])
-        )
+        rows = len(sample.x)
+        batches = draw_counts(sample.n_clusters, reps=scope.options.reps, seed=seed, rows=rows)
+        drawn.append(np.concatenate([sample.figures(counts, restandardise) for counts in batches]))
     before, after = drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = after[:, 2] / before[:, 2]

@@ -157,10 +157,9 @@ def _variation(scope: Scope, jury: PanelColumns, name: str, other: PanelColumns)
     both = pairs[0].both & pairs[1].both
     reasons = [why_undefined(pair.clinicians[both], pair.scorer[both]) for pair in pairs]
     raters = {*jury.members, *other.members, *scope.clinicians}
-    if reasons_undefined := noted(*reasons):
-        return Variation(
-            name, notes=noted(reasons_undefined[0], remarks.simulated(scope.simulated & raters))
-        )
+    if undefined := noted(*reasons):
+        notes = noted(undefined[0], remarks.simulated(scope.simulated & raters))
+        return Variation(name, notes=notes)
     statistics = [
         scorer_replicates(grid, panel, (), scope.options.method) for panel in (jury, other)
     ]

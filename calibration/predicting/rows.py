@@ -1,4 +1,4 @@
-"""Rows of `medjury predict` with their notes, and the decision whether the predictions may be used."""
+"""Rows of `medjury predict` with their notes, and whether the predictions may be used."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -153,7 +153,7 @@ def simulated(scope: Scope) -> Note | None:
 
 
 def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
-    """Return whether the predictions may be used.
+    """Return whether the predictions may be used, by the study's verdict on the jury.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> De
     -------
     Decision
         Of subject "predictions"; figures, reasons and kind are those of the verdict that decides,
-        on all combined, or on the only benchmark; where nothing is known of all combined, on the
-        first benchmark that it holds back. "simulated" where any rater is; "usable" where it is
-        "non_inferior" on every benchmark, and "usable_combined" where only on all combined.
+        on all combined, or on the only benchmark; where that on all combined is undefined, on
+        the first benchmark that is not validated. "simulated" where any rater is; "usable" where
+        it is "non_inferior" on every benchmark, and "usable_combined" where only on all combined.
     """
     row, verdict = _deciding(rows, verdicts)
     kind = _kind(rows, verdict)
