@@ -93,7 +93,7 @@ def test_of_juries_as_good_as_the_best_the_smallest_is_recommended():
     sized = (row("a", 0.822), 0.823, 3), (row("ab", 0.823), 0.824, 3), (row("abc", 0.81), 0.81, 1)
     found = recommendation(ranked(*sized, honest=0.826))
     assert (found.names, found.estimate) == (("a",), 0.823)
-    assert "less than 0.01 more: the jury that has fewer jurors does as well" in found.sentences[1]
+    assert "by less than 0.01: the jury that has fewer jurors does as well" in found.sentences[1]
 
 
 def test_of_juries_as_good_as_the_best_the_cheapest_is_recommended_where_costs_are_known():
@@ -231,9 +231,9 @@ def json_is_plain(body) -> bool:
         (Kind.NON_INFERIOR, Kind.RECOMMENDED, "Recommended jury: a."),
         (Kind.NO_PROTOCOL, Kind.NO_PROTOCOL, "Best jury so far: a. Not judged"),
         (Kind.INFERIOR, Kind.INFERIOR, "No jury to recommend: the best, a, agrees worse"),
-        (Kind.INCONCLUSIVE, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
-        (Kind.TOO_FEW, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
-        (Kind.UNDEFINED, Kind.INCONCLUSIVE, "No jury to recommend yet: that the best, a,"),
+        (Kind.INCONCLUSIVE, Kind.INCONCLUSIVE, "No jury to recommend yet: the best, a, is not"),
+        (Kind.TOO_FEW, Kind.INCONCLUSIVE, "No jury to recommend yet: the best, a, is not"),
+        (Kind.UNDEFINED, Kind.INCONCLUSIVE, "No jury to recommend yet: the best, a, is not"),
     ],
 )
 def test_a_jury_is_recommended_only_where_the_studys_verdict_on_it_is_non_inferior(

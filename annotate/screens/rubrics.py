@@ -33,7 +33,7 @@ GOLD: dict[Gold, str] = {
     "always": "shown, to be compared with on every criterion",
 }
 Part = Callable[[Engine, Person, Rubric], None]
-NONE_YET = "No jury was held against clinicians on exactly these words."
+NONE_YET = "No jury was compared with clinicians on exactly this rubric."
 TODO = (
     "Calibrate a jury on a benchmark rated on this rubric, and freeze the report under Monitoring."
 )
