@@ -6,8 +6,8 @@ import pytest
 from kit.scores import study
 from kit.studies import content_of
 
-from calibration.messages.intended_use import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.detection import NOTHING
+from calibration.messages.intended_use import LIMIT_OPEN, MAY, NO_LIMIT, NOT_SHOWN, OTHER_CLINICIANS
 from calibration.misses import Misses, Outcome
 from calibration.protocol import Critical, Protocol
 from calibration.report.definitions import definitions
@@ -64,7 +64,8 @@ def test_what_it_may_be_used_for_follows_from_the_verdict_and_the_misses(outcome
 
 def test_the_definitions_give_the_margin_that_was_fixed_and_none_where_none_was():
     fixed, none = (dict(definitions(content(protocol)))["Margin"] for protocol in (PROTOCOL, None))
-    assert fixed.startswith("0.5 in ICC, fixed in the protocol") and fixed.endswith("above -0.5.")
+    assert fixed.startswith("0.5 in ICC, fixed in the protocol")
+    assert fixed.endswith("above -0.5.")
     assert none.startswith("None was fixed")
 
 
