@@ -20,13 +20,14 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from calibration.agreement import Panel
+from calibration.agreement import PanelColumns
 from calibration.bootstrap import draw_counts
 from calibration.composite import Repeats
 from calibration.juries.pools import compositions, mean_pool
-from calibration.juries.ranking import Ranking, Wanted, jury_ranking
-from calibration.rating_matrix import Grid
-from calibration.scope import Asked, Scope
+from calibration.juries.ranking import Ranking, RankingOptions, jury_ranking
+from calibration.rating_matrix import RatingMatrix
+from calibration.scope import Scope
+from calibration.values import AnalysisOptions
 
 REPS = 2_000
 RESPONSES = 300
@@ -52,7 +53,7 @@ def peers(lost: float) -> None:
     scope = _study(12, lost)
     grid, subsets = scope.grid, compositions(12, range(1, 6))
     counts = next(draw_counts(RESPONSES, reps=64, seed=0))
-    ours = mean_pool(scope, grid.columns(scope.jurors), subsets).learn(counts).icc
+    ours = mean_pool(scope, grid.columns(scope.jurors), subsets).resample(counts).icc
     random = np.random.default_rng(1)
     for name, loop, cells in (("pingouin", _pingouin, CELLS), ("plain numpy", _plain, PLAIN)):
         which = random.integers(0, (len(counts), len(subsets)), size=(cells, 2))
@@ -77,7 +78,7 @@ def ranking(jurors: int, lost: float) -> None:
     with threadpool_limits(1):
         for _ in range(TIMES if jurors < 20 else 3):
             wall, cpu = time.perf_counter(), time.process_time()
-            found = jury_ranking(scope, Wanted())
+            found = jury_ranking(scope, RankingOptions())
             took.append((time.perf_counter() - wall, time.process_time() - cpu))
     assert isinstance(found, Ranking)
     wall, cpu = np.median(took, axis=0)
@@ -107,7 +108,7 @@ def _study(jurors: int, lost: float) -> Scope:
     nothing = pd.DataFrame()
     return Scope(
         name="made_up",
-        grid=Grid(
+        grid=RatingMatrix(
             composites=np.hstack([clinicians, own]),
             responses=tuple(f"r{n}" for n in range(RESPONSES)),
             clusters=np.arange(RESPONSES),
@@ -118,16 +119,16 @@ def _study(jurors: int, lost: float) -> Scope:
         in_study=RESPONSES,
         incomplete={},
         repeats=Repeats(nothing, nothing, nothing),
-        jury=Panel(members, len(members)),
+        jury=PanelColumns(members, len(members)),
         jurors=members,
         metrics=(),
         simulated=frozenset(),
-        asked=Asked("paper", None, REPS, 0),
+        options=AnalysisOptions(reps=REPS),
         tick=lambda resamples: None,
     )
 
 
-def _resample(grid: Grid, counts: np.ndarray) -> np.ndarray:
+def _resample(grid: RatingMatrix, counts: np.ndarray) -> np.ndarray:
     """Return the z of a resample written out, done once for all juries of both loops."""
     table = grid.composites[np.repeat(np.arange(RESPONSES), counts.astype(int))]
     return (table - np.nanmean(table, axis=0)) / np.nanstd(table, axis=0, ddof=1)

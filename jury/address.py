@@ -1,4 +1,4 @@
-"""Addresses of jurors: how one may be written, and whose it is: the house's, anybody's, nobody's."""
+"""Addresses of jurors: how they may be written, and whether they are local, private or public."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -7,11 +7,13 @@ from urllib.parse import urlsplit
 
 Address = IPv4Address | IPv6Address
 Kind = Literal["name", "loopback", "private", "public", "never"]
-LOOPBACK = [ip_network(one) for one in ("127.0.0.0/8", "::1/128")]
-PRIVATE = [ip_network(one) for one in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")]
+LOOPBACK = [ip_network(network) for network in ("127.0.0.0/8", "::1/128")]
+PRIVATE = [
+    ip_network(network) for network in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
+]
 NEVER = [
-    ip_network(one)
-    for one in (
+    ip_network(network)
+    for network in (
         "169.254.0.0/16",  # link-local; clouds tell a machine its credentials there
         "fe80::/10",
         "fec0::/10",
@@ -28,7 +30,7 @@ NEVER = [
     )
 ]
 CARRIERS = [
-    ip_network(one) for one in ("64:ff9b::/96", "::/96")
+    ip_network(network) for network in ("64:ff9b::/96", "::/96")
 ]  # an IPv4 address in the last bits
 LABEL = r"[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?"
 NAME = re.compile(rf"{LABEL}(?:\.{LABEL})*")
@@ -45,7 +47,7 @@ def fault(base_url: str) -> str:
         return "holds a fragment (#); leave it out"
     if not PLAIN.fullmatch(base_url) or not PATH.fullmatch(parts.path):
         return "holds a sign that no address of a model server needs; write letters, digits and . _ - / :"
-    if any(one in (".", "..") for one in parts.path.split("/")):
+    if any(step in (".", "..") for step in parts.path.split("/")):
         return 'holds a step "." or ".." in its path; write the path itself'
     return _fault_of_host(host)
 
@@ -65,7 +67,7 @@ def _fault_of_host(host: str) -> str:
 
 
 def kind_of(host: str) -> Kind:
-    """Return whose a host is by its text alone; `localhost` is the loopback, other names are names."""
+    """Return the kind of a host by its text alone: `localhost` is loopback, any other name is a name."""
     if host == "localhost":
         return "loopback"
     try:
@@ -75,7 +77,7 @@ def kind_of(host: str) -> Kind:
 
 
 def kind_of_address(address: Address) -> Kind:
-    """Return whose an address is; an IPv6 address that carries an IPv4 one is judged by that."""
+    """Return the kind of an address; an IPv6 address that embeds an IPv4 one has the kind of that."""
     if _within(address, NEVER):
         return "never"
     if _within(address, LOOPBACK):
@@ -87,12 +89,12 @@ def kind_of_address(address: Address) -> Kind:
 
 
 def in_house(kind: Kind) -> bool:
-    """Return whether an address is of this machine or of the house's own network."""
+    """Return whether an address is on this machine or on a private network."""
     return kind in ("loopback", "private")
 
 
 def canonical(host: str) -> str:
-    """Return a host as it is compared and written: lower case, IPv6 in its short form in brackets."""
+    """Return a host in its canonical form: lower case, IPv6 short and in brackets."""
     bare = host.strip("[]").lower()
     try:
         address = ip_address(bare)
@@ -102,11 +104,11 @@ def canonical(host: str) -> str:
 
 
 def _within(address: Address, networks: list) -> bool:  # type: ignore[type-arg]
-    return any(address.version == one.version and address in one for one in networks)
+    return any(address.version == network.version and address in network for network in networks)
 
 
 def _carried(address: Address) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 one stands for, if it does."""
+    """Return the IPv4 address that an IPv6 one embeds, None if it embeds none."""
     if not isinstance(address, IPv6Address):
         return None
     if address.ipv4_mapped or address.sixtofour:

@@ -141,7 +141,7 @@ def test_the_terminal_says_first_which_jury_to_take_then_shows_what_it_rests_on(
     assert "visits: the best jury of each size (method paper, mean of members)" in out
     assert "visits: the first of 7 juries" in out
     assert "tried on this study before, other than these: none; these are now in the ledger" in out
-    assert "7 juries with a juror whose cost is not known" in out
+    assert "7 juries with a juror of unknown cost" in out
     assert "unknown" in out
     again = study("juries", "--reps", "60", "--benchmark", "notes")[1]
     assert "before, other than these: 7 different juries in 7 ways (benchmark, criterion" in again

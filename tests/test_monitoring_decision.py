@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from kit.scores import NAN, row
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Kind
+from calibration.decision import DecisionKind
 from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.monitoring.decision import decide
 from calibration.monitoring.rows import CaseMix
-from calibration.monitoring.watch import Normal, Rule, watch
+from calibration.monitoring.watch import AlarmRule, TargetOptions, watch
 from calibration.values import note
 
 LOW = {"boot": (0.0, 0.2)}
 WIDE = {"boot": (0.0, 0.5)}
-KNOWN = Normal(None, 0.6, None, "given")
+KNOWN = TargetOptions(None, 0.6, None, "given")
 
 
 def decided(rows, normal=KNOWN, floor=0.4, mix=None, **other):
-    return decide(watch(rows, normal, Rule(floor=floor)), mix, **other)
+    return decide(watch(rows, normal, AlarmRule(floor=floor)), mix, **other)
 
 
 def changed(high):
@@ -39,8 +39,8 @@ def codes(decision):
 
 
 def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
-    decision = decided([row(0, 0.3, **WIDE)], Normal())
-    assert decision.kind is Kind.NO_BASELINE
+    decision = decided([row(0, 0.3, **WIDE)], TargetOptions())
+    assert decision.kind is DecisionKind.NO_BASELINE
     assert codes(decision) == [MonitoringCode.BELOW_FLOOR_MAYBE, MonitoringCode.NO_CUSUM_YET]
     assert decision.sentences[0].endswith("with an interval that reaches above it.")
     assert (
@@ -50,23 +50,28 @@ def test_one_period_that_chance_may_have_put_below_the_floor_has_not_fallen():
 
 
 def test_one_period_all_below_the_floor_is_called_below_it_and_not_fallen():
-    decision = decided([row(0, 0.1, **LOW)], Normal())
-    assert decision.kind is Kind.NO_BASELINE
-    assert decision.headline.startswith("Agreement is below the floor of 0.40; there is nothing")
+    decision = decided([row(0, 0.1, **LOW)], TargetOptions())
+    assert decision.kind is DecisionKind.NO_BASELINE
+    assert decision.headline.startswith(
+        "Agreement is below the floor of 0.40; there is no earlier period"
+    )
     assert decision.next == note(MonitoringCode.DO_COMPARE_JURIES)
 
 
 def test_a_period_all_below_the_floor_after_another_is_no_fall_by_itself():
-    decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], Normal())
-    assert decision.kind is Kind.INCONCLUSIVE
+    decision = decided([row(0, 0.6), row(1, 0.1, **LOW)], TargetOptions())
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert decision.headline == (
         "The ICC of p1 is below the floor of 0.40; one period alone does not show a fall."
     )
 
 
 def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
-    decision = decided([row(n, -0.7, 40) for n in range(2)], Normal())
-    assert (decision.kind, codes(decision)) == (Kind.FALLEN, [MonitoringCode.SHOWN_BELOW_FLOOR])
+    decision = decided([row(n, -0.7, 40) for n in range(2)], TargetOptions())
+    assert (decision.kind, codes(decision)) == (
+        DecisionKind.FALLEN,
+        [MonitoringCode.SHOWN_BELOW_FLOOR],
+    )
     assert decision.headline == "Agreement is below the floor of 0.40."
     assert decision.estimate == pytest.approx(-0.7)
     assert decision.low < decision.estimate < decision.high < decision.reasons[0]["most"] < 0.4
@@ -74,28 +79,30 @@ def test_two_periods_together_far_below_the_floor_have_fallen_below_it():
 
 
 def test_below_the_floor_within_chance_is_inconclusive():
-    decision = decided([row(0, 0.6), row(1, 0.3, **WIDE)], Normal())
-    assert decision.kind is Kind.INCONCLUSIVE
-    assert decided([row(0, 0.6), row(1, 0.3)], Normal()).kind is Kind.INCONCLUSIVE  # no interval
-    assert decided([row(0, 0.6), row(1, 0.3, **WIDE)], floor=0.3).kind is Kind.STEADY
+    decision = decided([row(0, 0.6), row(1, 0.3, **WIDE)], TargetOptions())
+    assert decision.kind is DecisionKind.INCONCLUSIVE
+    assert (
+        decided([row(0, 0.6), row(1, 0.3)], TargetOptions()).kind is DecisionKind.INCONCLUSIVE
+    )  # no interval
+    assert decided([row(0, 0.6), row(1, 0.3, **WIDE)], floor=0.3).kind is DecisionKind.STEADY
 
 
 def test_lower_than_the_baseline_without_an_alarm_is_not_steady():
     rows = [*(row(n, 0.8) for n in range(3)), row(3, 0.6, boot=(0.45, 0.7))]
-    decision = decided(rows, Normal(), mix=changed(-0.1))
-    assert decision.kind is Kind.INCONCLUSIVE
+    decision = decided(rows, TargetOptions(), mix=changed(-0.1))
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision) == [
         MonitoringCode.LOWER_THAN_BASELINE,
         MonitoringCode.NOT_BELOW_FLOOR,
         MonitoringCode.NO_ALARM,
     ]
     assert decision.headline == "Agreement is lower than in then, but no alarm is raised."
-    assert decided(rows, Normal(), mix=changed(0.1)).kind is Kind.STEADY
+    assert decided(rows, TargetOptions(), mix=changed(0.1)).kind is DecisionKind.STEADY
 
 
 def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
-    decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], Normal(), mix=changed(-0.1))
-    assert decision.kind is Kind.INCONCLUSIVE
+    decision = decided([row(0, 0.9), row(1, 0.3, **WIDE)], TargetOptions(), mix=changed(-0.1))
+    assert decision.kind is DecisionKind.INCONCLUSIVE
     assert codes(decision)[:2] == [
         MonitoringCode.LOWER_THAN_BASELINE,
         MonitoringCode.BELOW_FLOOR_MAYBE,
@@ -105,8 +112,8 @@ def test_below_the_floor_and_lower_than_before_is_no_fall_without_an_alarm():
 def test_a_period_the_jury_left_unscored_is_no_all_clear():
     why = note(NoteCode.TOO_FEW_RESPONSES, responses=0, least=3)
     lost = row(3, NAN, 0, too_few=True, n_missing=30, notes=(why,))
-    decision = decided([row(0, 0.6), lost], Normal())
-    assert decision.kind is Kind.UNDEFINED
+    decision = decided([row(0, 0.6), lost], TargetOptions())
+    assert decision.kind is DecisionKind.UNDEFINED
     assert decision.reasons[0]["why"] == why
     assert decision.sentences[0].startswith("The ICC of p3 cannot be judged: no response has")
     assert decision.next == note(MonitoringCode.DO_SCORE_REST_OF, period="p3", responses=30)
@@ -115,39 +122,40 @@ def test_a_period_the_jury_left_unscored_is_no_all_clear():
 def test_a_period_with_too_few_instances_says_how_many_more_it_takes():
     few = note(MonitoringCode.FEW_OF_PERIOD, instances=5, least=20)
     decision = decided(
-        [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))], Normal()
+        [row(0, 0.6, 5, too_few=True, unfilled=True, boot=(0.5, 0.7), notes=(few,))],
+        TargetOptions(),
     )
-    assert decision.kind is Kind.TOO_FEW
+    assert decision.kind is DecisionKind.TOO_FEW
     assert few in decision.reasons
     assert decision.action == "Have clinicians rate responses to 15 more instances."
 
 
 def test_an_alarm_stands_though_the_newest_period_is_good():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4)), row(5, 0.9)]
-    decision = decided(rows, Normal(periods=3))
-    assert (decision.kind, decision.headline) == (Kind.FALLEN, "Agreement has fallen.")
+    decision = decided(rows, TargetOptions(periods=3))
+    assert (decision.kind, decision.headline) == (DecisionKind.FALLEN, "Agreement has fallen.")
     assert decision.estimate == pytest.approx(-0.5)
     assert decision.sentences[0].startswith(
         "The CUSUM of falls reached its limit in p4: over 2 periods to then the ICC is -0.50"
     )
     assert decision.sentences[0].endswith("an unchanged jury raises an alarm in 5 % of years.")
     assert codes(decision) == [MonitoringCode.ALARM, MonitoringCode.NEWEST_PERIOD]
-    assert "an alarm stands until watching begins anew" in decision.sentences[1]
+    assert "an alarm stands until monitoring is restarted" in decision.sentences[1]
     assert decision.next == note(MonitoringCode.DO_SCORE_AGAIN)
     assert decided(rows, anchored=True).next == note(MonitoringCode.DO_VALIDATE_AGAIN)
 
 
 def test_simulated_raters_decide_nothing_whatever_they_would_show():
     rows = [*(row(n, 0.6) for n in range(3)), *(row(n, -0.5) for n in (3, 4))]
-    decision = decided(rows, Normal(periods=3), simulated=("dr; simulated raters: nobody",))
-    assert decision.kind is Kind.SIMULATED
+    decision = decided(rows, TargetOptions(periods=3), simulated=("dr; simulated raters: nobody",))
+    assert decision.kind is DecisionKind.SIMULATED
     assert codes(decision) == [NoteCode.SIMULATED, MonitoringCode.ALARM]
     assert decision.reasons[0]["raters"] == ("dr; simulated raters: nobody",)
 
 
 def test_a_target_from_a_report_without_a_period_since_is_not_told_to_freeze_one():
-    decision = decided([row(0, 0.6)], Normal(None, 0.6, row(3, 0.6).start, "report 1"))
-    assert decision.kind is Kind.NO_BASELINE
+    decision = decided([row(0, 0.6)], TargetOptions(None, 0.6, row(3, 0.6).start, "report 1"))
+    assert decision.kind is DecisionKind.NO_BASELINE
     assert decision.next["period"] == "p0"
     assert decision.next.code is MonitoringCode.DO_LOOK_AGAIN
 
@@ -158,9 +166,9 @@ INSTANCES = st.sampled_from((40, 25, 15, 5))
 PERIODS = st.lists(st.tuples(ICCS, REACHES, INSTANCES), min_size=1, max_size=7)
 FLOORS = st.sampled_from((0.4, 0.0, 0.7, 0.95))
 NORMALS = st.one_of(
-    st.builds(Normal, st.integers(1, 4)),
-    st.builds(lambda icc: Normal(None, icc, None, "given"), st.floats(0.1, 0.95)),
-    st.just(Normal(None, 0.5, row(3, 0.5).start, "report 1")),
+    st.builds(TargetOptions, st.integers(1, 4)),
+    st.builds(lambda icc: TargetOptions(None, icc, None, "given"), st.floats(0.1, 0.95)),
+    st.just(TargetOptions(None, 0.5, row(3, 0.5).start, "report 1")),
 )
 CHANGES = st.sampled_from((None, -0.2, 0.2))
 UNHURRIED = settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.too_slow])
@@ -186,31 +194,36 @@ def periods(drawn):
 @UNHURRIED
 @given(PERIODS, NORMALS, FLOORS, CHANGES, st.booleans())
 def test_no_decision_says_more_than_its_figures(drawn, normal, floor, change, made_up):
-    watched = watch(periods(drawn), normal, Rule(floor=floor))
+    watched = watch(periods(drawn), normal, AlarmRule(floor=floor))
     mix = (
         None if change is None else CaseMix("then", "now", change=change - 0.1, change_high=change)
     )
     decision = decide(watched, mix, simulated=("sim",) if made_up else ())
     judged, is_watched = watched.judged, any(one.role == "watched" for one in watched.rows)
-    assert (decision.kind is Kind.SIMULATED) == made_up
-    if decision.kind is Kind.FALLEN:
+    assert (decision.kind is DecisionKind.SIMULATED) == made_up
+    if decision.kind is DecisionKind.FALLEN:
         aim = watched.target_icc if watched.is_below_target else floor
         assert decision.estimate <= watched.fall.most < aim
         assert len(watched.fell) >= 2
         assert watched.is_below_target or decision.high < floor
-    if decision.kind is Kind.STEADY:
+    if decision.kind is DecisionKind.STEADY:
         assert is_watched
         assert judged.icc >= floor
         assert not (mix and mix.change_high < 0)
-    if decision.kind in (Kind.STEADY, Kind.NO_BASELINE, Kind.INCONCLUSIVE, Kind.TOO_FEW):
+    if decision.kind in (
+        DecisionKind.STEADY,
+        DecisionKind.NO_BASELINE,
+        DecisionKind.INCONCLUSIVE,
+        DecisionKind.TOO_FEW,
+    ):
         assert not watched.alarm
         assert math.isfinite(judged.icc)
-    if decision.kind is Kind.INCONCLUSIVE:
+    if decision.kind is DecisionKind.INCONCLUSIVE:
         is_lower = mix is not None and mix.change_high < 0
         assert ("is lower than in" in decision.headline) == is_lower
-    assert (decision.kind is Kind.FALLEN) == (watched.fall is not None and not made_up)
+    assert (decision.kind is DecisionKind.FALLEN) == (watched.fall is not None and not made_up)
     says_fallen = decision.headline in ("Agreement has fallen.", f"{BELOW.format(floor)}.")
-    assert says_fallen == (decision.kind is Kind.FALLEN)
+    assert says_fallen == (decision.kind is DecisionKind.FALLEN)
 
 
 BELOW = "Agreement is below the floor of {:z.2f}"

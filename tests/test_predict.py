@@ -11,15 +11,14 @@ from kit.scores import JURORS, study, without
 
 from calibration.codes import NoteCode, PlanningCode
 from calibration.messages import told
-from calibration.predicting.conformal import Rated, cross_conformal
+from calibration.predicting.conformal import RatedResponses, cross_conformal
 from calibration.predicting.predicted import COLUMNS, predictions
 from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
-from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
-from calibration.values import note
-from calibration.verdict import Claim, Verdicts, decisions
+from calibration.values import AnalysisOptions, note
+from calibration.verdict import JuryClaim, Verdicts, decisions
 from data.errors import BadInput, TooFew
 
 
@@ -31,14 +30,11 @@ def sampled(scores: Scores, share: float, seed: int = 1) -> Scores:
     return without(scores, rows & (scores.ratings["kind"] == "clinician"))
 
 
-ALL = Sitting()
-
-
-def predict(scores: Scores, level: float = 0.9, sitting: Sitting = ALL, **asked: Any):
-    options = Asked(**{"reps": 100} | asked)
-    rows = agreement_rows(scores, sitting, options)
-    verdicts = Verdicts(rows, decisions(rows, Claim(Protocol(0.3))))
-    return predictions(scores, sitting, options, verdicts, level)
+def predict(scores: Scores, level: float = 0.9, **asked: Any):
+    options = AnalysisOptions(**{"reps": 100} | asked)
+    rows = agreement_rows(scores, options)
+    verdicts = Verdicts(rows, decisions(rows, JuryClaim(Protocol(0.3))))
+    return predictions(scores, options, verdicts, level)
 
 
 def means(scores: Scores, kind: str) -> pd.Series:
@@ -75,7 +71,7 @@ def test_single_responses_are_those_of_the_raw_composites():
     jury, clinicians = means(scores, "juror"), means(scores, "clinician")
     names = sorted(jury.index)
     rated = [name for name in names if name in clinicians.index]
-    sample = Rated(
+    sample = RatedResponses(
         jury[rated].to_numpy(), clinicians[rated].to_numpy(), np.argsort(np.argsort(rated))
     )
     fitted = cross_conformal(sample, 0.9, 4)
@@ -156,7 +152,7 @@ def test_a_response_without_all_jurors_is_in_no_figure_and_counted():
     lost = scores.ratings["response_id"].isin(["aci-r1", "aci-r2"])
     scores = without(scores, lost & (scores.ratings["rater"] == JURORS[0]))
 
-    strict, relaxed = predict(scores), predict(scores, sitting=Sitting(None, 2))
+    strict, relaxed = predict(scores), predict(scores, min_jurors=2)
 
     assert (strict.rows[0].n_both, len(strict.responses)) == (58, 58)
     assert "the jury scored 58 of 60 responses" in told(strict.rows[0].notes)

@@ -21,11 +21,6 @@ from jury.exports.export import Export, ExportRow, write_folder
 from jury.exports.promptfoo import write
 from jury.panel import read_panel
 
-RECORD |= {"protocol": None, "decision": {"kind": "no_protocol"}}
-RECORD |= dict.fromkeys(("n_responses", "n_instances", "n_clinicians", "reps", "seed"), 0)
-RECORD |= {"clinicians_per_response": 0.0, "method": "paper", "version": "0", "made": ""}
-RECORD |= {"juries_tried": 0, "sha256": {}}
-
 
 def test_the_assertion_asks_every_juror_and_gives_points_a_criterion(tmp_path: Path) -> None:
     with Stub(lambda seen: Do(text=verdict(seen, 5 if seen.model == "m-one" else 2))) as stub:

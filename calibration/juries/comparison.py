@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.differences import LEVEL, DifferenceRow
 from calibration.messages.form import listed
-from calibration.remarks import FEW_INSTANCES
+from calibration.remarks import FEW_INSTANCES, MOST_TIMES
 from calibration.values import NAN, Note, Noted, note, noted
-
-MOST_TIMES = 50  # a study that would have to grow more than this is no advice
 
 
 def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Decision:
@@ -20,7 +18,7 @@ def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[s
     Parameters
     ----------
     row : the first jury's ICC minus the second's, on the responses of both
-    first, second : the jurors of each
+    first, second : the jurors of each jury
 
     Returns
     -------
@@ -45,16 +43,16 @@ def compared_juries(row: DifferenceRow, first: Sequence[str], second: Sequence[s
     )
 
 
-def _kind(row: DifferenceRow) -> Kind:
+def _kind(row: DifferenceRow) -> DecisionKind:
     if row.simulated:
-        return Kind.SIMULATED
+        return DecisionKind.SIMULATED
     if not isfinite(row.difference):
-        return Kind.UNDEFINED
+        return DecisionKind.UNDEFINED
     if _why_too_few(row):
-        return Kind.TOO_FEW
+        return DecisionKind.TOO_FEW
     if row.p_holm <= LEVEL and _side(row):
-        return Kind.FIRST_BETTER if row.difference > 0 else Kind.SECOND_BETTER
-    return Kind.INCONCLUSIVE
+        return DecisionKind.FIRST_BETTER if row.difference > 0 else DecisionKind.SECOND_BETTER
+    return DecisionKind.INCONCLUSIVE
 
 
 def _side(row: DifferenceRow) -> bool:
@@ -72,25 +70,25 @@ def _why_too_few(row: DifferenceRow) -> Note | None:
 
 
 def _reasons(
-    kind: Kind, row: DifferenceRow, first: Sequence[str], second: Sequence[str]
+    kind: DecisionKind, row: DifferenceRow, first: Sequence[str], second: Sequence[str]
 ) -> Iterator[Note | None]:
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         yield note(Code.MADE_UP, raters=row.simulated)
     if not isfinite(row.difference):
         yield from row.notes[:1]  # a row without a difference begins with the reason
         return
     yield note(Code.TWO_ICCS, first=first, icc_first=row.icc_a, second=second, icc_second=row.icc_b)
     yield _difference(row)
-    if kind is Kind.TOO_FEW:
+    if kind is DecisionKind.TOO_FEW:
         yield _why_too_few(row)
-    elif kind is Kind.INCONCLUSIVE:
+    elif kind is DecisionKind.INCONCLUSIVE:
         yield from _doubts(row)
 
 
 def _difference(row: DifferenceRow) -> Note:
     names = ("difference", "low", "high", "p", "p_holm")
-    known = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
-    return note(Code.DIFFERENCE, **dict.fromkeys(names) | known, n_tried=row.n_tried)
+    finite = {name: getattr(row, name) for name in names if isfinite(getattr(row, name))}
+    return note(Code.DIFFERENCE, **dict.fromkeys(names) | finite, n_tried=row.n_tried)
 
 
 def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
@@ -104,39 +102,41 @@ def _doubts(row: DifferenceRow) -> Iterator[Note | None]:
 
 
 def _basis(row: DifferenceRow, first: Sequence[str], second: Sequence[str]) -> Note:
-    both = row.told(Code.ONLY_BOTH)
-    of_each = (both["of_first"], both["of_second"]) if both else (row.n_responses,) * 2
+    on_both = row.told(Code.ONLY_BOTH)
+    responses = (on_both["of_first"], on_both["of_second"]) if on_both else (row.n_responses,) * 2
     return note(
         Code.JURIES_COMPARED,
         responses=row.n_responses,
         first=first,
-        of_first=of_each[0],
+        of_first=responses[0],
         second=second,
-        of_second=of_each[1],
+        of_second=responses[1],
     )
 
 
-def _next(kind: Kind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]]) -> Note:
+def _next(
+    kind: DecisionKind, row: DifferenceRow, juries: tuple[Sequence[str], Sequence[str]]
+) -> Note:
     """Return the next useful action."""
-    if kind is Kind.SIMULATED:
+    if kind is DecisionKind.SIMULATED:
         return note(Code.DO_REAL_RATERS)
-    if kind is Kind.TOO_FEW and (few := row.told(Code.TOO_FEW_FOR_P)):
+    if kind is DecisionKind.TOO_FEW and (few := row.told(Code.TOO_FEW_FOR_P)):
         return note(Code.DO_MORE_INSTANCES, instances=FEW_INSTANCES - few["instances"])
-    if kind in (Kind.UNDEFINED, Kind.TOO_FEW):
+    if kind in (DecisionKind.UNDEFINED, DecisionKind.TOO_FEW):
         return note(Code.DO_SHARED_RESPONSES)
-    if kind is Kind.INCONCLUSIVE:
+    if kind is DecisionKind.INCONCLUSIVE:
         return _to_decide(row)
-    return note(Code.DO_TAKE_JURY, jurors=juries[kind is Kind.SECOND_BETTER])
+    return note(Code.DO_TAKE_JURY, jurors=juries[kind is DecisionKind.SECOND_BETTER])
 
 
 def _to_decide(row: DifferenceRow) -> Note:
-    """Return what would show a difference of this size, if anything would."""
+    """Return how many responses would show a difference of this size, or what else to do."""
     if row.p <= LEVEL:
         return note(Code.DO_SHARED_RESPONSES)
     if row.difference == 0:
         return note(Code.DO_CHEAPER_JURY)
     toward_zero = row.difference - row.low if row.difference > 0 else row.high - row.difference
-    narrower = toward_zero / abs(row.difference)  # so many times, for an interval that ends at 0
+    narrower = toward_zero / abs(row.difference)  # the factor that makes the interval end at 0
     if narrower > MOST_TIMES**0.5:
         return note(Code.DO_CHEAPER_JURY)
     responses = ceil(max(narrower, 1) ** 2 * row.n_responses)  # its width shrinks as 1 / sqrt(n)
@@ -161,11 +161,11 @@ def compared_rows(
     row: DifferenceRow, first: Sequence[str], second: Sequence[str]
 ) -> list[ComparedRow]:
     """Return two juries with their ICCs on the responses that both have, then the difference."""
-    made_up = tuple(one for one in row.notes if one.code is Code.SIMULATED)
+    simulated = tuple(remark for remark in row.notes if remark.code is Code.SIMULATED)
     juries = ((first, row.icc_a), (second, row.icc_b))
     return [
         *(
-            ComparedRow(listed(jurors), icc, row.n_responses, notes=made_up)
+            ComparedRow(listed(jurors), icc, row.n_responses, notes=simulated)
             for jurors, icc in juries
         ),
         ComparedRow(

@@ -14,7 +14,7 @@ HEADLINES: Mapping[str, Mapping[str, str]] = {
         "too_few": "Too few data to say whether the jury agrees as well as a clinician does.",
         "no_protocol": "Not judged: no margin was fixed for this analysis.",
         "inconclusive": (
-            "The jury's agreement with these clinicians is not shown to be non-inferior to a "
+            "Not shown that the jury's agreement with these clinicians is non-inferior to a "
             "clinician's."
         ),
         "non_inferior": (

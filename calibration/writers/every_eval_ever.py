@@ -13,7 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.models.model_scores import CLINICIANS, JUROR, JURY, BenchmarkMean
+from calibration.models.model_scores import JUROR, BenchmarkMean
+from calibration.models.rows import CLINICIANS, JURY
 from calibration.writers.release import INTERVAL, scorer_words
 
 SCHEMA_VERSION = "0.3.0"

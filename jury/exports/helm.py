@@ -13,11 +13,11 @@ from jury.exports.engine import engine
 from jury.exports.export import Export, place_of, program, refuse_untold, texts_of
 from jury.exports.helm_question import ASKED, Question, asked_of, question, table
 from jury.panel import Juror, Panel
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 
 MAX_TOKENS = 1024  # of the model under test; HELM's own default
 HELM = "crfm-helm[openai,anthropic] 0.5.16"
-VENDOR = VENDORS["anthropic"].own_host
+VENDOR = PROVIDERS["anthropic"].own_host
 UNDER_TEST = "medjury-under-test/model"
 ODD = re.compile(r"[^A-Za-z0-9_-]")
 ODD_MODEL = re.compile(r"[^A-Za-z0-9_.-]")

@@ -13,7 +13,7 @@ from data.rubrics.files import rubric_toml
 from jury.exports.engine import engine
 from jury.exports.export import Export, place_of, program
 from jury.panel import Juror
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 
 SCORER_FILE, TASK_FILE = "medjury_scorer.py", "medjury_task.py"
 SAMPLES_FILE, MODELS_FILE = "samples.json", "medjury_models.json"
@@ -43,7 +43,7 @@ def write(export: Export) -> dict[str, str]:
 
 def inspect_model(juror: Juror) -> dict[str, Any]:
     """Return a juror as `get_model` of Inspect takes it: name, address, and its client's options."""
-    own = VENDORS[juror.provider].own_host == juror.host
+    own = PROVIDERS[juror.provider].own_host == juror.host
     if juror.provider == "anthropic":
         return {"model": f"anthropic/{juror.model}", "base_url": juror.base_url, "args": {}}
     name = f"openai/{juror.model}" if own else f"openai-api/{SERVICE}/{juror.model}"

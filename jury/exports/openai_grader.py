@@ -16,9 +16,9 @@ from data.said import in_markdown
 from jury.exports.bundle import PAGE, bundle, derived
 from jury.exports.export import Export, refuse_order
 from jury.panel import Juror
-from jury.providers import VENDORS
+from jury.providers.registry import PROVIDERS
 
-HOST = VENDORS["openai"].own_host
+HOST = PROVIDERS["openai"].own_host
 WITHIN = {
     "context": "{{item.context}}",
     "prompt": "{{item.prompt}}",

@@ -1,23 +1,30 @@
 """Jurors behind OpenAI's chat completions, or any server that speaks them."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import openai
 
 from data.schema import now
 from jury import chat_completions
-from jury.call import Answer, Call, Message
+from jury.call import Answer, Call, Token, Turn
 from jury.chat_completions import LIMITS
 from jury.cost import cache_writes_cost
-from jury.http_answers import body_of
-from jury.providers import VENDORS
+from jury.http_answers import body_of, refuses_so_many, unsupported_parameter
+from jury.panel import Juror
+from jury.providers.credentials import (
+    AZURE_OPENAI_SCOPE,
+    Renewed,
+    entra_token,
+    google_token,
+)
 from jury.providers.http_client import Endpoint
-from jury.providers.token_probabilities import FEW, MOST, tokens_of
-from jury.refused_parameter import refuses_so_many, unsupported_parameter
+from jury.providers.registry import PROVIDERS, auth_of
 
 CACHING = ("prompt_cache_key", "prompt_cache_options")
 BREAKPOINT = "prompt_cache_breakpoint"
@@ -36,7 +43,7 @@ class OpenAIChat(Endpoint):
         return openai.AsyncOpenAI(api_key=key, base_url=self.juror.base_url, **common)
 
     def body(self, call: Call) -> dict[str, Any]:
-        """Return a request as it travels."""
+        """Return the body of a request."""
         settings = self._settings() | self._caching(call) | self._probabilities(call)
         body = chat_completions.body(call, settings)
         if "prompt_cache_options" in settings:
@@ -48,9 +55,9 @@ class OpenAIChat(Endpoint):
     def sent(self, call: Call) -> dict[str, Any]:
         """Return the settings a request carries, without its texts."""
         where = {"base_url": self.juror.base_url, "schema": call.form}
-        wanted = {"scores": self.juror.scores} if call.probabilities else {}
+        scores = {"scores": self.juror.scores} if call.probabilities else {}
         settings = self._settings() | self._caching(call) | self._probabilities(call)
-        return where | wanted | settings
+        return where | scores | settings
 
     def read(self, text: str, headers: Mapping[str, str]) -> Answer:
         """Return the answer in a response body; servers that speak the protocol loosely are many."""
@@ -61,7 +68,7 @@ class OpenAIChat(Endpoint):
         return replace(answer, tokens=tokens_of(choice.get("logprobs")))
 
     def learns(self, answer: Answer, body: Mapping[str, Any]) -> bool:
-        """Return whether the request is worth making again under another name, and remember it.
+        """Return whether a refused request can be sent with other parameters, and remember which.
 
         Only what does not change the answers is sent otherwise: the name of the limit, `store`,
         what is about caching, and how many alternatives are told of each token. Another call may
@@ -79,15 +86,15 @@ class OpenAIChat(Endpoint):
         return not set(LIMITS) <= set(self.unsupported)
 
     def newest_names(self) -> bool:
-        """Return whether the server is one that calls the limit as OpenAI's newest models do."""
-        return self.juror.host == VENDORS["openai"].own_host
+        """Return whether the limit of the answer's length has the name of OpenAI's newest models."""
+        return self.juror.host == PROVIDERS["openai"].own_host
 
     def model(self) -> str:
-        """Return the model as a request names it."""
+        """Return the name of the model in a request."""
         return self.juror.model
 
     def _caching(self, call: Call) -> dict[str, Any]:
-        """Return what a server of OpenAI's own is told of the prefix that requests share.
+        """Return the parameters about caching the beginning that requests share, for OpenAI's own host.
 
         It caches by itself. The key keeps an instance's requests on one machine, as the first
         few hundred tokens, which it goes by otherwise, are those of the rubric. Newer models
@@ -109,24 +116,127 @@ class OpenAIChat(Endpoint):
         return cache_writes_cost(self.juror, now())
 
     def _probabilities(self, call: Call) -> dict[str, Any]:
-        """Return what asks for the probabilities of tokens, where the call wants them."""
+        """Return the parameters that ask for token probabilities, where the call does."""
         if not call.probabilities:
             return {}
         return {"logprobs": True, TOP: FEW if TOP in self.unsupported else MOST}
 
     def _settings(self) -> dict[str, Any]:
         """Return the juror's settings as this API names them."""
-        own = self.juror.host == VENDORS["openai"].own_host and "store" not in self.unsupported
+        own = self.juror.host == PROVIDERS["openai"].own_host and "store" not in self.unsupported
         limit = chat_completions.limit_name(
             newest=self.newest_names(), unsupported=self.unsupported
         )
         return chat_completions.settings(self.juror, model=self.model(), limit=limit, store=not own)
 
 
-def _marked(turn: Message) -> str | list[dict[str, Any]]:
+def _marked(turn: Turn) -> str | list[dict[str, Any]]:
     """Return a turn with the end of its shared beginning marked, if it has one."""
     first, *rest = turn.pieces
     if not rest:
         return turn.text
     mark = {BREAKPOINT: {"mode": "explicit"}}
     return [{"type": "text", "text": first} | mark, {"type": "text", "text": rest[0]}]
+
+
+ROUNDED = 0.0005  # above 0, the logarithm of certainty, by rounding
+LEAST = -700.0  # below it a probability is 0 to a computer
+MOST, FEW = 20, 5  # alternatives that are asked for, and where a server grants no more
+
+
+def tokens_of(logprobs: Any) -> tuple[Token, ...]:
+    """Return the tokens of an answer with their alternatives, from `choices[].logprobs.content`.
+
+    One entry that cannot be read makes all of them unusable: nothing says what stood there.
+    """
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    tokens = [_token(entry) for entry in content] if isinstance(content, list) else []
+    return tuple(token for token in tokens if token is not None) if None not in tokens else ()
+
+
+def _token(entry: Any) -> Token | None:
+    """Return one token with its alternatives, itself included even where the server left it out."""
+    own = _option(entry)
+    if own is None:
+        return None
+    others = entry.get("top_logprobs") or []
+    options = [_option(other) for other in others] if isinstance(others, list) else [None]
+    complete = tuple(option for option in options if option is not None)
+    if len(complete) < len(options):
+        return None
+    return Token(own[0], complete if own[0] in dict(complete) else (own, *complete))
+
+
+def _option(entry: Any) -> tuple[bytes, float] | None:
+    """Return the bytes of a token and its probability, None if the entry lacks either."""
+    if not isinstance(entry, dict):
+        return None
+    logprob, text = entry.get("logprob"), _bytes(entry)
+    if text is None or isinstance(logprob, bool) or not isinstance(logprob, (int, float)):
+        return None
+    if not logprob <= ROUNDED:  # nor is NaN
+        return None
+    return text, math.exp(logprob) if logprob > LEAST else 0.0
+
+
+def _bytes(entry: dict[str, Any]) -> bytes | None:
+    """Return the bytes of a token: those of the entry, else those of its text."""
+    values, text = entry.get("bytes"), entry.get("token")
+    if isinstance(values, list):
+        whole = all(isinstance(value, int) and 0 <= value < 256 for value in values)
+        return bytes(values) if whole else None
+    return text.encode("utf-8", "replace") if isinstance(text, str) else None
+
+
+AZURE_V1 = "/openai/v1"
+
+
+class AzureChat(OpenAIChat):
+    """A juror at Azure OpenAI: its v1 address, or a deployment with an `api-version`."""
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        juror = self.juror
+        if juror.api_version:
+            return self._of_deployment(key, common)
+        base = juror.base_url.rstrip("/")
+        address = base if urlsplit(base).path else base + AZURE_V1
+        return openai.AsyncOpenAI(api_key=self._token(juror) or key, base_url=address, **common)
+
+    def newest_names(self) -> bool:
+        """Return True: Azure uses the names of OpenAI's newest models."""
+        return True
+
+    def model(self) -> str:
+        """Return the deployment, the owner's own name of a model at Azure."""
+        return self.juror.deployment or self.juror.model
+
+    def _of_deployment(self, key: str, common: dict[str, Any]) -> Any:
+        """Return a client that puts deployment and `api-version` into the address."""
+        juror = self.juror
+        token = self._token(juror)
+        sign_in: dict[str, Any] = {"azure_ad_token_provider": token} if token else {"api_key": key}
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=juror.base_url,
+            azure_deployment=self.model(),
+            api_version=juror.api_version,
+            **sign_in,
+            **common,
+        )
+
+    def _token(self, juror: Juror) -> Renewed[str] | None:
+        """Return Entra's tokens, None where the juror has a key."""
+        if auth_of(juror.provider, juror.auth) == "entra":
+            self.credential = entra_token(AZURE_OPENAI_SCOPE)
+        return self.credential
+
+
+class GeminiChat(OpenAIChat):
+    """A juror at Google's OpenAI-compatible address: Gemini's own with a key, or Vertex AI's."""
+
+    def open(self, key: str, common: dict[str, Any]) -> Any:
+        """Return the SDK's client."""
+        juror = self.juror
+        if auth_of(juror.provider, juror.auth) == "google":
+            self.credential = google_token()
+        return openai.AsyncOpenAI(api_key=self.credential or key, base_url=juror.base_url, **common)

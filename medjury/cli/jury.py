@@ -13,15 +13,15 @@ from sqlalchemy import Engine
 from data.errors import BadInput
 from data.queries.references import References, references
 from data.queries.spending import study_spending
-from jury.admission import admit, keys, price_notices
+from jury.admission import admit, api_keys, price_notices
 from jury.batch.context import IN_FLIGHT
 from jury.batch.run import run_batches
 from jury.call import Provider
-from jury.elsewhere import left_alone
-from jury.loop import RunResult
 from jury.panel import Panel, ended, read_panel, refuse_ended
+from jury.providers.executor import with_lost_jurors
 from jury.references import check_references
 from jury.run import run_panel
+from jury.run_result import RunResult
 from medjury.cli.dask_connect import On
 from medjury.cli.jury_words import (
     FULL_PRICES,
@@ -103,7 +103,7 @@ def let_rate(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -
     check_json(json_to)
     refuse_ended(panel, datetime.now(UTC).date())
     if asked.on is None:
-        keys(panel)
+        api_keys(panel)
     elif asked.batch:
         raise BadInput("--batch, --on: batches wait at the vendor, not here; leave one out")
     else:
@@ -142,7 +142,7 @@ def _rated(engine: Engine, panel: Panel, asked: Asked, json_to: Path | None) -> 
         result = run_panel(
             engine, panel, progress=lambda now: at(now.done, now.total, how(now)), **options
         )
-        return left_alone(result, lines or {})
+        return with_lost_jurors(result, lines or {})
 
 
 def _in_batches(
@@ -232,7 +232,7 @@ def check_references_of(
     chosen = read_panel(panel)
     engine = study_of(context, db)
     check_json(json_to)
-    keys(chosen)
+    api_keys(chosen)
     refuse_ended(chosen, datetime.now(UTC).date())
     for line in (*before(chosen), *price_notices(chosen)):
         say(line, json_to)

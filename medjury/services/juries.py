@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlalchemy import Engine
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.values import COMBINED, AnalysisOptions, Note, note
 from data.errors import BadInput, NoStudy, TooFew, Unknown
 from data.queries.jury import JurorCost, juror_costs
@@ -171,17 +171,15 @@ def _recommended(
     is_made_up: bool,
 ) -> Decision:
     """Return which jury to take, by the study's own verdict on it."""
-    from calibration.juries.recommendation import judged, recommendation, recommended_jurors
-    from calibration.scope import Sitting
-    from medjury.services.calibrate import asked_of, verdicts_of
+    from calibration.juries.recommendation import recommendation, recommended_jurors, with_verdict
+    from medjury.services.calibrate import verdicts_of
 
     (name, ranking), options = ranked, question.options
     found, jurors = recommendation(ranking, is_made_up=is_made_up), recommended_jurors(ranking)
-    if found.kind is not Kind.RECOMMENDED:
+    if found.kind is not DecisionKind.RECOMMENDED:
         return found
-    asked = replace(options, jurors=jurors)
-    verdicts = verdicts_of(engine, scores, Sitting(jurors), asked_of(options), asked)
-    return judged(found, verdicts.decisions[name])
+    verdicts = verdicts_of(engine, scores, replace(options, jurors=jurors))
+    return with_verdict(found, verdicts.decisions[name])
 
 
 def compare_juries(
@@ -229,10 +227,10 @@ def _scope(
 ) -> "Scope":
     """Return the benchmark asked for, or all combined, or the only one."""
     from calibration.messages import reason
-    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
+    from calibration.scope import scopes, why_undefined_scope
 
-    asked = Asked(options.method, options.criterion, options.reps, options.seed, executor=executor)
-    every = {one.name: one for one in scopes(scores, Sitting(jurors), asked)}
+    of_jurors = replace(options, jurors=tuple(jurors), executor=executor)
+    every = {scope.name: scope for scope in scopes(scores, of_jurors)}
     name = options.benchmark or list(every)[-1]
     if name not in every:
         raise Unknown(f"no benchmark {name}: this study has {', '.join(every)}")
@@ -259,12 +257,12 @@ def _ranked(
     """Return the ranking, and the jurors whose prices are made up."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.juries.ranking import Wanted, jury_ranking
+    from calibration.juries.ranking import RankingOptions, jury_ranking
 
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}
     usd = {name: one.usd_per_verdict for name, one in costs.items()} | made_up
-    wanted = Wanted(question.sizes, question.pool, question.common, usd)
+    wanted = RankingOptions(question.sizes, question.pool, question.common, usd)
     with threadpool_limits(1):  # many small products: BLAS threads only wait for each other
         ranking = jury_ranking(scope, wanted)
     return ranking, tuple(name for name in ranking.pool if name in made_up)
@@ -333,9 +331,9 @@ def _own_entry(
     jurors: Sequence[str], scope: "Scope", options: AnalysisOptions, data: str
 ) -> Evaluated:
     """Return a jury's entry in the ledger, with its ICC on all the responses that it has."""
-    from calibration.agreement import Panel, column_icc, columns
+    from calibration.agreement import PanelColumns, column_icc, columns
 
-    pair = columns(scope.grid, Panel(tuple(jurors), len(jurors)), options.method)
+    pair = columns(scope.grid, PanelColumns(tuple(jurors), len(jurors)), options.method)
     icc = column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], options.method)
     return Evaluated(
         jurors=jurors,
@@ -354,11 +352,11 @@ def _difference(
     """Return the paired difference; p by Holm counts it and all that was tried besides."""
     import numpy as np
 
-    from calibration.agreement import Panel
+    from calibration.agreement import PanelColumns
     from calibration.differences import difference_rows
     from calibration.holm import holm
 
-    first, second = (Panel(tuple(one), len(one)) for one in juries)
+    first, second = (PanelColumns(tuple(one), len(one)) for one in juries)
     only = replace(scope, jury=first, metrics=())
     row = difference_rows(only, {", ".join(juries[1]): second})[-1]
     held = float(holm(np.array([row.p]), besides)[0])

@@ -13,8 +13,8 @@ from data.importers.table import TableFile
 from data.queries.models import Recorded
 from data.said import short
 from data.schema import now
-from data.toml_file import NotToml, read_toml
-from jury.cost import Share, rates, upper_bound
+from data.toml_file import read_user_toml
+from jury.cost import PaperShare, rates, upper_bound
 from jury.panel import Panel
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _bound(
     if lost := [one.juror for one in recorded if one.tokens_in is None]:
         return None, note(Code.BOUND_NEEDS_TOKENS, jurors=lost)
     priced = {one.name: rates(one, now()) for one in panel.juror}
-    shares = [Share(one.tokens_in or 0, one.calls, priced.get(one.juror)) for one in recorded]
+    shares = [PaperShare(one.tokens_in or 0, one.calls, priced.get(one.juror)) for one in recorded]
     usd = upper_bound(shares).usd
     return usd, None if usd is not None else note(Code.BOUND_NEEDS_PRICE)
 
@@ -162,12 +162,7 @@ def _csv(path: Path) -> Iterator[tuple[str, str, object]]:
 
 
 def _toml(path: Path) -> Iterator[tuple[str, str, object]]:
-    try:
-        body = read_toml(path)
-    except OSError as error:
-        raise BadFile(f"costs file {path.name}: {error.strerror}") from error
-    except NotToml as error:
-        raise BadFile(f"costs file {path.name}: not a TOML file ({error})") from error
+    body = read_user_toml(path, f"costs file {path.name}")
     yield from ((path.name, model, value) for model, value in body.items())
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind
+from calibration.decision import Decision, DecisionKind
 from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.monitoring.drift import Drift
-    from calibration.monitoring.periods import Asking, Every
-    from calibration.monitoring.watch import Normal, Watched
+    from calibration.monitoring.periods import PeriodLength, PeriodOptions
+    from calibration.monitoring.watch import CusumResult, TargetOptions
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
 
@@ -62,7 +62,7 @@ class MonitoringQuestion:
     today: date
     options: AnalysisOptions = field(default_factory=AnalysisOptions)
     panel: str | None = None
-    every: "Every" = "month"
+    every: "PeriodLength" = "month"
     least: int = LEAST_INSTANCES
     since: date | None = None
     floor: float = FLOOR
@@ -81,7 +81,7 @@ class Study:
     ratings: "pd.DataFrame"
     again: "pd.DataFrame"
     scope: "Scope"
-    normal: "Normal"
+    normal: "TargetOptions"
 
     @property
     def simulated(self) -> tuple[str, ...]:
@@ -111,7 +111,7 @@ class Judged:
     question: MonitoringQuestion
     study: Study
     periods: tuple[PeriodRow, ...]
-    watched: "Watched"
+    watched: "CusumResult"
     mix: CaseMix | None
     decision: Decision
     remarks: tuple[Note, ...]
@@ -142,7 +142,7 @@ class Judged:
     @property
     def has_fallen(self) -> bool:
         """Whether the decision says that agreement has fallen."""
-        return self.decision.kind is Kind.FALLEN
+        return self.decision.kind is DecisionKind.FALLEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ class Monitored:
         }
 
 
-def _fall(watched: "Watched") -> dict[str, Any] | None:
+def _fall(watched: "CusumResult") -> dict[str, Any] | None:
     """Return what the alarm rests on, its periods by their labels."""
     fall = watched.fall
     if fall is None:
@@ -207,7 +207,7 @@ def _fall(watched: "Watched") -> dict[str, Any] | None:
     return figures | {"periods": [row.period for row in fall.periods]}
 
 
-def _target(watched: "Watched") -> dict[str, Any]:
+def _target(watched: "CusumResult") -> dict[str, Any]:
     ends = {name: json_value(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
     none = noted(watched.reason)
     return ends | {"source": watched.source, "note": told(none), "notes": json_value(none)}
@@ -237,13 +237,13 @@ def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
     from threadpoolctl import threadpool_limits
 
     from calibration.monitoring.decision import decide
-    from calibration.monitoring.watch import Rule, watch
+    from calibration.monitoring.watch import AlarmRule, watch
 
     study = _study(engine, question)
     asking = _asking(engine, study, question)
     with threadpool_limits(1):
         rows = _periods(study, asking, tick)
-        rule = Rule(question.false_alarms, question.floor, question.every)
+        rule = AlarmRule(question.false_alarms, question.floor, question.every)
         watched = watch(rows, study.normal, rule)
         mix = _mix(study.scope, asking, rows, watched)
     anchored = bool(study.anchors["rater"].isin(list(study.jury)).any())
@@ -293,7 +293,7 @@ def _scope(
     engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
 ) -> "Scope":
     """Return the one benchmark, or all combined, with the jury that is watched."""
-    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
+    from calibration.scope import scopes, why_undefined_scope
 
     if not jury:
         raise BadInput(
@@ -303,23 +303,22 @@ def _scope(
     seated = scores
     if options.jurors:
         seated = replace(scores, silent=frozenset(silent_jurors(engine, scores)))
-    asked = Asked(options.method, options.criterion, options.reps, options.seed)
-    *_, scope = scopes(seated, Sitting(jury, options.min_jurors), asked)
+    *_, scope = scopes(seated, replace(options, jurors=tuple(jury)))
     if why := why_undefined_scope(scores, scope):
         hint = "; --benchmark NAME watches one by itself" if len(scores.benchmarks) > 1 else ""
         raise BadInput(f"{scope.name} is {words(why)}{hint}")
     return scope
 
 
-def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
+def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "TargetOptions":
     """Return what the periods are compared with."""
     from calibration.monitoring.cusum import error_of_interval
-    from calibration.monitoring.watch import BASELINE, Normal
+    from calibration.monitoring.watch import BASELINE, TargetOptions
 
     if question.target is not None:
-        return Normal(None, question.target, None, "given")
+        return TargetOptions(None, question.target, None, "given")
     if question.baseline_report is None:
-        return Normal(question.baseline or BASELINE)
+        return TargetOptions(question.baseline or BASELINE)
     one, options = report(engine, question.baseline_report), question.options
     name = COMBINED if len(scores.benchmarks) > 1 else scores.benchmarks[0]
     row, method = jury_row(one.body, name), one.body.get("method")
@@ -333,10 +332,10 @@ def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "
             f"asked for are {options.method}, {options.criterion or WHOLE}: they cannot be compared"
         )
     error = error_of_interval(row["boot_low"], row["boot_high"], row["n_responses"])
-    return Normal(None, icc, one.at.date(), f"report {one.id}", error)
+    return TargetOptions(None, icc, one.at.date(), f"report {one.id}", error)
 
 
-def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRow]:
+def _periods(study: Study, asking: "PeriodOptions", tick: Tick | None) -> list[PeriodRow]:
     """Return the jury's agreement by period."""
     from calibration.monitoring.periods import period_rows, periods_of
 
@@ -349,34 +348,34 @@ def _periods(study: Study, asking: "Asking", tick: Tick | None) -> list[PeriodRo
     def ticked(resamples: int) -> None:
         done[0] += resamples
         if tick is not None:
-            tick(done[0] / (many * scope.asked.reps))
+            tick(done[0] / (many * scope.options.reps))
 
     return period_rows(replace(scope, tick=ticked), scope.jury, asking)
 
 
-def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "Asking":
+def _asking(engine: Engine, study: Study, question: MonitoringQuestion) -> "PeriodOptions":
     """Return what is asked of the calendar."""
-    from calibration.monitoring.periods import Asking, Days
+    from calibration.monitoring.periods import DayRange, PeriodOptions
 
     again = study.again[study.again["rater"].isin(study.scope.jurors)]
     own = again.groupby("response_id")["at"].agg(["min", "max"])
     rated = clinician_dates(engine).items()
     days = zip(own.index, own["min"].dt.date, own["max"].dt.date, strict=True)
-    return Asking(
-        rated={name: Days(one.first.date(), one.last.date()) for name, one in rated},
+    return PeriodOptions(
+        rated={name: DayRange(one.first.date(), one.last.date()) for name, one in rated},
         today=question.today,
         every=question.every,
         least=question.least,
         since=question.since,
-        scored={str(name): Days(first, last) for name, first, last in days},
+        scored={str(name): DayRange(first, last) for name, first, last in days},
     )
 
 
 def _mix(
     scope: "Scope",
-    asking: "Asking",
+    asking: "PeriodOptions",
     rows: Sequence[PeriodRow],
-    watched: "Watched",
+    watched: "CusumResult",
 ) -> CaseMix | None:
     """Compare the periods of the fall, or the judged one, with the baseline's (else the first).
 
@@ -396,7 +395,7 @@ def _mix(
     return case_mix(scope, then, now)
 
 
-def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
+def _spanned(rows: Sequence[PeriodRow], every: "PeriodLength") -> str:
     """Return the first and the last calendar period of some rows as one label."""
     from calibration.monitoring.periods import label_of, start_of
 

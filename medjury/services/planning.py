@@ -22,9 +22,9 @@ from calibration.planning.rows import (
     PlanRow,
     PowerRow,
 )
-from calibration.planning.sample_size import single_of
+from calibration.planning.sample_size import single_rater_icc
 from calibration.reliability import assumed_panel_sizes, panel_sizes
-from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, Scope, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions, Note
 from data.errors import BadInput
@@ -82,7 +82,9 @@ def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     )
     power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, at_margin=at_margin)
-    single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
+    single = (
+        single_rater_icc(assumption.icc or 0.0) if assumption.single is None else assumption.single
+    )
     sizes = tuple(assumed_panel_sizes(single))
     found = Plan(options, assumption, None, tuple(rows), tuple(power), sentences)
     return replace(found, non_inferiority=at_margin, reliability=sizes)
@@ -174,8 +176,8 @@ def _remember(engine: Engine, pilot: Pilot, scores: Scores) -> str:
 
 def _scope(scores: Scores, jury: Sequence[str], analysis: AnalysisOptions) -> Scope:
     """Return one benchmark of the study, or by default all of it."""
-    asked = Asked(reps=analysis.reps, seed=analysis.seed)
-    found = {one.name: one for one in scopes(scores, Sitting(jury or None), asked)}
+    options = AnalysisOptions(jurors=tuple(jury) or None, reps=analysis.reps, seed=analysis.seed)
+    found = {scope.name: scope for scope in scopes(scores, options)}
     benchmark = analysis.benchmark
     if benchmark is not None and benchmark not in found:
         raise BadInput(f"--benchmark {benchmark}: the study has {', '.join(found)}")
