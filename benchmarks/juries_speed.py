@@ -115,7 +115,7 @@ def _study(jurors: int, lost: float) -> Scope:
             raters=tuple(names),
             kinds=("clinician",) * CLINICIANS + ("juror",) * jurors,
         ),
-        given=nothing,
+        composites=nothing,
         in_study=RESPONSES,
         incomplete={},
         repeats=Repeats(nothing, nothing, nothing),

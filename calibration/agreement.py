@@ -88,6 +88,20 @@ def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
     Method "paper": z within every rater over all of the rater's composites in the grid,
     then means over clinicians and over the panel. Method "published": means of raw
     composites (`column_icc` z-scores the two columns afterwards).
+
+    Parameters
+    ----------
+    grid : RatingMatrix
+        Of the analysed set; n responses.
+    panel : PanelColumns
+        The scorer: a jury, or one juror or metric.
+    method : "paper" or "published"
+
+    Returns
+    -------
+    Columns
+        Two columns of shape (n,). NaN where no clinician, or too few of the panel, has a value;
+        under "paper" a rater without variance has no z and does not count.
     """
     values = z_within_raters(grid.composites) if method == "paper" else grid.composites
     scorer = mean_of_given(values[:, grid.columns(panel.members)])
@@ -98,7 +112,25 @@ def columns(grid: RatingMatrix, panel: PanelColumns, method: Method) -> Columns:
 
 
 def column_icc(x: Array, y: Array, method: Method, least: int = LEAST_RESPONSES) -> float:
-    """Return ICC(3,2) of two columns without NaN; NaN when `why_undefined` has a reason."""
+    """Return ICC(3,2), consistency, of two columns.
+
+    Parameters
+    ----------
+    x, y : shape (n,), no NaN
+    method : "paper" or "published"
+        "published" z-scores both columns first, "paper" takes them as they are.
+    least : int
+        Responses below which there is no ICC.
+
+    Returns
+    -------
+    float
+        At most 1, without lower bound. NaN when `why_undefined` has a reason.
+
+    References
+    ----------
+    Shrout & Fleiss (1979), Psychological Bulletin 86, 420.
+    """
     if why_undefined(x, y, least):
         return float("nan")
     pair = np.column_stack([x, y])
@@ -227,7 +259,7 @@ def pair_of_panels(
     x, y = x[prepared.usable[x]], y[prepared.usable[y]]
     if not len(x) or not len(y) or len(x) + len(y) > FEW:
         return None
-    both = rows & (prepared.given[:, x].any(axis=1)) & (prepared.given[:, y].any(axis=1))
+    both = rows & (prepared.has_value[:, x].any(axis=1)) & (prepared.has_value[:, y].any(axis=1))
     first, second = _linear(prepared, x, both), _linear(prepared, y, both)
     basis = np.hstack([both[:, None].astype(np.float64), first.basis, second.basis])
     products = (basis[:, 1:, None] * basis[:, None, 1:]).reshape(len(basis), -1)
@@ -238,7 +270,7 @@ def pair_of_panels(
 
 
 def _linear(prepared: Prepared, members: Integers, rows: Flags) -> Linear:
-    has_score = prepared.given[:, members]
+    has_score = prepared.has_value[:, members]
     share = has_score * (rows / np.maximum(has_score.sum(axis=1), 1.0))[:, None]
     return Linear(members, np.hstack([prepared.values[:, members] * share, share]))
 

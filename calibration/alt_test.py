@@ -108,7 +108,22 @@ class Comparison:
 
 
 def compare(grid: RatingMatrix, panel: PanelColumns, clinician: int) -> Comparison:
-    """Compare a panel and a clinician (a column) with the other clinicians, response by response."""
+    """Compare a panel and a clinician with the other clinicians, response by response.
+
+    Parameters
+    ----------
+    grid : RatingMatrix
+    panel : PanelColumns
+        The jury, or one juror.
+    clinician : int
+        The clinician's column in the grid.
+
+    Returns
+    -------
+    Comparison
+        On the responses that panel, clinician and at least one other clinician scored. Equal
+        root mean square distances, up to rounding, count for both sides.
+    """
     every = grid.of_kind("clinician")
     rated = ~np.isnan(grid.composites[:, clinician]) & panel.present(grid)
     others = grid.composites[np.ix_(rated, every[every != clinician])]
@@ -129,7 +144,19 @@ def _distance(side: Array, others: Array) -> Array:
 
 
 def one_sided_p(difference: Array, epsilon: float) -> float:
-    """Return p of the t test that the mean of d is below epsilon; its limit if d never varies."""
+    """Return p of the one-sided t test that the mean difference is below epsilon.
+
+    Parameters
+    ----------
+    difference : shape (n,), n >= 1, no NaN
+    epsilon : float
+        The margin, in the unit of the differences.
+
+    Returns
+    -------
+    float
+        In [0, 1]. Where the difference never varies, the limit: 0 below epsilon, else 1.
+    """
     if np.ptp(difference) == 0:
         return 0.0 if difference[0] < epsilon else 1.0
     return float(stats.ttest_1samp(difference, epsilon, alternative="less").pvalue)

@@ -136,7 +136,23 @@ def replicates(statistic: Statistic, plan: BootstrapPlan, tick: Tick | None = No
 
 
 def percentile_interval(values: Array, confidence: float = 0.95) -> Interval:
-    """Return the central quantiles of the replicates that are finite; NaN if none is."""
+    """Return the percentile interval of bootstrap replicates.
+
+    Parameters
+    ----------
+    values : shape (reps,)
+        Replicates of one statistic; those that are not finite are left out.
+    confidence : float, in (0, 1)
+
+    Returns
+    -------
+    Interval
+        The central quantiles; NaN where no replicate is finite.
+
+    References
+    ----------
+    Efron & Tibshirani (1993), An Introduction to the Bootstrap, chapter 13.
+    """
     finite = values[np.isfinite(values)]
     if not len(finite):
         return UNDEFINED

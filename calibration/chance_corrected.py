@@ -126,7 +126,7 @@ def chance_rows(scope: Scope, scores: Scores) -> list[ChanceRow]:
 
     References
     ----------
-    As `kappa.quadratic_kappa`, `krippendorff.alpha_interval` and `gwet_ac2`.
+    As `quadratic_kappa`, `krippendorff.alpha_interval` and `gwet_ac2`.
     """
     single = scope.options.criterion
     members = scores.members(scope.name)

@@ -56,7 +56,23 @@ def _summed(values: Array, clusters: Integers) -> Array:
 
 
 def effective_trials(trials: Array, hits: Array, share: float, instances: int) -> float:
-    """Return the effective number of independent trials of clustered ones, 1 or more."""
+    """Return the effective number of independent trials of clustered ones.
+
+    Parameters
+    ----------
+    trials, hits : shape (clusters,)
+        How many trials, and hits among them, each instance has.
+    share : float, in [0, 1]
+        Of hits among all trials.
+    instances : int
+        Instances with a trial.
+
+    Returns
+    -------
+    float
+        At least 1, at most the number of trials. The number of instances where the share is 0
+        or 1, where there is a single instance, and where every instance has one trial.
+    """
     total = float(trials.sum())
     if share in (0.0, 1.0) or instances < LEAST_INSTANCES or instances == total:
         return float(instances)

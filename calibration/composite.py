@@ -130,7 +130,18 @@ def repeats(scores: Scores, criterion: str | None = None) -> Repeats:
     """Pair every clinician's first reading (pass 0) with the hidden repeat (pass 1).
 
     Composites are of the rubric's criteria, or of one criterion, as in
-    `composite.composites`; several replicates of one pass are averaged.
+    `composites`; several replicates of one pass are averaged.
+
+    Parameters
+    ----------
+    scores : Scores
+    criterion : str, optional
+        Take this criterion alone instead of the mean of the rubric's criteria.
+
+    Returns
+    -------
+    Repeats
+        Its tables are empty where nothing was rated a second time.
     """
     required = required_criteria(scores.rubrics, criterion)
     required_pairs = [(benchmark, name) for benchmark, names in required.items() for name in names]

@@ -79,6 +79,16 @@ def criterion_scores(scores: Scores, jurors: Sequence[str]) -> CriterionScores:
     """Return the scores of every response that a clinician scored, on every criterion.
 
     A score on a criterion that the benchmark's rubric does not have counts for nothing.
+
+    Parameters
+    ----------
+    scores : Scores
+    jurors : whose scores are taken beside all clinicians'
+
+    Returns
+    -------
+    CriterionScores
+        In points of the scale; a rater's repeats and replicates are averaged.
     """
     judged = scores.ratings[_on_rubric(scores)]
     clinical = judged[judged["kind"] == "clinician"]

@@ -69,7 +69,7 @@ def difference_rows(
 
     Both ICCs are over the responses that both scorers have: where they have the same, the
     ICCs of the agreement table; else as if only the common ones were in the study. Interval and
-    p leave out each instance in turn, z anew (`icc_difference.icc_difference`): they are paired,
+    p leave out each instance in turn, z anew (`jackknife.icc_difference`): they are paired,
     draw nothing and do not depend on resamples or seed.
 
     Parameters
@@ -155,8 +155,8 @@ def _with_jurors(scope: Scope, others: Sequence[PanelColumns]) -> RatingMatrix:
     if set(members) <= {*scope.jurors, *scope.metrics}:
         return scope.grid
     jurors = list(dict.fromkeys([*scope.jurors, *members]))
-    benchmarks = list(scope.given["benchmark"].unique())
-    return analysed_grid(scope.given, benchmarks, jurors=jurors, metrics=scope.metrics)
+    benchmarks = list(scope.composites["benchmark"].unique())
+    return analysed_grid(scope.composites, benchmarks, jurors=jurors, metrics=scope.metrics)
 
 
 def _compare(

@@ -67,7 +67,18 @@ def distribution_rows(scope: Scope, scores: Scores) -> list[DistributionRow]:
 
 
 def at_points(scores: Array, low: int, high: int) -> dict[str, int]:
-    """Return how many scores are exactly each point of a scale, and how many are between."""
+    """Count how many scores are exactly each point of a scale, and how many lie between points.
+
+    Parameters
+    ----------
+    scores : shape (n,), no NaN, within the scale
+    low, high : the lowest and the highest point of the scale
+
+    Returns
+    -------
+    dict
+        Each point as text -> scores on it; "between" -> scores on no point.
+    """
     nearest = np.round(scores)
     on_point = np.abs(scores - nearest) <= FLAT * np.maximum(np.abs(scores), 1)
     counts = {

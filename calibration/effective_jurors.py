@@ -19,7 +19,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 @dataclass(frozen=True)
 class EffectiveRow(Noted):
-    """The jury on one benchmark.
+    """How many independent jurors the jury is worth on one benchmark.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ def _notes(
 
 @dataclass(frozen=True)
 class ValueRow(Noted):
-    """One juror on one benchmark.
+    """What one juror adds to the jury on one benchmark.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ class ValueRow(Noted):
         NaN where undefined.
     adds, low, high : float
         ICC of the jury minus that without this juror, on the responses of both, and its 95 %
-        interval (`icc_difference.icc_difference`).
+        interval (`jackknife.icc_difference`).
     """
 
     benchmark: str

@@ -180,7 +180,15 @@ def f_interval(icc: float, n: int, k: int = 2, confidence: float = 0.95) -> Inte
 
 
 def one_way_interval(icc: float, n: int, k: int, confidence: float = 0.95) -> Interval:
-    """Return the exact interval of ICC(1,k): as `f_interval` with n(k - 1) below."""
+    """Return the exact interval of ICC(1,k).
+
+    As `f_interval`, with n - 1 and n(k - 1) degrees of freedom: raters are drawn anew for each
+    response. Parameters and returns as there.
+
+    References
+    ----------
+    McGraw & Wong (1996), Psychological Methods 1, 30, table 7.
+    """
     return _ratio_interval(icc, (n - 1, n * (k - 1)), confidence)
 
 
@@ -191,8 +199,18 @@ def absolute_interval(
 
     Satterthwaite's degrees of freedom for the combination of columns and error, as in
     McGraw & Wong (1996), table 7, for ICC(A,1); then stepped up to k by Spearman-Brown.
-    NaN where the mean square of rows is 0: F is then 0 whatever the error, so that both ends
-    would be the estimate itself.
+
+    Parameters
+    ----------
+    mean_squares : of rows, columns and error
+    n, k : responses and raters, both at least 2
+    confidence : float, in (0, 1)
+
+    Returns
+    -------
+    Interval
+        NaN where the mean square of rows is 0 (F is then 0 whatever the error, so that both ends
+        would be the estimate itself), and where ICC(A,1) is 1 or more, or not finite.
     """
     rows, columns, error = mean_squares
     if not rows:
@@ -217,8 +235,26 @@ def absolute_interval(
 def spearman_brown(single: float, times: float) -> float:
     """Return the reliability of a mean over `times` as many raters: m r / (1 + (m - 1) r).
 
+    Parameters
+    ----------
+    single : float
+        Reliability of one rater, or of the mean that is to be lengthened.
+    times : float
+        How many times as many raters; 1 / k steps the mean of k raters down to one.
+
+    Returns
+    -------
+    float
+        NaN where the denominator is 0.
+
+    Notes
+    -----
     With times = 2 this is the 2r / (1 + r) that turns Pearson's r of two z-scored columns
-    into their ICC(C,2). NaN where the denominator is 0.
+    into their ICC(C,2).
+
+    References
+    ----------
+    Spearman (1910) and Brown (1910), British Journal of Psychology 3, 271 and 296.
     """
     below = 1 + (times - 1) * single
     return times * single / below if below else math.nan

@@ -74,7 +74,9 @@ def _left_out_units(scope: Scope) -> Iterator[_LeftOutUnits]:
     responses = np.arange(len(grid.responses))
     yield _LeftOutUnits("response", grid.responses, deletions(grid, method, responses))
     if grid.n_clusters < len(grid.responses):
-        rows = scope.given.drop_duplicates("response_id").set_index("response_id")["instance_id"]
+        rows = scope.composites.drop_duplicates("response_id").set_index("response_id")[
+            "instance_id"
+        ]
         names = np.empty(grid.n_clusters, dtype=object)
         names[grid.clusters] = rows.loc[list(grid.responses)].to_numpy(dtype=object)
         yield _LeftOutUnits("instance", tuple(names), deletions(grid, method, grid.clusters))

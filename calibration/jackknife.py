@@ -60,13 +60,13 @@ class _ColumnLines:
     """One of the two columns as a sum over its raters' lines, and what each group takes of it.
 
     `features` (n, 2 raters) times `slopes` (groups, 2 raters) is the column without a group;
-    `own` (n,) is each response's value without its own group; `given` says where there is one.
+    `own` (n,) is each response's value without its own group; `has_value` says where there is one.
     """
 
     features: Array
     slopes: Array
     own: Array
-    given: Flags
+    has_value: Flags
 
 
 def deletions(grid: RatingMatrix, method: Method, groups: Integers) -> Deletions:
@@ -154,12 +154,12 @@ def _column_lines(
 
 def _sums_without(ready: Deletions, x: _ColumnLines, y: _ColumnLines) -> tuple[Moments, Flags]:
     """Return the sums without each group, and which groups hold nearly all the variance."""
-    both = x.given & y.given
+    both = x.has_value & y.has_value
     of_row, many = ready.groups[both], len(x.slopes)
     own_x, own_y = x.own[both], y.own[both]
     of_x, of_y = x.features[both], y.features[both]
 
-    def left(whole: Array, own: Array) -> Array:
+    def without_group(whole: Array, own: Array) -> Array:
         rest: Array = whole - np.bincount(of_row, weights=own, minlength=many)
         return rest
 
@@ -167,12 +167,12 @@ def _sums_without(ready: Deletions, x: _ColumnLines, y: _ColumnLines) -> tuple[M
     all_yy = np.einsum("gr,gr->g", y.slopes @ (of_y.T @ of_y), y.slopes)
     all_xy = np.einsum("gr,gr->g", x.slopes @ (of_x.T @ of_y), y.slopes)
     sums = Moments(
-        n=left(np.full(many, float(both.sum())), np.ones(len(of_row))),
-        x=left(x.slopes @ of_x.sum(axis=0), own_x),
-        y=left(y.slopes @ of_y.sum(axis=0), own_y),
-        xx=left(all_xx, own_x**2),
-        yy=left(all_yy, own_y**2),
-        xy=left(all_xy, own_x * own_y),
+        n=without_group(np.full(many, float(both.sum())), np.ones(len(of_row))),
+        x=without_group(x.slopes @ of_x.sum(axis=0), own_x),
+        y=without_group(y.slopes @ of_y.sum(axis=0), own_y),
+        xx=without_group(all_xx, own_x**2),
+        yy=without_group(all_yy, own_y**2),
+        xy=without_group(all_xy, own_x * own_y),
     )
     return sums, _shrunk(sums, all_xx, all_yy)
 

@@ -24,7 +24,7 @@ FLAT_RESIDUAL = 1e-12  # an SE below this share of the spread is a fit without a
 
 @dataclass(frozen=True)
 class SelfPreferenceRow(Noted):
-    """One juror on one benchmark.
+    """A juror's preference for its own model family on one benchmark.
 
     Attributes
     ----------
@@ -253,7 +253,7 @@ def _notes(
 
 @dataclass(frozen=True)
 class LengthRow(Noted):
-    """One rater on one benchmark.
+    """What a rater adds for length on one benchmark.
 
     Attributes
     ----------

@@ -336,6 +336,6 @@ def population_interval(
 
 
 def _without(grid: RatingMatrix, clinician: str, jury: PanelColumns, held: LikeForLike) -> float:
-    """Return like for like as if one clinician had not been in the study."""
+    """Return the difference as if one clinician had not been in the study."""
     others = np.flatnonzero(np.array(grid.raters, dtype=object) != clinician)
     return like_for_like(grid.of_columns(others), jury, held.method).difference

@@ -50,7 +50,7 @@ def missing_rows(scope: Scope, scores: Scores) -> list[MissingRow]:
         composite; n_missing = n_no_rating + n_incomplete : the others. A missing response is
         incomplete if every juror without a composite gave some score on it, else without rating.
         icc : as in the agreement table. icc_lowest, icc_highest : the least and greatest ICC if
-        each missing score were anything on the scale (`missing_bounds.icc_bounds`), as if no
+        each missing score were anything on the scale (`icc_bounds`), as if no
         juror had scored such a response; under "paper" in units of each juror's z, with mean
         and sd of the scores there are. Bounds, not estimates: nothing is filled in anywhere
         else. NaN with a note where the ICC, or the scale, or a lower bound does not exist.
@@ -75,7 +75,7 @@ def _seen(scope: Scope, scores: Scores) -> Flags:
 
 def _ends(scope: Scope, scores: Scores) -> tuple[float, float] | None:
     """Return the ends of the scale, None where benchmarks in scope have different ones."""
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[str(name)] for name in clinical["benchmark"].unique()]
     scales = {(float(shape.low), float(shape.high)) for shape in shapes}
     return scales.pop() if len(scales) == 1 else None

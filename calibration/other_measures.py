@@ -182,7 +182,7 @@ def secondary_rows(scope: Scope, scores: Scores) -> list[SecondaryRow]:
 
     References
     ----------
-    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman.bland_altman`.
+    As `icc.icc_table`, `ranks.rank_correlations` and `bland_altman`.
     """
     reason = why_undefined_scope(scores, scope)
     if reason:

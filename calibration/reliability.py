@@ -97,7 +97,7 @@ def reliability_rows(scope: Scope, reason: Note | None = None) -> list[Reliabili
     Raw composites whatever the method. A complete table has McGraw & Wong's forms from its mean
     squares with their F intervals, and may be below 0; one with missing cells has them from the
     variances of `crossed.crossed_model`, with Wald's exact interval of consistency and that of
-    `reliability_interval.agreement_interval`.
+    `agreement_interval`.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def _within(scope: Scope) -> Note | None:
     """Note ICC(C,1) without differences between benchmarks, where several are combined."""
     if scope.name != COMBINED:
         return None
-    of = dict(zip(scope.given["response_id"], scope.given["benchmark"], strict=True))
+    of = dict(zip(scope.composites["response_id"], scope.composites["benchmark"], strict=True))
     groups = [str(of[response]) for response in scope.grid.responses]
     table = scope.grid.composites[:, scope.grid.of_kind("clinician")]
     model = crossed_model(table, groups=groups, group_effect="fixed")

@@ -32,7 +32,7 @@ class Prepared:
     ----------
     values : shape (n, raters)
         Composites shifted (and, for z, scaled) to keep digits; 0 where missing.
-    given : shape (n, raters), 1 where there is a composite, else 0
+    has_value : shape (n, raters), 1 where there is a composite, else 0
     usable : shape (raters,), False for a rater who takes no part
     clusters : shape (n,)
     sums : shape (clusters, 3 raters), number, sum and sum of squares by cluster
@@ -40,7 +40,7 @@ class Prepared:
     """
 
     values: Array
-    given: Array
+    has_value: Array
     usable: Flags
     clusters: Integers
     sums: Array
@@ -48,8 +48,8 @@ class Prepared:
 
     def of(self, rows: slice | Flags) -> "Prepared":
         """Return some of the responses."""
-        values, has_value, clusters = self.values[rows], self.given[rows], self.clusters[rows]
-        return replace(self, values=values, given=has_value, clusters=clusters)
+        values, has_value, clusters = self.values[rows], self.has_value[rows], self.clusters[rows]
+        return replace(self, values=values, has_value=has_value, clusters=clusters)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ def varied(prepared: Prepared, counts: Counts) -> Flags:
 def panel_column(prepared: Prepared, by: RaterScales, members: Integers) -> PanelSums:
     """Return the sum of z (or of raw composites) over some raters, response by response."""
     factor, defined = by.factor[:, members], by.defined[:, members]
-    has_value = prepared.given[:, members].T
+    has_value = prepared.has_value[:, members].T
     total = factor @ prepared.values[:, members].T - (factor * by.mean[:, members]) @ has_value
     if defined.all():
         return PanelSums(total, has_value.sum(axis=0)[None, :])
@@ -209,7 +209,7 @@ def moments_of_raters(weights: Array, y: Array, prepared: Prepared, raters: Inte
     One rater's z is a straight line of the rater's values, whatever the resample, so the
     values themselves can be summed once and scaled afterwards: matrix products only.
     """
-    values, has_value = prepared.values[:, raters], prepared.given[:, raters]
+    values, has_value = prepared.values[:, raters], prepared.has_value[:, raters]
     wy = weights * y
     return Moments(
         n=weights @ has_value,

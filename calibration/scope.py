@@ -76,18 +76,18 @@ class Scope:
     ----------
     name : the benchmark, or "combined"
     grid : its analysed set
-    given : DataFrame, every composite in scope, analysed or not
+    composites : DataFrame, every composite in scope, analysed or not
     in_study : int, every response in scope
     incomplete : readings without a composite, by rater
     repeats : what clinicians rated again
     jury : None when there are no jurors
     jurors, metrics, simulated : handles
-    looked : benchmarks that are looked at side by side, this one among them; 1 of `combined`
+    n_side_by_side : benchmarks that are looked at side by side, this one among them; 1 of `combined`
     """
 
     name: str
     grid: RatingMatrix
-    given: pd.DataFrame
+    composites: pd.DataFrame
     in_study: int
     incomplete: dict[str, int]
     repeats: Repeats
@@ -97,7 +97,7 @@ class Scope:
     simulated: frozenset[str]
     options: AnalysisOptions
     tick: Callable[[int], None]
-    looked: int = 1
+    n_side_by_side: int = 1
 
     @property
     def scorers(self) -> dict[str, PanelColumns]:
@@ -172,7 +172,7 @@ def why_undefined_scope(scores: Scores, scope: Scope) -> Note | None:
         return note(Code.NO_CRITERION, criterion=criterion)
     if not scope.grid.responses:
         return note(Code.NOT_RATED)
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     shapes = [scores.rubrics[name] for name in clinical["benchmark"].unique()]
     if len({(shape.low, shape.high) for shape in shapes}) > 1:
         return note(Code.DIFFERENT_SCALES)
@@ -242,7 +242,7 @@ def _scope(
     return Scope(
         name=name,
         grid=analysed_grid(all_composites.values, members, jurors=jurors, metrics=metrics),
-        given=all_composites.values[all_composites.values["benchmark"].isin(members)],
+        composites=all_composites.values[all_composites.values["benchmark"].isin(members)],
         in_study=int(scores.responses["benchmark"].isin(members).sum()),
         incomplete={
             str(name): int(n) for name, n in short.groupby("rater")["readings"].sum().items()
@@ -254,7 +254,7 @@ def _scope(
         simulated=scores.simulated,
         options=options,
         tick=tick,
-        looked=1 if name == COMBINED else len(scores.benchmarks),
+        n_side_by_side=1 if name == COMBINED else len(scores.benchmarks),
     )
 
 

@@ -17,7 +17,7 @@ from calibration.values import NAN, Note, Noted, note, noted
 
 @dataclass(frozen=True)
 class SeverityRow(Noted):
-    """One rater on one benchmark.
+    """How severe one rater is on one benchmark.
 
     Attributes
     ----------

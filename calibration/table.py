@@ -276,7 +276,7 @@ def _scorer_notes(
 
 
 def _coverage(scope: Scope, panel: PanelColumns) -> Note:
-    own = scope.given[scope.given["rater"].isin(panel.members)]
+    own = scope.composites[scope.composites["rater"].isin(panel.members)]
     n_jurors = own.groupby("response_id")["rater"].size()
     return remarks.coverage(
         int(panel.present(scope.grid).sum()),
@@ -379,7 +379,7 @@ def like_for_like_row(
         resamples=len(drawn),
         notes=noted(
             *_held_notes(scope, held, boot),
-            remarks.corrected(scope.looked, level, ends),
+            remarks.corrected(scope.n_side_by_side, level, ends),
             over.reason,
             scope.analysed,
             remarks.few_instances(grid.instances(rows)),
@@ -391,8 +391,8 @@ def like_for_like_row(
 
 def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, float]:
     """Return the interval corrected for looking at several benchmarks (Bonferroni), and its level."""
-    level = 1 - ERROR / scope.looked
-    if scope.looked == 1 or instances < LEAST_CLUSTERS:
+    level = 1 - ERROR / scope.n_side_by_side
+    if scope.n_side_by_side == 1 or instances < LEAST_CLUSTERS:
         return UNDEFINED, level
     return percentile_interval(drawn, level), level
 

@@ -24,7 +24,7 @@ LEAST_REPEATS = 3
 
 @dataclass(frozen=True)
 class RetestRow(Noted):
-    """One juror on one benchmark.
+    """How far one juror agrees with itself on one benchmark.
 
     Attributes
     ----------
@@ -134,7 +134,7 @@ def same_pairs(table: Array) -> float:
 def _readings(scope: Scope, scores: Scores) -> pd.DataFrame:
     """Return the jurors' single scores that make composites in this scope."""
     required = required_criteria(scores.rubrics, scope.options.criterion)
-    benchmarks = set(scope.given["benchmark"]) & set(required)
+    benchmarks = set(scope.composites["benchmark"]) & set(required)
     required_pairs = [(name, criterion) for name in benchmarks for criterion in required[name]]
     own = scores.ratings[scores.ratings["rater"].isin(scope.jurors)].dropna(subset=["score"])
     own = own[own["benchmark"].isin(benchmarks)]
@@ -249,7 +249,7 @@ def _repeat_notes(scope: Scope, pairs: Array) -> Iterator[Note | None]:
 
 def _own_means(scope: Scope) -> Array:
     """Return, for each repeat, the mean of all that its clinician's composites are in scope."""
-    clinical = scope.given[scope.given["kind"] == "clinician"]
+    clinical = scope.composites[scope.composites["kind"] == "clinician"]
     means = clinical.groupby("rater")["composite"].mean()
     return scope.repeats.composites["rater"].map(means).to_numpy(dtype=np.float64)
 

@@ -59,7 +59,7 @@ class TrueAgreement:
         factor, mean = by.factor[:, own], by.mean[:, own]
         squares = factor**2 @ data.values[:, own].T ** 2
         squares -= 2 * (factor**2 * mean) @ data.values[:, own].T
-        squares += (factor * mean) ** 2 @ data.given[:, own].T
+        squares += (factor * mean) ** 2 @ data.has_value[:, own].T
         with np.errstate(divide="ignore", invalid="ignore"):
             readings = number.sum(axis=1)
             centre = ((weights * total).sum(axis=1) / readings)[:, None]
@@ -108,7 +108,7 @@ def true_agreement_row(
         return TrueAgreementRow(scope.name, criterion, notes=(reason,))
     prepared, own = prepare(grid, "paper"), grid.of_kind("clinician")
     statistic = TrueAgreement(prepared, own, grid.columns(jury.members), jury.present(grid))
-    usable = prepared.given[:, own] * prepared.usable[own]
+    usable = prepared.has_value[:, own] * prepared.usable[own]
     twice = (usable.sum(axis=1) >= 2) & statistic.present
     if twice.sum() < LEAST_RESPONSES:
         few = note(Code.TRUE_FEW, least=LEAST_RESPONSES)

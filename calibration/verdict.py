@@ -72,13 +72,15 @@ def decisions(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM) -> dict
         name: decide(
             [row for row in rows if row.benchmark == name],
             claim,
-            looked=1 if name == COMBINED else single,
+            n_side_by_side=1 if name == COMBINED else single,
         )
         for name in names
     }
 
 
-def decide(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, looked: int = 1) -> Decision:
+def decide(
+    rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, n_side_by_side: int = 1
+) -> Decision:
     """Return the decision on the jury that the rows of one benchmark support.
 
     Parameters
@@ -90,9 +92,9 @@ def decide(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, looked: in
         Where the protocol limits the unsafe responses that may be missed, the jury must keep
         each limit too: it is inferior where a whole interval of missed ones lies above its
         limit, and inconclusive where one reaches it.
-    looked : int
+    n_side_by_side : int
         How many benchmarks are looked at side by side, this one among them. With several,
-        "non_inferior" takes the interval at level 1 - 0.05 / looked (Bonferroni); no other kind
+        "non_inferior" takes the interval at level 1 - 0.05 / n_side_by_side (Bonferroni); no other kind
         is corrected for it, and the reasons say so.
 
     Returns
@@ -120,7 +122,7 @@ def decide(rows: Sequence[AgreementRow], claim: JuryClaim = NO_CLAIM, looked: in
     if jury is None or held is None:
         lacking = note(Code.NO_JUROR), note(Code.DO_RUN_JURY)
         return Decision("agreement", DecisionKind.UNDEFINED, reasons=lacking[:1], next=lacking[1])
-    case = _Case(held, jury, claim, looked)
+    case = _Case(held, jury, claim, n_side_by_side)
     kind = _kind(case)
     return Decision(
         "agreement",
@@ -141,7 +143,7 @@ class _Case:
     held: LikeForLikeRow
     jury: AgreementRow
     claim: JuryClaim
-    looked: int
+    n_side_by_side: int
 
     @property
     def protocol(self) -> Protocol | None:
@@ -165,7 +167,7 @@ class _Case:
     @property
     def of_interval(self) -> DecisionKind:
         """Return the kind of decision that the interval supports at the margin, corrected for several benchmarks."""
-        low = self.held.boot_low if self.looked == 1 else self.held.corrected_low
+        low = self.held.boot_low if self.n_side_by_side == 1 else self.held.corrected_low
         if self.held.boot_low > -self.margin:
             return DecisionKind.NON_INFERIOR if low > -self.margin else DecisionKind.INCONCLUSIVE
         return (
@@ -225,7 +227,7 @@ def _why_too_few(case: _Case) -> Note | None:
         return note(Code.NO_INTERVAL)
     if held.undefined_resamples > MOST_LOST * held.resamples:
         return note(Code.LOST_TO_TRUST, lost=held.undefined_resamples, resamples=held.resamples)
-    if case.looked == 1 and held.n_responses < planned:
+    if case.n_side_by_side == 1 and held.n_responses < planned:
         return note(Code.BEFORE_PLANNED, planned=planned, responses=held.n_responses)
     return None
 
@@ -281,19 +283,20 @@ def _of_misses(case: _Case, misses: Misses) -> Note:
 
 def _reading(case: _Case) -> Iterator[Note | None]:
     """Yield notes on where the interval lies to the margin, and on several benchmarks."""
-    kind, held, margin, looked = case.of_interval, case.held, case.margin, case.looked
+    kind, held, margin = case.of_interval, case.held, case.margin
+    n_side_by_side = case.n_side_by_side
     if kind is DecisionKind.NON_INFERIOR:
         yield note(Code.ALL_ABOVE, margin=margin)
-        yield note(Code.HOLDS_CORRECTED, benchmarks=looked) if looked > 1 else None
+        yield note(Code.HOLDS_CORRECTED, benchmarks=n_side_by_side) if n_side_by_side > 1 else None
         return
     if kind is DecisionKind.INFERIOR:
         yield note(Code.ALL_BELOW, margin=margin)
     elif held.boot_low > -margin:
-        yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=looked)
+        yield note(Code.CORRECTED_REACHES, margin=margin, benchmarks=n_side_by_side)
         return
     else:
         yield note(Code.REACHES_BELOW, margin=margin)
-    yield note(Code.NOT_CORRECTED, benchmarks=looked) if looked > 1 else None
+    yield note(Code.NOT_CORRECTED, benchmarks=n_side_by_side) if n_side_by_side > 1 else None
 
 
 def _when_fixed(case: _Case) -> Note | None:

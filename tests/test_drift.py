@@ -172,7 +172,7 @@ def test_unchanged_material_has_the_same_shares_and_nothing_to_weight():
 def test_weighting_back_is_what_writing_the_responses_out_gives():
     scores, readings = drifting(n=60, shares=(0.5, 0.75), bad=2.0)
     *_, scope = scopes(without_later(scores, readings), AnalysisOptions(jurors=JURORS, reps=0))
-    named = scope.given.drop_duplicates("response_id").set_index("response_id")["benchmark"]
+    named = scope.composites.drop_duplicates("response_id").set_index("response_id")["benchmark"]
     of = named.reindex(scope.grid.responses).to_numpy()
     then, now = np.zeros(120, dtype=bool), np.zeros(120, dtype=bool)
     easy, hard = np.flatnonzero(of == "easy"), np.flatnonzero(of == "hard")

@@ -46,7 +46,7 @@ def anchor_rows(scope: Scope, jurors: Sequence[str], readings: pd.DataFrame) -> 
         Empty where no juror has an anchor. A juror without one has n_responses 0 and a note.
         NaN where undefined. p by t with instances - 1 degrees of freedom; p_holm is Holm's.
     """
-    analysed = readings[readings["benchmark"].isin(scope.given["benchmark"].unique())]
+    analysed = readings[readings["benchmark"].isin(scope.composites["benchmark"].unique())]
     if not analysed["rater"].isin(list(jurors)).any():
         return []
     rows = [

@@ -257,7 +257,9 @@ def _period_sample(scope: Scope, rows: Flags) -> _PeriodSample:
         pair = columns(grid, scope.jury, scope.options.method)
         rows, pair_x, pair_y = rows & pair.both, pair.clinicians, pair.scorer
     points = mean_of_given(grid.composites[:, grid.of_kind("clinician")])
-    benchmark_of = scope.given.drop_duplicates("response_id").set_index("response_id")["benchmark"]
+    benchmark_of = scope.composites.drop_duplicates("response_id").set_index("response_id")[
+        "benchmark"
+    ]
     responses = [name for name, is_in in zip(grid.responses, rows, strict=True) if is_in]
     _, clusters = np.unique(grid.clusters[rows], return_inverse=True)
     benchmarks = [str(name) for name in benchmark_of.reindex(responses)]

@@ -82,7 +82,7 @@ class PairedReadings:
     def rows(self) -> Flags:
         """Return which responses have two clinicians with a z."""
         usable = self.prepared.usable[self.clinicians]
-        paired: Flags = (self.prepared.given[:, self.clinicians] * usable).sum(axis=1) >= 2
+        paired: Flags = (self.prepared.has_value[:, self.clinicians] * usable).sum(axis=1) >= 2
         return paired
 
     def __call__(self, counts: Counts) -> Array:
@@ -90,7 +90,7 @@ class PairedReadings:
         data, clinicians = self.prepared, self.clinicians
         scales = scale(data, counts)
         column = panel_column(data, scales, clinicians)
-        values, has_composite = data.values[:, clinicians].T, data.given[:, clinicians].T
+        values, has_composite = data.values[:, clinicians].T, data.has_value[:, clinicians].T
         factor, mean = scales.factor[:, clinicians], scales.mean[:, clinicians]
         squares = factor**2 @ values**2 - 2 * (factor**2 * mean) @ values
         squares += (factor * mean) ** 2 @ has_composite

@@ -232,11 +232,11 @@ def composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
     responses = scores.responses[scores.responses["benchmark"] == scope.name]
     table = responses.sort_values("response_id", ignore_index=True)
     members, needed = (scope.jury.members, scope.jury.needed) if scope.jury else ((), 1)
-    of_jurors = scope.given["rater"].isin(members)
-    of_clinicians = scope.given["kind"] == "clinician"
+    of_jurors = scope.composites["rater"].isin(members)
+    of_clinicians = scope.composites["kind"] == "clinician"
     jury, clinicians = (
-        _mean_composites(scope.given[of_jurors], needed),
-        _mean_composites(scope.given[of_clinicians], 1),
+        _mean_composites(scope.composites[of_jurors], needed),
+        _mean_composites(scope.composites[of_clinicians], 1),
     )
     ids = table["response_id"]
     return table.assign(jury=ids.map(jury), clinicians=ids.map(clinicians))

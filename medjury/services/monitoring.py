@@ -94,7 +94,7 @@ class Study:
         from calibration.monitoring.anchor import anchors
 
         found = anchors(self.again, self.scores.rubrics)
-        return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
+        return found[found["benchmark"].isin(self.scope.composites["benchmark"].unique())]
 
 
 @dataclass(frozen=True, eq=False)

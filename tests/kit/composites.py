@@ -49,7 +49,7 @@ def scope_of(table, per=1, jury=JURY, simulated=(), **asked):
     return Scope(
         name="b",
         grid=analysed_grid(rated, ["b"], jurors=members, metrics=metrics),
-        given=rated,
+        composites=rated,
         in_study=len(table),
         incomplete={},
         repeats=NO_REPEATS,

@@ -124,7 +124,7 @@ def scope_of(table, clinicians, *, per=1, reps=200, seed=0, method="paper", simu
     return Scope(
         name="aci",
         grid=RatingMatrix(table, ids, np.arange(n) // per, tuple(names), kinds),
-        given=pd.DataFrame(),
+        composites=pd.DataFrame(),
         in_study=n,
         incomplete={},
         repeats=Repeats(pd.DataFrame(), pd.DataFrame(), pd.DataFrame()),
