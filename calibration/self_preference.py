@@ -31,7 +31,7 @@ class SelfPreferenceRow(Noted):
         The juror's; "" when it is not given.
     n_own, n_other, n_unknown : int
         Responses by its family, by another, and by an unknown one (left out), of those
-        that the juror, another juror and a clinician rated.
+        that the juror, another juror and a clinician rated; None while the study is blind.
     preference, low, high : float
         Points added to own-family responses, and the 95 % interval.
     p, p_holm : float
@@ -41,9 +41,9 @@ class SelfPreferenceRow(Noted):
     benchmark: str
     juror: str
     family: str
-    n_own: int
-    n_other: int
-    n_unknown: int
+    n_own: int | None
+    n_other: int | None
+    n_unknown: int | None
     preference: float
     low: float
     high: float
@@ -95,7 +95,7 @@ class Judged:
 
 
 def self_preference_rows(
-    scope: Scope, families: Mapping[str, str], authors: Mapping[str, str]
+    scope: Scope, families: Mapping[str, str], authors: Mapping[str, str] | None
 ) -> list[SelfPreferenceRow]:
     """Return how many points each juror adds to responses by its own family.
 
@@ -103,9 +103,11 @@ def self_preference_rows(
     ----------
     scope : Scope
     families : juror to model family; a juror that is absent has no preference
-    authors : response_id to model family; absent where unknown
+    authors : response_id to model family; absent where unknown; None while the study is blind
         Raw composites under both methods; see `preferences`.
     """
+    if authors is None:
+        return [_blind(scope, juror, families.get(juror, "")) for juror in scope.jurors]
     grid = scope.grid
     family = np.array([families.get(name, "") for name in scope.jurors], dtype=object)
     author = np.array([authors.get(name, "") for name in grid.responses], dtype=object)
@@ -120,6 +122,13 @@ def self_preference_rows(
     adjusted = holm(np.array([one.p for one in found]))
     said = zip(found, map(str, family), adjusted.tolist(), strict=True)
     return [_row(scope, data, juror, *one) for juror, one in enumerate(said)]
+
+
+def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
+    """Return a row without a figure: nothing of authors is known yet."""
+    counts, figures = (None, None, None), (NAN, NAN, NAN, NAN, NAN)
+    why = noted(note(Code.AFTER_UNBLINDING))
+    return SelfPreferenceRow(scope.name, juror, family, *counts, *figures, notes=why)
 
 
 def preferences(data: Judged) -> list[Preference]:

@@ -249,8 +249,13 @@ def _warnings(seen: Seen, added: ResponsesAdded) -> list[str]:
     told = []
     if added.twins:
         told.append(
-            f"{added.twins:,} repeat a text of the same model to the same instance under another "
+            f"{added.twins:,} repeat a text to the same instance under another "
             "response_id: their ratings would be split over two."
+        )
+    if added.unnamed:
+        told.append(
+            f"{added.unnamed:,} without a response_id count as there already by instance and text, as no "
+            "id tells an author: give equal texts of several models ids of their own."
         )
     if seen.ignored:
         told.append(f"Columns not taken: {', '.join(seen.ignored)}.")
