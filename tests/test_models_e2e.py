@@ -14,7 +14,7 @@ from rating_server import PATIENCE_MS, Server, serving
 from small import Run
 from sqlalchemy import Engine
 
-from data.queries.models import lifted
+from data.blind import is_blind
 from data.queries.record import acts
 from data.schema import Role
 
@@ -78,7 +78,7 @@ def test_models_are_compared_only_once_a_coordinator_has_lifted_the_blind(
     lift = page.get_by_role("button", name="Lift the blind and compare")
     lift.click()
     expect(page.get_by_role("alert").filter(has_text="Tick")).to_be_visible()
-    assert not lifted(engine)
+    assert is_blind(engine)
     assert room._violations(page, axe) == []
     page.get_by_label("Reason").fill("--final analysis")
     page.get_by_text("I know that this cannot be undone", exact=True).click()

@@ -17,9 +17,9 @@ from annotate.figures.models import check, compare, costs
 from annotate.figures.shown import CostsRequest
 from calibration.decision import Kind
 from calibration.values import AnalysisOptions
+from data.blind import is_blind
 from data.errors import BadInput, NotAllowed, Unknown
 from data.queries.ledger import tried
-from data.queries.models import lifted
 from medjury.services.models import ModelsRequest, lift
 
 REQUEST = ModelsRequest(AnalysisOptions(reps=50))
@@ -38,7 +38,7 @@ def test_nothing_is_compared_while_the_study_is_blind(rated: Engine) -> None:
         compare(rated, REQUEST)
     assert "model-one" not in str(refused.value)
     assert check(rated, REQUEST) is True
-    assert not lifted(rated)
+    assert is_blind(rated)
     assert not tried(rated)
 
 
