@@ -127,7 +127,7 @@ def self_preference_rows(
 def _blind(scope: Scope, juror: str, family: str) -> SelfPreferenceRow:
     """Return a row without a figure: nothing of authors is known yet."""
     counts, figures = (None, None, None), (NAN, NAN, NAN, NAN, NAN)
-    why = noted(note(Code.AFTER_UNBLINDING))
+    why = noted(note(Code.AFTER_UNBLINDING if family else Code.NO_FAMILY))
     return SelfPreferenceRow(scope.name, juror, family, *counts, *figures, notes=why)
 
 

@@ -98,4 +98,6 @@ def drawn(script: str, **address: str) -> tuple[str, list[str]]:
         app.query_params[name] = value
     app.run()
     assert not app.exception, [one.value for one in app.exception]
-    return "\n".join(str(one.proto) for one in app), [one.label for one in app.tabs]
+    return "\n".join(str(one.proto) for one in (*app.main, *app.sidebar)), [
+        one.label for one in app.tabs
+    ]

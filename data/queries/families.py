@@ -85,7 +85,7 @@ class Evidence:
         response_id -> family of its author; absent where none is known, or two are. None while the
         study is blind.
     families
-        Juror -> family, as its panel said when it was first run; "" where none is known.
+        Juror -> family, as its panel said when it was first run; "" where none is given.
     """
 
     words: Mapping[str, int]
@@ -187,6 +187,6 @@ def _listed(told: str, own: Mapping[str, str]) -> frozenset[str]:
 
 
 def _family(told: str, own: Mapping[str, str]) -> str:
-    """Return the one family that a panel's tells of, "" where it tells none, or two."""
+    """Return the one family that a panel's tells of, or what is written there: no author is of it."""
     known = _listed(told, own)
-    return next(iter(known)) if len(known) == 1 else ""
+    return next(iter(known)) if len(known) == 1 else told.strip().casefold()
