@@ -270,7 +270,7 @@ def _expected_interval(design: Design) -> dict[str, float | None]:
     Once with all responses taken as independent, the best case; and once with the
     instances alone counted, as if the responses to one instance said all the same.
     """
-    from calibration.f_interval import f_interval  # only a plan needs scipy, raters never do
+    from calibration.icc import f_interval  # only a plan needs scipy, raters never do
 
     best = f_interval(ASSUMED_ICC, len(design.responses))
     least = f_interval(ASSUMED_ICC, len({item.instance for item in design.responses}))

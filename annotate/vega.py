@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from calibration.plain import plain
+from calibration.json_values import json_value
 
 PIXELS = 2.0  # of a PNG, for each point of the chart
 
@@ -15,7 +15,7 @@ def drawn(function: str, *given: object) -> Any:
     The function is named as "charts:chart_intervals"; what is not finite is None.
     """
     module, _, name = function.partition(":")
-    return plain(
+    return json_value(
         specification(getattr(import_module(f"calibration.report.{module}"), name)(*given))
     )
 

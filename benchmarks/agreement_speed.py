@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates
 from calibration.bootstrap import Resampling, draw_counts, replicates
-from calibration.grid import Grid
+from calibration.rating_matrix import Grid
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_table
 

@@ -22,12 +22,10 @@ from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel
 from calibration.bootstrap import draw_counts
-from calibration.grid import Grid
-from calibration.juries.mean import mean_pool
-from calibration.juries.ranking import Ranking, jury_ranking
-from calibration.juries.rows import Wanted
-from calibration.juries.sets import compositions
-from calibration.repeats import Repeats
+from calibration.composite import Repeats
+from calibration.juries.pools import compositions, mean_pool
+from calibration.juries.ranking import Ranking, Wanted, jury_ranking
+from calibration.rating_matrix import Grid
 from calibration.scope import Asked, Scope
 
 REPS = 2_000

@@ -20,8 +20,7 @@ from calibration.reliability import reference
 from calibration.report.content import Content, Juror, Study
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import page
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_rows
 from calibration.verdict import Claim, decisions
 

@@ -9,11 +9,10 @@ from statsmodels.stats.multitest import multipletests
 from calibration import remarks
 from calibration.agreement import Panel
 from calibration.codes import NoteCode as Code
-from calibration.grid import Grid
+from calibration.rating_matrix import FLAT, Grid, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array, Flags
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import FLAT, mean_of_given
 from data.errors import BadInput
 
 LEAST_RESPONSES = 30  # of a held-out clinician, for the t test (Calderon et al. 2025, section 3)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from calibration.f_interval import UNDEFINED, Interval
+from calibration.icc import UNDEFINED, Interval
 from calibration.scores import Array
 
 LEAST_CLUSTERS = 2  # every resample of one cluster is that cluster: they say nothing of chance

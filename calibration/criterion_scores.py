@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import Panel
+from calibration.rating_matrix import mean_of_given
 from calibration.scores import COMBINED, Array, Flags, Integers, Scores
-from calibration.zscore import mean_of_given
 
 
 @dataclass(frozen=True, eq=False)

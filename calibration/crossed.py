@@ -7,12 +7,10 @@ from typing import Literal
 import numpy as np
 
 from calibration.codes import NoteCode as Code
-from calibration.f_interval import spearman_brown
-from calibration.grid import Grid
-from calibration.icc import mean_squares
+from calibration.icc import mean_squares, spearman_brown
+from calibration.rating_matrix import FLAT, Grid
 from calibration.scores import Array, Integers
 from calibration.values import NAN, Note, note
-from calibration.zscore import FLAT
 
 START = 1.0, 0.25  # variance of responses and of all others, as multiples of the residual's
 LARGEST = 1e6  # such a multiple: hardly any residual

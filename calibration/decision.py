@@ -7,10 +7,8 @@ says which kinds do, so that a test can hold each against its interval and p val
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from calibration.messages import headlines, words
-from calibration.plain import plain
 from calibration.values import NAN, Note
 
 
@@ -109,25 +107,6 @@ class Decision:
     def on(self) -> str:
         """Return on how much data it rests."""
         return _sentence("; ".join(map(words, self.basis)))
-
-
-def to_json(decision: Decision) -> dict[str, Any]:
-    """Return a decision as `--json` has it; each note with its words."""
-    return {
-        "kind": decision.kind.value,
-        "headline": decision.headline,
-        "estimate": plain(decision.estimate),
-        "low": plain(decision.low),
-        "high": plain(decision.high),
-        "p": plain(decision.p),
-        "reasons": [_worded(one) for one in decision.reasons],
-        "basis": [_worded(one) for one in decision.basis],
-        "next": _worded(decision.next) if decision.next else None,
-    }
-
-
-def _worded(note: Note) -> dict[str, Any]:
-    return dict(plain(note)) | {"words": words(note)}
 
 
 def _sentence(text: str) -> str:

@@ -4,22 +4,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from calibration.alt_test import alt_test_rows
+from calibration.chance_corrected import chance_rows
 from calibration.differences import difference_rows
 from calibration.distributions import distribution_rows
-from calibration.effective_jurors import effective_rows
-from calibration.gwet import chance_rows
+from calibration.effective_jurors import effective_rows, value_rows
 from calibration.influence import influence_rows
-from calibration.juror_value import value_rows
-from calibration.length_bias import length_rows
-from calibration.mark_rows import mark_rows
-from calibration.marks import NOTHING, Marks
+from calibration.juror_bias import length_rows, self_preference_rows
+from calibration.marks import NOTHING, Marks, mark_rows
 from calibration.missing import missing_rows
+from calibration.other_measures import secondary_rows
 from calibration.reliability import Reference, ReliabilityRow
-from calibration.scope import Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
-from calibration.secondary import secondary_rows
-from calibration.self_preference import self_preference_rows
 from calibration.severity import severity_rows
 from calibration.test_retest import test_retest_rows
 from calibration.true_agreement import TrueAgreementRow

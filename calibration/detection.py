@@ -14,21 +14,21 @@ from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, replicates
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores, scopes_of
-from calibration.detection_cells import Readings, rankings
 from calibration.detection_row import (
     Curve,
     DetectionRow,
     Judged,
+    Readings,
     curve,
     detection_row,
+    rankings,
     undefined_row,
 )
 from calibration.protocol import Critical
-from calibration.scope import Asked
-from calibration.scopes import Sitting, checked
+from calibration.rating_matrix import mean_of_given
+from calibration.scope import Asked, Sitting, checked
 from calibration.scores import COMBINED, Array, Integers, RubricShape, Scores
 from calibration.values import Note, note, noted
-from calibration.zscore import mean_of_given
 
 HELD_OUT = "jury_held_out"
 Key = tuple[str, str, str, float]

@@ -8,10 +8,16 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import Panel, column_icc, columns, one, unscaled, why_no_icc
 from calibration.codes import NoteCode as Code
-from calibration.grid import Grid, analysed_grid
 from calibration.holm import holm
-from calibration.icc_difference import POWER, IccDifference, icc_difference
-from calibration.left_out import Deletions, deletions, iccs_without
+from calibration.jackknife import (
+    POWER,
+    Deletions,
+    IccDifference,
+    deletions,
+    icc_difference,
+    iccs_without,
+)
+from calibration.rating_matrix import Grid, analysed_grid
 from calibration.scope import Scope, compared_names
 from calibration.scores import Array, Flags, Method
 from calibration.values import NAN, Note, Noted, note, noted

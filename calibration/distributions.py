@@ -10,10 +10,10 @@ from calibration import remarks
 from calibration.agreement import Panel
 from calibration.codes import NoteCode as Code
 from calibration.composite import required_criteria
+from calibration.rating_matrix import FLAT
 from calibration.scope import Scope
 from calibration.scores import COMBINED, Array, RubricShape, Scores
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import FLAT
 
 CEILING = 0.8  # of the scores at one end: what is left to agree on is the rest
 BETWEEN = "between"

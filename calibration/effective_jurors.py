@@ -1,19 +1,20 @@
 """How many independent jurors a jury is worth: errors that jurors share do not average out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from calibration import remarks
-from calibration.agreement import LEAST_RESPONSES, Panel, columns
+from calibration.agreement import LEAST_RESPONSES, Panel, column_icc, columns, one
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.differences import DifferenceRow, paired_rows
+from calibration.rating_matrix import without_variance
+from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import without_variance
 
 
 @dataclass(frozen=True)
@@ -219,3 +220,91 @@ def _notes(
     yield remarks.few_instances(scope.grid.instances(rows))
     yield remarks.undefined_resamples(drawn)
     yield remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians})
+
+
+@dataclass(frozen=True)
+class ValueRow(Noted):
+    """One juror on one benchmark.
+
+    Attributes
+    ----------
+    icc_alone, icc_without, icc_jury : float
+        ICC(3,2) with the clinicians of this juror, of the jury without it, and of the whole jury;
+        NaN where undefined.
+    adds, low, high : float
+        ICC of the jury minus that without this juror, on the responses of both, and its 95 %
+        interval (`icc_difference.icc_difference`).
+    """
+
+    benchmark: str
+    juror: str
+    icc_alone: float = NAN
+    icc_without: float = NAN
+    icc_jury: float = NAN
+    adds: float = NAN
+    low: float = NAN
+    high: float = NAN
+
+
+def value_rows(scope: Scope) -> list[ValueRow]:
+    """Return what each juror is worth to the jury's ICC with the clinicians.
+
+    A jury has a score where all its jurors gave one. A juror without variance takes no part. What a
+    juror adds is a difference of two juries that share all others, paired over instances.
+    """
+    grid = scope.grid
+    own = grid.columns(scope.jurors)
+    players = [grid.raters[at] for at in own[~without_variance(grid.composites[:, own])]]
+    jury = Panel(tuple(players), len(players))
+    rest = [_without(players, name) for name in players] if len(players) > 1 else []
+    others = [(f"jury:{', '.join(panel.members)}", panel) for panel in rest]
+    pairs = paired_rows(replace(scope, jury=jury), others) if others else [None] * len(players)
+    rows = {
+        name: _value_row(scope, players, name, pair)
+        for name, pair in zip(players, pairs, strict=True)
+    }
+    why = (note(Code.UNVARIED_OR_NONE),)
+    return [rows.get(name) or ValueRow(scope.name, name, notes=why) for name in scope.jurors]
+
+
+def _without(players: Sequence[str], name: str) -> Panel:
+    others = tuple(other for other in players if other != name)
+    return Panel(others, len(others))
+
+
+def _value_row(
+    scope: Scope, players: Sequence[str], name: str, pair: DifferenceRow | None
+) -> ValueRow:
+    jury, without = Panel(tuple(players), len(players)), _without(players, name)
+    return ValueRow(
+        benchmark=scope.name,
+        juror=name,
+        icc_alone=_icc(scope, one(name)),
+        icc_without=_icc(scope, without) if without.members else NAN,
+        icc_jury=_icc(scope, jury),
+        adds=pair.difference if pair else NAN,
+        low=pair.low if pair else NAN,
+        high=pair.high if pair else NAN,
+        notes=noted(*_value_notes(scope, players, pair)),
+    )
+
+
+def _icc(scope: Scope, panel: Panel) -> float:
+    pair = columns(scope.grid, panel, scope.asked.method)
+    return column_icc(pair.clinicians[pair.both], pair.scorer[pair.both], scope.asked.method)
+
+
+def _value_notes(
+    scope: Scope, players: Sequence[str], pair: DifferenceRow | None
+) -> Iterator[Note | None]:
+    if pair is None:
+        yield note(Code.JURY_OF_ONE)
+    else:
+        if not np.isfinite(pair.difference):
+            yield from pair.notes[:1]
+        yield pair.told(Code.ONLY_BOTH)
+        yield pair.told(Code.NO_TEST)
+    yield remarks.no_variance([name for name in scope.jurors if name not in players])
+    yield scope.analysed
+    yield remarks.few_instances(scope.grid.n_clusters)
+    yield remarks.simulated(scope.simulated & {*players, *scope.clinicians})

@@ -8,7 +8,7 @@ import numpy as np
 from calibration import remarks
 from calibration.agreement import Panel, column_icc, columns, why_no_icc
 from calibration.codes import NoteCode as Code
-from calibration.left_out import Deletions, deletions, iccs_without
+from calibration.jackknife import Deletions, deletions, iccs_without
 from calibration.scope import Scope
 from calibration.scores import Array, Integers
 from calibration.values import NAN, Note, Noted, note, noted

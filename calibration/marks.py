@@ -1,11 +1,20 @@
 """What clinicians marked in responses and sources, and how far they marked the same places."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
+
+from calibration import remarks
+from calibration.agreement import Panel, columns
+from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
+from calibration.codes import NoteCode as Code
+from calibration.icc import UNDEFINED, Interval
+from calibration.scope import Scope
+from calibration.scores import COMBINED, Array, Flags, Scores
+from calibration.values import NAN, Note, Noted, note, noted
 
 COLUMNS = ("response_id", "rater", "side", "start", "end", "criterion", "error", "severity")
 
@@ -96,3 +105,345 @@ def places(stretches: Sequence[Stretch]) -> list[int]:
         found[-1].add(one.rater)
         reached = max(reached, one.end)
     return [len(raters) for raters in found]
+
+
+GRAVE = "critical or major"
+GRAVITIES = ("critical", "major")
+BY_GRAVITY = ("critical", "major", "minor", "")
+
+
+@dataclass(frozen=True)
+class MarkRow(Noted):
+    """One kind of mark on one benchmark. NaN: undefined, as notes say.
+
+    Attributes
+    ----------
+    criterion, error, severity : of the kind; None is any, and the severity "critical or major" is
+        either of them, "" one that was not said
+    n_marks, n_marked, n_clinicians : marks of the kind, the responses that have one, who made them
+    n_read : responses that a clinician read where marks can be made
+    n_read_twice : those of them that two or more read; agreement of marks is of these alone
+    n_places, n_shared : marked places there, and those that two or more clinicians marked
+    places : number of clinicians, as text -> places that so many marked
+    f1, f1_low, f1_high : of the characters that two clinicians marked, over all pairs
+    n_with, n_without : responses with and without such a mark that were read and the jury scored
+    jury_with, jury_without : mean of the jury's composite on them, in points of the scale
+    difference, low, high : jury_with minus jury_without, with its 95 % interval over instances
+    clinicians_difference, clinicians_low, clinicians_high : the same of the clinicians' mean. Who
+        marked has scored too, so this is what their own scores make of it and no yardstick
+    """
+
+    benchmark: str
+    criterion: str | None
+    error: str | None
+    severity: str | None
+    n_marks: int = 0
+    n_marked: int = 0
+    n_clinicians: int = 0
+    n_read: int = 0
+    n_read_twice: int = 0
+    n_places: int = 0
+    n_shared: int = 0
+    places: Mapping[str, int] = field(default_factory=dict)
+    f1: float = NAN
+    f1_low: float = NAN
+    f1_high: float = NAN
+    n_with: int = 0
+    n_without: int = 0
+    jury_with: float = NAN
+    jury_without: float = NAN
+    difference: float = NAN
+    low: float = NAN
+    high: float = NAN
+    clinicians_difference: float = NAN
+    clinicians_low: float = NAN
+    clinicians_high: float = NAN
+
+    @property
+    def label(self) -> str:
+        """Return its name in a table, as "accuracy, wrong, critical"."""
+        severity = self.severity if self.severity != "" else "severity not said"
+        return ", ".join(filter(None, (self.criterion, self.error, severity))) or "any mark"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Which marks are meant; None is any."""
+
+    criterion: str | None = None
+    error: str | None = None
+    severity: str | None = None
+
+    def of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the marks of this kind."""
+        found = table
+        for name, value in (("criterion", self.criterion), ("error", self.error)):
+            found = found if value is None else found[found[name] == value]
+        if self.severity is None:
+            return found
+        wanted = GRAVITIES if self.severity == GRAVE else (self.severity,)
+        return found[found["severity"].isin(wanted)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A scope with what was read and scored in it, a value a response of the analysed set."""
+
+    scope: Scope
+    readers: Array
+    jury: Array
+    clinicians: Array
+    raters: frozenset[str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """One kind of mark on the analysed set, a value a response.
+
+    `twice_shared` and `marked` are those of `SharedCharacters`, 0 where fewer than two read.
+    """
+
+    row: MarkRow
+    is_marked: Flags
+    twice_shared: Array
+    marked: Array
+
+
+def mark_rows(scope: Scope, scores: Scores, marks: Marks) -> list[MarkRow]:
+    """Return what clinicians marked, how far they agree on it, and what the jury scored there.
+
+    Only responses of the analysed set that a clinician read where marks can be made: who rated
+    elsewhere marked nothing and saw nothing right either. Only first readings.
+
+    Parameters
+    ----------
+    scope : its resamples
+    scores : of the study, for the order of criteria and for responses outside the analysed set
+    marks : of the study
+
+    Returns
+    -------
+    list of MarkRow
+        All marks; those that are critical or major; each criterion; then each criterion, error
+        type and severity that was marked, the gravest first. None where nothing was marked.
+        Nothing is adjusted for: marked responses may be those of harder instances.
+    """
+    own = _own(scope, marks)
+    if own.empty:
+        return []
+    place = _place(scope, marks, own)
+    found = [_found(place, kind, own) for kind in _kinds(own, _criteria(scope, scores))]
+    drawn = scope.resample(_Replicates.of(place, found))
+    outside = _outside(scope, scores, marks)
+    return [
+        _row(place, one, drawn[:, :, at], outside if at == 0 else None)
+        for at, one in enumerate(found)
+    ]
+
+
+def _own(scope: Scope, marks: Marks) -> pd.DataFrame:
+    """Return the marks on the analysed set, with the row of their response in it."""
+    at = {name: place for place, name in enumerate(scope.grid.responses)}
+    own = marks.stretches[marks.stretches["response_id"].isin(at)]
+    return own.assign(at=own["response_id"].map(at))
+
+
+def _place(scope: Scope, marks: Marks, own: pd.DataFrame) -> _Place:
+    readers = [len(marks.readers.get(name, ())) for name in scope.grid.responses]
+    jury = scope.jury or Panel((), 1)  # which has no composite of anything
+    raw = columns(scope.grid, jury, "published")
+    counts = np.array(readers, dtype=np.float64)
+    return _Place(scope, counts, raw.scorer, raw.clinicians, frozenset(own["rater"]))
+
+
+def _criteria(scope: Scope, scores: Scores) -> list[str]:
+    """Return the criteria of a scope's benchmarks in the order of their rubrics."""
+    members = scores.benchmarks if scope.name == COMBINED else (scope.name,)
+    return [*dict.fromkeys(name for one in members for name in scores.rubrics[one].criteria)]
+
+
+def _kinds(own: pd.DataFrame, criteria: Sequence[str]) -> Iterator[_Kind]:
+    """Yield any mark, the grave ones, each criterion, then each kind that there is."""
+    yield _Kind()
+    if own["severity"].isin(GRAVITIES).any():
+        yield _Kind(severity=GRAVE)
+    every = [*dict.fromkeys([*criteria, *sorted(own["criterion"])])]
+    given = set(own[["criterion", "error", "severity"]].itertuples(index=False, name=None))
+    marked = [name for name in every if any(name == one for one, _, _ in given)]
+    yield from (_Kind(name) for name in marked)
+    order = {name: place for place, name in enumerate(BY_GRAVITY)}
+    for name in marked:
+        cells = sorted((order[severity], error) for one, error, severity in given if one == name)
+        yield from (_Kind(name, error, BY_GRAVITY[place]) for place, error in cells)
+
+
+def _found(place: _Place, kind: _Kind, every: pd.DataFrame) -> _Found:
+    own, n = kind.of(every), len(place.readers)
+    twice_shared, marked, shared = np.zeros(n), np.zeros(n), Counter[int]()
+    for at, stretches in _by_response(own).items():
+        if place.readers[at] > 1:
+            pairs = shared_characters(stretches, int(place.readers[at]))
+            twice_shared[at], marked[at] = pairs.twice_shared, pairs.marked
+            shared.update(places(stretches))
+    is_marked = np.zeros(n, dtype=np.bool_)
+    is_marked[own["at"].to_numpy(dtype=np.int64)] = True
+    row = MarkRow(
+        place.scope.name,
+        kind.criterion,
+        kind.error,
+        kind.severity,
+        n_marks=len(own),
+        n_marked=int(is_marked.sum()),
+        n_clinicians=int(own["rater"].nunique()),
+        n_read=int((place.readers > 0).sum()),
+        n_read_twice=int((place.readers > 1).sum()),
+        n_places=shared.total(),
+        n_shared=sum(times for raters, times in shared.items() if raters > 1),
+        places={str(raters): shared[raters] for raters in sorted(shared)},
+    )
+    return _Found(row, is_marked, twice_shared, marked)
+
+
+def _by_response(own: pd.DataFrame) -> dict[int, list[Stretch]]:
+    """Return the marks of each response by its row in the analysed set."""
+    found: dict[int, list[Stretch]] = {}
+    table = own[["at", "rater", "side", "start", "end"]]
+    for at, *stretch in table.itertuples(index=False, name=None):
+        found.setdefault(at, []).append(Stretch(*stretch))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Replicates:
+    """F1 and both differences of every kind as ratios of sums over instances.
+
+    Attributes
+    ----------
+    tops, bottoms : shape (clusters, 5, kinds)
+        What is summed above and below the line: F1; then jury with and without the mark;
+        then clinicians with and without it.
+    """
+
+    tops: Array
+    bottoms: Array
+
+    @classmethod
+    def of(cls, place: _Place, found: Sequence[_Found]) -> "_Replicates":
+        """Return them of what was found."""
+        parts = [_sums(place, one) for one in found]
+        return cls(
+            np.stack([top for top, _ in parts], axis=2),
+            np.stack([bottom for _, bottom in parts], axis=2),
+        )
+
+    def __call__(self, counts: Counts) -> Array:
+        """Return, for each resample, F1 and the two differences, shape (B, 3, kinds)."""
+        shape = (len(counts), *self.tops.shape[1:])
+        flat = (len(self.tops), -1)
+        top = (counts @ self.tops.reshape(flat)).reshape(shape)
+        bottom = (counts @ self.bottoms.reshape(flat)).reshape(shape)
+        ratio = np.divide(top, bottom, out=np.full(shape, NAN), where=bottom > 0)
+        return np.stack([ratio[:, 0], ratio[:, 1] - ratio[:, 2], ratio[:, 3] - ratio[:, 4]], axis=1)
+
+
+def _sums(place: _Place, one: _Found) -> tuple[Array, Array]:
+    """Return the sums of each instance above and below the line, both of shape (clusters, 5)."""
+    sides = _sides(place, one)
+    scored = [np.where(own, of, 0.0) for of in (place.jury, place.clinicians) for own in sides]
+    responses = [own.astype(np.float64) for own in (*sides, *sides)]
+    tops, bottoms = [one.twice_shared, *scored], [one.marked, *responses]
+    return _by_instance(place, tops), _by_instance(place, bottoms)
+
+
+def _by_instance(place: _Place, values: Sequence[Array]) -> Array:
+    """Return the sum over each instance's responses, shape (clusters, values)."""
+    grid = place.scope.grid
+    return np.stack([np.bincount(grid.clusters, own, grid.n_clusters) for own in values], axis=1)
+
+
+def _sides(place: _Place, one: _Found) -> tuple[Flags, Flags]:
+    """Return which responses with a jury score were read and marked so, and which read and not."""
+    judged = (place.readers > 0) & ~np.isnan(place.jury)
+    return judged & one.is_marked, judged & ~one.is_marked
+
+
+def _row(place: _Place, one: _Found, drawn: Array, outside: Note | None) -> MarkRow:
+    sides = _sides(place, one)
+    instances = [place.scope.grid.instances(side) for side in sides]
+    shared = place.scope.grid.instances(one.marked > 0)
+    jury = [_mean(place.jury, side) for side in sides]
+    clinicians = [_mean(place.clinicians, side) for side in sides]
+    f1 = _ends(drawn[:, 0], shared)
+    is_alike = len(drawn) > 0 and shared >= LEAST_CLUSTERS and np.isnan(f1.low)
+    of_jury, of_clinicians = (_ends(drawn[:, at], min(instances)) for at in (1, 2))
+    total = float(one.marked.sum())
+    return replace(
+        one.row,
+        f1=float(one.twice_shared.sum()) / total if total else NAN,
+        f1_low=f1.low,
+        f1_high=f1.high,
+        n_with=int(sides[0].sum()),
+        n_without=int(sides[1].sum()),
+        jury_with=jury[0],
+        jury_without=jury[1],
+        difference=jury[0] - jury[1],
+        low=of_jury.low,
+        high=of_jury.high,
+        clinicians_difference=clinicians[0] - clinicians[1],
+        clinicians_low=of_clinicians.low,
+        clinicians_high=of_clinicians.high,
+        notes=noted(
+            *_notes(place, one, sides, instances),
+            note(Code.SAME_F1) if is_alike else None,
+            _lost(drawn, (f1, of_jury)),
+            outside,
+            _made_up(place),
+        ),
+    )
+
+
+def _mean(values: Array, rows: Flags) -> float:
+    return float(values[rows].mean()) if rows.any() else NAN
+
+
+def _ends(drawn: Array, instances: int) -> Interval:
+    """Return the interval of a figure that rests on so many instances; one without width is none."""
+    ends = percentile_interval(drawn) if instances >= LEAST_CLUSTERS else UNDEFINED
+    return ends if ends.low < ends.high else UNDEFINED
+
+
+def _notes(
+    place: _Place, one: _Found, sides: tuple[Flags, Flags], instances: Sequence[int]
+) -> Iterator[Note | None]:
+    """Yield why a figure is undefined, or weak."""
+    if not one.marked.any():
+        yield note(Code.NONE_MARKED_TWICE_READ if one.row.n_read_twice else Code.MARKS_READ_ONCE)
+    if not place.scope.jury:
+        yield note(Code.MARKS_WITHOUT_JURY)
+    elif not all(side.any() for side in sides):
+        yield note(Code.MARKED_NONE_SCORED if not sides[0].any() else Code.MARKED_ALL)
+    else:
+        yield remarks.few_instances(min(instances))
+
+
+def _lost(drawn: Array, ends: Sequence[Interval]) -> Note | None:
+    """Count the resamples without F1 or without the jury's difference, whichever lacks in more."""
+    with_ends = [drawn[:, at] for at, one in enumerate(ends) if np.isfinite(one.low)]
+    notes = noted(*map(remarks.undefined_resamples, with_ends))
+    return max(notes, key=lambda one: int(one["lost"]), default=None)
+
+
+def _outside(scope: Scope, scores: Scores, marks: Marks) -> Note | None:
+    """Count the responses with a mark that no clinician rated on all criteria."""
+    table = scores.responses
+    members = table if scope.name == COMBINED else table[table["benchmark"] == scope.name]
+    marked = set(marks.stretches["response_id"]) & set(members["response_id"])
+    lost = len(marked - set(scope.grid.responses))
+    return note(Code.MARKED_OUTSIDE, responses=lost) if lost else None
+
+
+def _made_up(place: _Place) -> Note | None:
+    jury = place.scope.jury.members if place.scope.jury else ()
+    return remarks.simulated(
+        place.scope.simulated & {*jury, *place.raters, *place.scope.clinicians}
+    )

@@ -9,12 +9,18 @@ from scipy import sparse
 from calibration.agreement import column_icc
 from calibration.bootstrap import Counts
 from calibration.codes import NoteCode as Code
-from calibration.grid import Grid
-from calibration.resample import Moments, Prepared, icc_of_moments, prepare, scale
+from calibration.rating_matrix import Grid, mean_of_given, without_variance, z_within_raters
+from calibration.resampled_moments import (
+    Moments,
+    Part,
+    Prepared,
+    Stack,
+    icc_of_moments,
+    prepare,
+    scale,
+)
 from calibration.scores import Array, Flags, Integers
-from calibration.stack import Part, Stack
 from calibration.values import NAN, Note, note
-from calibration.zscore import mean_of_given, without_variance, z_within_raters
 
 FRAGILE = 10  # pairs sharing fewer responses have an ICC that may be anything below 1
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibration.rating_matrix import FLAT
 from calibration.scores import Array, Integers
 from calibration.values import NAN
-from calibration.zscore import FLAT
 
 
 @dataclass(frozen=True)

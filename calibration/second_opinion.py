@@ -18,12 +18,11 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import columns
+from calibration.chance_corrected import chance_rows
 from calibration.codes import NoteCode as Code
 from calibration.crossed import clinicians_mixed_model
-from calibration.gwet import chance_rows
 from calibration.krippendorff import first_scores
-from calibration.scope import AgreementRow, Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import Array, Scores
 from calibration.values import COMBINED, NAN, Noted, note, noted
 from data.errors import BadInput

@@ -9,11 +9,10 @@ from calibration import remarks
 from calibration.bootstrap import Counts, percentile_interval
 from calibration.codes import NoteCode as Code
 from calibration.crossed import MixedModel, crossed_model
-from calibration.grid import Grid
+from calibration.rating_matrix import Grid, mean_of_given
 from calibration.scope import Scope
 from calibration.scores import Array
 from calibration.values import NAN, Note, Noted, note, noted
-from calibration.zscore import mean_of_given
 
 
 @dataclass(frozen=True)

@@ -2,34 +2,116 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import numpy as np
 
 from calibration import remarks
 from calibration.agreement import Panel, columns, why_no_icc
-from calibration.clustered_mean import ClusteredMean, clustered_mean, mean_difference
+from calibration.clustered_intervals import (
+    ClusteredMean,
+    clustered_mean,
+    clustered_proportion,
+    mean_difference,
+)
 from calibration.codes import NoteCode as Code
 from calibration.criterion_scores import CriterionScores, criterion_scores
 from calibration.detection import Threshold, thresholds_of
-from calibration.detection_cells import Readings
-from calibration.grid import Grid
+from calibration.detection_row import Readings
 from calibration.holm import holm
-from calibration.jackknife_icc import (
+from calibration.jackknife import (
     Difference,
     JackknifedIcc,
     jackknifed_difference,
     jackknifed_icc,
 )
-from calibration.proportion import clustered_proportion
 from calibration.protocol import Critical
+from calibration.rating_matrix import Grid, mean_of_given
 from calibration.remarks import FEW_INSTANCES
-from calibration.scope import Asked, Scope
-from calibration.scopes import Sitting, checked, scopes, why_undefined_scope
+from calibration.scope import Asked, Scope, Sitting, checked, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Flags, Integers, Scores
-from calibration.subgroup_row import Finding, SubgroupRow, UnsafeThere
-from calibration.values import NAN, Note, note, noted
-from calibration.zscore import mean_of_given
+from calibration.values import NAN, Note, Noted, note, noted
 from data.errors import Unknown
+
+
+class Finding(StrEnum):
+    """What may be said of the jury's agreement in a subgroup.
+
+    "shown" is an interval of the ICC above 0 and no difference to the rest found: not that there
+    is none. All others are "not shown to hold".
+    """
+
+    SHOWN = "shown"
+    LOWER = "lower"
+    NOT_SHOWN = "not_shown"
+    TOO_FEW = "too_few"
+
+
+@dataclass(frozen=True, slots=True)
+class UnsafeThere:
+    """What the jury finds of a subgroup's unsafe responses on one critical criterion.
+
+    `sensitivity` with its 95 % interval over instances; NaN where no response is unsafe.
+    """
+
+    criterion: str
+    threshold: float
+    n_bad: int = 0
+    n_missed: int = 0
+    sensitivity: float = NAN
+    sensitivity_low: float = NAN
+    sensitivity_high: float = NAN
+
+
+@dataclass(frozen=True)
+class SubgroupRow(Noted):
+    """The jury in one subgroup. NaN: undefined, or not tested, as notes say.
+
+    Attributes
+    ----------
+    group, value, benchmark, scorer : "specialty" groups clinicians, all else responses; the scorer
+        is the jury
+    n, n_instances : responses with jury and clinicians, and their instances
+    icc, low, high : ICC(C,2) of the subgroup alone, z taken within it, with its 95 % interval
+    bias, bias_low, bias_high : jury minus clinicians in points of the scale
+    difference, difference_low, difference_high, p : ICC here minus ICC of the rest
+    bias_difference, bias_difference_low, bias_difference_high, bias_p : the same of the bias
+    p_holm, bias_p_holm : p corrected for all subgroups of the benchmark that were tested; a group
+        of two values is one test
+    finding : what may be said
+    unsafe : on each critical criterion
+    """
+
+    group: str
+    value: str
+    benchmark: str
+    scorer: str = "jury"
+    n: int = 0
+    n_instances: int = 0
+    icc: float = NAN
+    low: float = NAN
+    high: float = NAN
+    bias: float = NAN
+    bias_low: float = NAN
+    bias_high: float = NAN
+    difference: float = NAN
+    difference_low: float = NAN
+    difference_high: float = NAN
+    p: float = NAN
+    p_holm: float = NAN
+    bias_difference: float = NAN
+    bias_difference_low: float = NAN
+    bias_difference_high: float = NAN
+    bias_p: float = NAN
+    bias_p_holm: float = NAN
+    finding: Finding = Finding.NOT_SHOWN
+    unsafe: tuple[UnsafeThere, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Return its name in a table, as "language: de"."""
+        return f"{self.group}: {self.value}"
+
 
 SPECIALTY = "specialty"
 LEVEL = 0.05

@@ -3,15 +3,47 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pandas as pd
 
+from calibration import remarks
+from calibration.agreement import (
+    Panel,
+    column_icc,
+    columns,
+    scorer_replicates,
+    unscaled,
+    why_no_icc,
+)
+from calibration.bootstrap import LEAST_CLUSTERS, bca_interval, percentile_interval
+from calibration.codes import NoteCode as Code
+from calibration.crossed import MixedModel, clinicians_mixed_model
+from calibration.icc import UNDEFINED, Interval, f_interval
+from calibration.like_for_like import (
+    LikeForLike,
+    Population,
+    held_replicates,
+    like_for_like,
+    population_interval,
+)
 from calibration.messages import told
-from calibration.rows import scope_rows
-from calibration.scope import AgreementRow, Asked, LikeForLikeRow, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
-from calibration.scores import Method, Scores
-from calibration.values import Note
+from calibration.pairs import Pairs, clinician_pairs, over_pairs, pair_replicates
+from calibration.ranks import spearman as spearman_of
+from calibration.resampled_moments import MOST_ROWS, LeftOut, Summed, prepare, together
+from calibration.scope import (
+    AgreementRow,
+    Asked,
+    LikeForLikeRow,
+    Scope,
+    Sitting,
+    scopes,
+    why_undefined_scope,
+)
+from calibration.scores import Array, Flags, Method, Scores
+from calibration.test_retest import intra_rater_row
+from calibration.values import NAN, Note, note, noted
 
 FIGURES = [one.name for one in dataclasses.fields(AgreementRow) if one.name != "notes"]
 COLUMNS = (*FIGURES, "note")
@@ -110,3 +142,269 @@ def _undefined(scope: Scope, reason: Note) -> Iterator[AgreementRow]:
         yield LikeForLikeRow(scope.name, "like_for_like", notes=(reason,))
     if scope.repeats:
         yield AgreementRow(scope.name, "intra_rater", notes=(reason,))
+
+
+MOST_JACKKNIFED = 2000  # BCa leaves each instance out in turn; with more it corrects little
+
+
+def scope_rows(scope: Scope) -> Iterator[AgreementRow]:
+    """Yield the rows of a scope, in the order of the contract."""
+    pairs = clinician_pairs(scope.grid, scope.asked.min_shared)
+    held = like_for_like(scope.grid, scope.jury, scope.asked.method) if scope.jury else None
+    drawn = _drawn(scope, pairs, held)
+    for place, (scorer, panel) in enumerate(scope.scorers.items()):
+        row = _scorer_row(scope, scorer, panel, drawn.scorers[:, place])
+        yield _with_left_out(row, drawn.left_out) if scorer == "jury" else row
+    yield clinicians_row(scope, pairs, drawn.pairs)
+    if scope.jury and held:
+        yield like_for_like_row(scope, scope.jury, held, drawn.held)
+    if scope.repeats:
+        yield intra_rater_row(scope)
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Replicates of all that a scope's rows resample; empty where something is undefined.
+
+    `left_out` is 1 where a juror that has variance in the study has none in the resample.
+    """
+
+    scorers: Array
+    pairs: Array = field(default_factory=lambda: np.empty(0))
+    held: Array = field(default_factory=lambda: np.empty(0))
+    left_out: Array = field(default_factory=lambda: np.empty(0))
+
+
+def _drawn(scope: Scope, pairs: Pairs, held: LikeForLike | None) -> _Drawn:
+    """Return the replicates of scorers, pairs and like for like, on the same resamples."""
+    grid, method = scope.grid, scope.asked.method
+    alone: dict[str, Summed] = {}
+    if pairs.defined:
+        alone["pairs"] = pair_replicates(grid, pairs)
+    if scope.jury and held and held.defined:
+        alone["held"] = held_replicates(grid, scope.jury, held, method)
+    if scope.jury and len(scope.jury.members) > 1 and method == "paper":
+        flat = unscaled(grid, scope.jury.members)
+        varied = [name for name in scope.jury.members if name not in flat]
+        alone["left_out"] = LeftOut(grid.columns(varied))
+    singles, every = (*scope.jurors, *scope.metrics), [*alone.values()]
+    if scope.scorers:
+        every = [scorer_replicates(grid, scope.jury, singles, method), *every]
+    if not every:
+        return _Drawn(np.empty((0, 0)))
+    found = scope.resample(together(prepare(grid, method), every), most_rows=MOST_ROWS)
+    first = len(scope.scorers)
+    return _Drawn(found[:, :first], **dict(zip(alone, found[:, first:].T, strict=True)))
+
+
+def _scorer_row(scope: Scope, scorer: str, panel: Panel, drawn: Array) -> AgreementRow:
+    pair = columns(scope.grid, panel, scope.asked.method)
+    both = pair.both
+    x, y = pair.clinicians[both], pair.scorer[both]
+    icc = column_icc(x, y, scope.asked.method)
+    reason = _unscored(scope, scorer, panel)
+    reason = reason or why_no_icc(scope.grid, panel, scope.asked.method, (x, y))
+    exact = f_interval(icc, len(x))
+    instances = scope.grid.instances(both)
+    boot = UNDEFINED if reason else interval(drawn, instances)
+    clinicians = _contributing(scope, both)
+    resamples = None if reason else remarks.undefined_resamples(drawn)
+    wanted = scope.asked.further and scorer == "jury" and np.isfinite(boot.low)
+    corrected = _jury_bca(scope, drawn) if wanted else None
+    spearman = NAN if reason else spearman_of(x, y)
+    high = boot.high if np.isfinite(boot.high) else exact.high
+    return AgreementRow(
+        benchmark=scope.name,
+        scorer=scorer,
+        icc=icc,
+        f_low=exact.low,
+        f_high=exact.high,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=len(x),
+        n_instances=instances,
+        n_clinicians=len(clinicians),
+        n_missing=int((~panel.present(scope.grid)).sum()),
+        spearman=spearman,
+        notes=noted(
+            *_scorer_notes(scope, panel, both, clinicians, reason),
+            *(reason, remarks.negative(icc, high, spearman), resamples, corrected),
+        ),
+    )
+
+
+def _with_left_out(row: AgreementRow, left_out: Array) -> AgreementRow:
+    """Return the jury's row, which says where many of its resamples are of a smaller jury."""
+    smaller = remarks.members_left_out(int(np.nansum(left_out)), len(left_out))
+    if smaller is None or not np.isfinite(row.boot_low):
+        return row
+    return replace(row, notes=(*row.notes, smaller))
+
+
+def _unscored(scope: Scope, scorer: str, panel: Panel) -> Note | None:
+    """Say that a scorer has no score at all on the analysed responses, if so."""
+    if panel.present(scope.grid).any():
+        return None
+    if scorer == "jury":
+        return note(Code.NO_JURY_SCORE, needed=panel.needed)
+    kind, name = scorer.split(":", 1)
+    return note(Code.NO_SCORE, kind=kind, name=name)
+
+
+def _jury_bca(scope: Scope, drawn: Array) -> Note | None:
+    clusters = scope.grid.n_clusters
+    if clusters > MOST_JACKKNIFED:
+        return note(Code.NO_BCA, most=MOST_JACKKNIFED)
+    statistic = scorer_replicates(scope.grid, scope.jury, (), scope.asked.method)
+    return remarks.bca(bca_interval(lambda counts: statistic(counts)[:, 0], drawn, clusters))
+
+
+def _scorer_notes(
+    scope: Scope, panel: Panel, both: Flags, clinicians: tuple[str, ...], reason: Note | None
+) -> Iterator[Note | None]:
+    yield _coverage(scope, panel)
+    yield scope.analysed
+    yield remarks.fewer_jurors(panel.needed, len(panel.members))
+    if scope.asked.method == "paper" and not (reason and reason.code is Code.NO_Z):
+        yield remarks.no_variance(unscaled(scope.grid, (*scope.clinicians, *panel.members)))
+    yield remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in panel.members))
+    instances = scope.grid.instances(both)
+    yield remarks.few_instances(instances)
+    yield remarks.shared_instances(int(both.sum()), instances)
+    yield remarks.simulated(scope.simulated & {*panel.members, *clinicians})
+
+
+def _coverage(scope: Scope, panel: Panel) -> Note:
+    own = scope.given[scope.given["rater"].isin(panel.members)]
+    heard = own.groupby("response_id")["rater"].size()
+    return remarks.coverage(
+        int(panel.present(scope.grid).sum()),
+        len(scope.grid.responses),
+        int((heard >= panel.needed).sum()),
+        scope.in_study,
+    )
+
+
+def _contributing(scope: Scope, rows: Flags) -> tuple[str, ...]:
+    """Return the clinicians whose composites enter the clinicians' column of some rows."""
+    own = scope.grid.composites[:, scope.grid.of_kind("clinician")]
+    heard = np.flatnonzero((~np.isnan(own[rows])).any(axis=0))
+    flat = unscaled(scope.grid, scope.clinicians) if scope.asked.method == "paper" else ()
+    return tuple(name for name in np.array(scope.clinicians)[heard].tolist() if name not in flat)
+
+
+ERROR = 0.05  # of all intervals of single benchmarks together
+
+
+def interval(drawn: Array, instances: int) -> Interval:
+    """Return the percentile interval, undefined where one instance alone has the scores."""
+    return UNDEFINED if instances < LEAST_CLUSTERS else percentile_interval(drawn)
+
+
+def clinicians_row(scope: Scope, found: Pairs, drawn: Array) -> AgreementRow:
+    """Return the row of clinicians against one another, pair by pair."""
+    grid = scope.grid
+    rows = np.isin(np.arange(len(grid.responses)), found.shared)
+    boot = interval(drawn, grid.instances(rows))
+    model = clinicians_mixed_model(grid) if _wants_model(scope, found) else None
+    return AgreementRow(
+        benchmark=scope.name,
+        scorer="clinicians",
+        icc=found.icc,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=int(rows.sum()),
+        n_instances=grid.instances(rows),
+        n_clinicians=len(found.clinicians or scope.clinicians),
+        n_pairs=len(found.defined),
+        notes=noted(
+            *_pair_notes(scope, found, model),
+            scope.analysed,
+            remarks.incomplete(sum(scope.incomplete.get(name, 0) for name in scope.clinicians)),
+            remarks.few_instances(grid.instances(rows)),
+            remarks.negative_pairs(found, boot.high, model) if model else None,
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & set(scope.clinicians)),
+        ),
+    )
+
+
+def _wants_model(scope: Scope, found: Pairs) -> bool:
+    """Tell whether the mixed model is told: beside a mean below 0 always, else where asked for."""
+    return scope.asked.further or found.icc < 0
+
+
+def _pair_notes(scope: Scope, found: Pairs, model: MixedModel | None) -> Iterator[Note]:
+    if len(scope.clinicians) == 1:
+        yield remarks.only_clinician(scope.clinicians[0])
+        return
+    across = UNDEFINED
+    if scope.asked.further:
+        drawn = over_pairs(found, reps=scope.asked.reps, seed=scope.asked.seed)
+        across = percentile_interval(drawn)
+    yield from remarks.pairs(found, scope.asked.min_shared, across)
+    if model:
+        yield remarks.mixed_model(model)
+
+
+def like_for_like_row(
+    scope: Scope, jury: Panel, found: LikeForLike, drawn: Array
+) -> LikeForLikeRow:
+    """Return the row of the jury and a held-out clinician before the other clinicians."""
+    grid = scope.grid
+    rows = np.isin(np.arange(len(grid.responses)), found.rows)
+    boot = interval(drawn, grid.instances(rows))
+    ends, level = _corrected(scope, drawn, grid.instances(rows))
+    jury_icc, clinician_icc = found.iccs
+    over = population_interval(grid, jury, found, drawn) if found.defined else Population()
+    return LikeForLikeRow(
+        benchmark=scope.name,
+        scorer="like_for_like",
+        icc=found.difference,
+        boot_low=boot.low,
+        boot_high=boot.high,
+        n_responses=int(rows.sum()),
+        n_instances=grid.instances(rows),
+        n_clinicians=len(found.defined) or len(scope.clinicians),
+        n_missing=int((~rows).sum()),
+        jury_icc=jury_icc,
+        clinician_icc=clinician_icc,
+        corrected_low=ends.low,
+        corrected_high=ends.high,
+        population_low=over.ends.low,
+        population_high=over.ends.high,
+        undefined_resamples=int((~np.isfinite(drawn)).sum()),
+        resamples=len(drawn),
+        notes=noted(
+            *_held_notes(scope, found, boot),
+            remarks.corrected(scope.looked, level, ends),
+            over.reason,
+            scope.analysed,
+            remarks.few_instances(grid.instances(rows)),
+            remarks.undefined_resamples(drawn),
+            remarks.simulated(scope.simulated & {*jury.members, *scope.clinicians}),
+        ),
+    )
+
+
+def _corrected(scope: Scope, drawn: Array, instances: int) -> tuple[Interval, float]:
+    """Return the interval corrected for looking at several benchmarks (Bonferroni), and its level."""
+    level = 1 - ERROR / scope.looked
+    if scope.looked == 1 or instances < LEAST_CLUSTERS:
+        return UNDEFINED, level
+    return percentile_interval(drawn, level), level
+
+
+def _held_notes(scope: Scope, found: LikeForLike, boot: Interval) -> Iterator[Note]:
+    if len(scope.clinicians) == 1:
+        yield remarks.only_clinician(scope.clinicians[0])
+        return
+    if not found.defined:
+        yield note(Code.NONE_HELD)
+    else:
+        jury, own = found.iccs
+        yield note(Code.HELD_ICCS, jury=jury, clinician=own)
+        yield from remarks.held(found, boot)
+    if found.undefined:
+        left = [(held.clinician, held.reason) for held in found.undefined]
+        yield note(Code.NOT_HELD, clinicians=left)

@@ -9,8 +9,8 @@ from calibration import remarks
 from calibration.agreement import LEAST_RESPONSES, Panel
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.f_interval import UNDEFINED
-from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.icc import UNDEFINED
+from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, Noted, note, noted

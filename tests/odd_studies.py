@@ -15,8 +15,7 @@ from calibration.protocol import Protocol
 from calibration.reliability import reference
 from calibration.remarks import few_resamples
 from calibration.report.evidence import criterion_rows
-from calibration.scope import AgreementRow, Asked, LikeForLikeRow
-from calibration.scopes import Sitting
+from calibration.scope import AgreementRow, Asked, LikeForLikeRow, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows
 from calibration.values import NAN, Note, Noted

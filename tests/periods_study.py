@@ -4,8 +4,8 @@ from datetime import date
 
 import numpy as np
 
-from calibration.monitoring.calendar import next_start
-from calibration.monitoring.fisher import fisher_z, independent_se
+from calibration.monitoring.cusum import fisher_z, independent_se
+from calibration.monitoring.periods import next_start
 from calibration.monitoring.rows import PeriodRow
 
 NAN = float("nan")

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from calibration.agreement import Panel
-from calibration.grid import Grid
-from calibration.repeats import Repeats
+from calibration.composite import Repeats
+from calibration.rating_matrix import Grid
 from calibration.scope import Asked, Scope
 
 

@@ -10,8 +10,7 @@ from calibration.detection import detection
 from calibration.reliability import reference
 from calibration.report.content import Content, Juror, Study, UsedRubric
 from calibration.report.evidence import criterion_rows, paired_means
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.subgroups import subgroup_rows
 from calibration.table import agreement_rows
 from calibration.verdict import decisions

@@ -11,8 +11,7 @@ from small import Run
 
 from calibration.adjudicated import adjudicated, with_independent
 from calibration.codes import NoteCode as Code
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.table import agreement_rows
 from data.reading import CONSENSUS, THIRD
 

@@ -17,9 +17,9 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import Resampling, draw_counts, replicates
 from calibration.codes import NoteCode
-from calibration.grid import Grid
 from calibration.messages import words
-from calibration.resample import prepare, scale
+from calibration.rating_matrix import Grid
+from calibration.resampled_moments import prepare, scale
 
 METHODS = ["paper", "published"]
 JURY = Panel(("j0", "j1", "j2"), 3)

@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from annotate import charts
 from annotate.figures.agreement import answer, behind
 from annotate.figures.shown import AgreementQuestion
-from calibration.decision import to_json
+from calibration.json_values import decision_json
 from calibration.values import AnalysisOptions
 from data.rubric import read_rubric
 
@@ -43,7 +43,7 @@ def test_the_screen_is_handed_the_same_answer_first_and_then_all_behind_it(
     rated(run, tmp_path)
     told = json.loads(run("calibrate", "--pairs", "--reps", "2000", "--json", "-")[1])
     first, then = answer(engine, QUESTION), behind(engine, QUESTION)
-    assert to_json(first.decision) == told["decision"]
+    assert decision_json(first.decision) == told["decision"]
     assert first.jury == ("gpt", "llama")
     assert [one.name for one in first.charts] == ["intervals"]
     assert charts.plotted(first.charts[0].spec)

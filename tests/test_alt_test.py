@@ -10,9 +10,8 @@ from wording import note_of
 
 from calibration.agreement import Panel
 from calibration.alt_test import alt_test_rows, compare, one_sided_p
-from calibration.grid import Grid
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.rating_matrix import Grid
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput
 

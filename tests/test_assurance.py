@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.f_interval import f_interval, spearman_brown
-from calibration.icc import icc_consistency
-from calibration.planning.assurance import exact_n, f_width, zou_n
-from calibration.planning.sample_size import Aim, bonett_n, single_of
+from calibration.icc import f_interval, icc_consistency, spearman_brown
+from calibration.planning.sample_size import Aim, bonett_n, exact_n, f_width, single_of, zou_n
 from data.errors import BadInput
 
 

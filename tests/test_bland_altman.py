@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.bland_altman import bias_replicates, bland_altman
 from calibration.bootstrap import draw_counts
+from calibration.other_measures import bias_replicates, bland_altman
 
 # Bland & Altman (1986), table 1: first peak flow by the large Wright meter and by the mini one.
 LARGE = [494, 395, 516, 434, 476, 557, 413, 442, 650, 433, 417, 656, 267, 478, 178, 423, 427]

@@ -12,11 +12,11 @@ from calibration.predicting.conformal import (
     Rated,
     cross_conformal,
     held_out_coverage,
+    isotonic_map,
     least_calibration,
     weighted_quantile,
     within_scale,
 )
-from calibration.predicting.isotonic import isotonic_map
 
 
 def simulate(instances=60, per=1, seed=0, noise=0.5):

@@ -5,8 +5,8 @@ import pytest
 
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates
 from calibration.bootstrap import Resampling, percentile_interval, replicates
-from calibration.f_interval import f_interval
-from calibration.grid import Grid
+from calibration.icc import f_interval
+from calibration.rating_matrix import Grid
 
 STUDIES = 400
 REPS = 400

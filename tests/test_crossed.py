@@ -7,9 +7,9 @@ import pytest
 from statsmodels.formula.api import mixedlm
 
 from calibration.crossed import _criterion, _products, clinicians_mixed_model, crossed_model
-from calibration.grid import Grid
 from calibration.icc import icc_table
 from calibration.messages import words
+from calibration.rating_matrix import Grid
 
 
 def grid_of(table):

@@ -9,8 +9,14 @@ from periods_study import row
 from scipy import integrate, stats
 
 from calibration.codes import MonitoringCode
-from calibration.monitoring.cusum import demand, detectable_fall, falling_cusum, limits
-from calibration.monitoring.fisher import fisher_z, independent_se
+from calibration.monitoring.cusum import (
+    demand,
+    detectable_fall,
+    falling_cusum,
+    fisher_z,
+    independent_se,
+    limits,
+)
 from calibration.monitoring.watch import Normal, Rule, watch
 from calibration.values import note
 

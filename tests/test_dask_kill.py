@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from calibration.agreement import Panel, scorer_replicates
 from calibration.bootstrap import Resampling, Statistic, replicates
-from calibration.grid import Grid
+from calibration.rating_matrix import Grid
 from data.errors import BadInput
 from data.schema import Status
 from jury.panel import read_panel

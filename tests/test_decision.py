@@ -14,7 +14,8 @@ from little_study import DOCTORS, study
 from report_study import table_rows
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import CLAIMS, Decision, Kind, to_json
+from calibration.decision import CLAIMS, Decision, Kind
+from calibration.json_values import decision_json
 from calibration.messages import words
 from calibration.messages.headlines import HEADLINES
 from calibration.misses import Misses, Outcome
@@ -328,7 +329,7 @@ def test_no_decision_claims_what_its_interval_or_its_data_deny(jury, held, margi
     assert contradicts(found, jury, held, margin, looked) == ""
     assert found.headline == HEADLINES["agreement"][found.kind]
     assert all(found.sentences)
-    json.dumps(to_json(found), allow_nan=False)
+    json.dumps(decision_json(found), allow_nan=False)
 
 
 @given(JURIES, HELD_ROWS, MARGINS)
@@ -378,7 +379,7 @@ def facts():
 
 
 def _facts(found):
-    made = [to_json(one) for one in decisions(found, at()).values()]
+    made = [decision_json(one) for one in decisions(found, at()).values()]
     held = [row for row in found if row.scorer == "like_for_like"]
     cells = [group.rows for group in laid_out(AGREEMENT, found, grouped=True).groups]
     cells += [group.rows for group in laid_out(HELD, held).groups]

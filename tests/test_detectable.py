@@ -4,7 +4,7 @@ from scipy import stats
 from statsmodels.stats.power import NormalIndPower
 
 from calibration.messages import told
-from calibration.models.detectable import detectable_row, exact_mde, paper_mde
+from calibration.models.gaps import detectable_row, exact_mde, paper_mde
 from calibration.scores import RubricShape
 
 NAN = float("nan")

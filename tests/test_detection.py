@@ -15,17 +15,15 @@ from little_study import study
 from rated_table import both, rated
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
+from calibration.clustered_intervals import clustered_proportion, wilson
 from calibration.codes import NoteCode as Code
 from calibration.detection import detection
-from calibration.detection_cells import area, share_to_read
-from calibration.detection_row import DetectionRow
+from calibration.detection_row import DetectionRow, area, share_to_read
 from calibration.messages import detection as own
 from calibration.messages import words
 from calibration.misses import Outcome, misses, with_untested
-from calibration.proportion import clustered_proportion, wilson
 from calibration.protocol import Critical
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 
 NAN = math.nan

@@ -7,11 +7,11 @@ from wording import note_of
 
 from calibration.agreement import Panel
 from calibration.codes import NoteCode
+from calibration.composite import Repeats
 from calibration.differences import compared, difference_rows
-from calibration.grid import analysed_grid
-from calibration.icc_difference import icc_difference
-from calibration.plain import plain
-from calibration.repeats import Repeats
+from calibration.jackknife import icc_difference
+from calibration.json_values import json_value
+from calibration.rating_matrix import analysed_grid
 from calibration.scope import Asked, Scope
 
 METHODS = ["paper", "published"]
@@ -238,7 +238,7 @@ def test_simulated_raters_are_named():
 
 def test_fields_are_plain_and_in_the_order_of_the_contract():
     row = difference_rows(scope_of(scores()))[0]
-    assert list(plain(row)) == [
+    assert list(json_value(row)) == [
         *("benchmark", "a", "b", "difference", "low", "high", "p", "p_holm"),
         *("n_tried", "n_responses", "icc_a", "icc_b", "detectable", "note", "notes"),
     ]

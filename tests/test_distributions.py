@@ -7,8 +7,7 @@ from little_study import CRITERIA, JURORS, study
 from wording import note_of
 
 from calibration.distributions import at_points, distribution_rows
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 
 
 def rows_of(scores, needed=None, name=None, **options):

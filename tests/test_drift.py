@@ -12,12 +12,9 @@ from scipy import stats
 
 from calibration.agreement import columns
 from calibration.codes import MonitoringCode
-from calibration.monitoring.anchor import anchor_rows, mean_shift
-from calibration.monitoring.case_mix import case_mix
-from calibration.monitoring.drift import drift_of
-from calibration.monitoring.scored_again import anchors, without_later
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.monitoring.anchor import anchor_rows, anchors, mean_shift, without_later
+from calibration.monitoring.drift import case_mix, drift_of
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import RubricShape, Scores
 from calibration.values import note
 

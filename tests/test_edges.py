@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from calibration.bootstrap import percentile_interval
-from calibration.f_interval import Interval
-from calibration.models.edges import gap_interval, mean_interval, share_interval, unseen_reach
+from calibration.icc import Interval
+from calibration.models.gaps import gap_interval, mean_interval, share_interval, unseen_reach
 
 ONE = Interval(1.0, 1.0)
 

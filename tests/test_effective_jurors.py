@@ -8,7 +8,7 @@ from plain_scope import scope_of
 from wording import note_of
 
 from calibration.effective_jurors import effective_number, effective_rows
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import z_within_raters
 
 NAN = math.nan
 

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.f_interval import absolute_interval, f_interval, spearman_brown
-from calibration.icc import icc_table
+from calibration.icc import absolute_interval, f_interval, icc_table, spearman_brown
 
 
 @pytest.mark.parametrize(

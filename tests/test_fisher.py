@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.monitoring.fisher import fisher_z, icc_of_fisher, independent_se, jackknife_se
-from calibration.resample import icc_of_moments, moments
+from calibration.monitoring.cusum import fisher_z, icc_of_fisher, independent_se, jackknife_se
+from calibration.resampled_moments import icc_of_moments, moments
 
 
 def icc_statistic(x, y, clusters):

@@ -17,9 +17,9 @@ from sqlalchemy import Engine
 from study_place import StudyIn
 
 from calibration.codes import NoteCode
+from calibration.json_values import json_value
 from calibration.messages import words
 from calibration.messages.form import quoted
-from calibration.plain import plain
 from calibration.report.page import page
 from calibration.values import simulated_in
 from calibration.writers.markup import latex, markdown
@@ -128,7 +128,7 @@ def test_every_writer_lists_a_simulated_name_with_a_comma_as_one() -> None:
     scores = replace(PLAIN, ratings=PLAIN.ratings.assign(rater=names), simulated=frozenset([TWO]))
     content = content_of(scores)
     assert simulated_in(content.rows) == (TWO,)
-    jury = plain(next(row for row in content.rows if row.scorer == "jury"))
+    jury = json_value(next(row for row in content.rows if row.scorer == "jury"))
     assert {"code": "simulated", "raters": [TWO]} in jury["notes"]
     assert f'made up: "{TWO}".' in html.unescape(page(content))
     assert f'Simulated raters: "{TWO}"; no row' in markdown(content.rows, "how").replace("\\", "")

@@ -7,10 +7,9 @@ from little_study import DOCTORS, JURORS, study, without
 from test_krippendorff import CANON, SPARSE, table
 from wording import note_of
 
-from calibration.gwet import chance_rows, gwet_ac2, quadratic_weights
+from calibration.chance_corrected import chance_rows, gwet_ac2, quadratic_weights
 from calibration.krippendorff import count_ratings
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import Scores
 
 POINTS = np.arange(1.0, 6)

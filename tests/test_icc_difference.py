@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from calibration.agreement import Panel, column_icc, columns, one
-from calibration.grid import Grid
-from calibration.icc_difference import IccDifference, fisher_z, icc_difference
-from calibration.left_out import deletions, iccs_without
+from calibration.jackknife import IccDifference, deletions, fisher_z, icc_difference, iccs_without
+from calibration.rating_matrix import Grid
 
 NAN = math.nan
 

@@ -5,12 +5,11 @@ from wording import note_of
 
 from calibration import influence
 from calibration.agreement import Panel, column_icc, columns, scorer_replicates
-from calibration.grid import Grid
 from calibration.influence import influence_rows
-from calibration.left_out import deletions, iccs_without
+from calibration.jackknife import deletions, iccs_without
 from calibration.messages import words
-from calibration.scope import Asked, without_instances
-from calibration.scopes import Sitting, scopes
+from calibration.rating_matrix import Grid
+from calibration.scope import Asked, Sitting, scopes, without_instances
 from calibration.table import agreement_table
 
 METHODS = ["paper", "published"]

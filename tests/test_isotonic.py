@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from calibration.predicting.isotonic import isotonic_map
+from calibration.predicting.conformal import isotonic_map
 from data.errors import TooFew
 
 

@@ -13,11 +13,9 @@ from wording import note_of
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.bootstrap import draw_counts
-from calibration.juries.mean import mean_pool
-from calibration.juries.ranking import jury_ranking
-from calibration.juries.rows import Wanted, cost
-from calibration.juries.sets import compositions, number_of_juries
-from calibration.zscore import z_within_raters
+from calibration.juries.pools import compositions, mean_pool, number_of_juries
+from calibration.juries.ranking import Wanted, cost, jury_ranking
+from calibration.rating_matrix import z_within_raters
 from data.errors import BadInput, TooFew
 
 NAN = math.nan

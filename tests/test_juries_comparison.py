@@ -173,7 +173,7 @@ from calibration.differences import DifferenceRow
 from calibration.juries.comparison import compared_juries
 from calibration.juries.ranking import jury_ranking
 from calibration.juries.recommendation import recommendation
-from calibration.juries.rows import Wanted
+from calibration.juries.ranking import Wanted
 from calibration.messages import headlines
 
 def decided():

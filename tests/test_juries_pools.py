@@ -8,10 +8,9 @@ from test_juries import METHODS, simulate
 from wording import note_of
 
 from calibration.agreement import Panel, column_icc, columns
-from calibration.juries.median import middle
-from calibration.juries.ranking import jury_ranking
-from calibration.juries.rows import Wanted
-from calibration.zscore import z_within_raters
+from calibration.juries.pools import middle
+from calibration.juries.ranking import Wanted, jury_ranking
+from calibration.rating_matrix import z_within_raters
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -11,8 +11,9 @@ from plain_scope import scope_of
 from test_juries import simulate
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind, to_json
-from calibration.juries.ranking import Ranking, jury_ranking
+from calibration.decision import Decision, Kind
+from calibration.json_values import decision_json
+from calibration.juries.ranking import JuryRow, Ranking, Wanted, Winner, jury_ranking
 from calibration.juries.recommendation import (
     ALIKE,
     candidates,
@@ -20,7 +21,6 @@ from calibration.juries.recommendation import (
     recommendation,
     recommended_jurors,
 )
-from calibration.juries.rows import JuryRow, Wanted, Winner
 from calibration.values import note
 
 NAN = math.nan
@@ -197,7 +197,7 @@ def test_no_recommendation_contradicts_its_own_figures(seed, n, jurors, signal, 
     costs = {f"j{place}": one for place, one in enumerate(usd)}
     ranking = jury_ranking(scope_of(table, 3, reps=40, seed=seed), Wanted(usd=costs))
     decision = recommendation(ranking)
-    assert json_is_plain(to_json(decision))
+    assert json_is_plain(decision_json(decision))
     if decision.kind is not Kind.RECOMMENDED:
         return
     taken = next(one for one in candidates(ranking) if one.row.name == decision.names[0])

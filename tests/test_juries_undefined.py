@@ -6,8 +6,7 @@ from plain_scope import scope_of
 from test_juries import NAN, simulate
 from wording import note_of
 
-from calibration.juries.ranking import jury_ranking
-from calibration.juries.rows import Wanted
+from calibration.juries.ranking import Wanted, jury_ranking
 
 
 def test_a_juror_without_scores_or_variance_sits_nowhere_and_is_named():

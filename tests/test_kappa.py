@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from calibration.kappa import pair_kappas, quadratic_kappa
+from calibration.chance_corrected import pair_kappas, quadratic_kappa
 from calibration.messages import words
 
 # The table of Cohen (1968), 200 patients in three diagnoses.

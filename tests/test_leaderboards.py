@@ -14,7 +14,7 @@ from small import Run
 from sqlalchemy import Engine
 from test_models_cli import ratings, responses
 
-from calibration.models.benchmark_means import BenchmarkMean, benchmark_means
+from calibration.models.model_scores import BenchmarkMean, benchmark_means
 from calibration.writers.every_eval_ever import Judge, Source, record, records
 from calibration.writers.release import release
 from data.queries.record import acts

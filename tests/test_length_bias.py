@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.formula.api import ols
 from wording import note_of
 
-from calibration.length_bias import length_rows, slope_of
+from calibration.juror_bias import length_rows, slope_of
 
 NAN = math.nan
 

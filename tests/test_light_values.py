@@ -13,7 +13,7 @@ TABLES = sorted(
     one.stem for one in Path(calibration.tables.__file__).parent.glob("*.py") if one.stem[0] != "_"
 )
 MODULES = [
-    *(f"calibration.{name}" for name in ("values", "codes", "messages", "plain", "decision")),
+    *(f"calibration.{name}" for name in ("values", "codes", "messages", "json_values", "decision")),
     *(f"calibration.tables.{name}" for name in TABLES),
     "calibration.writers.html",
     "annotate.figures.shown",
@@ -32,7 +32,7 @@ def test_the_values_that_screens_are_handed_load_no_library_of_figures() -> None
 
 
 def test_what_is_heavy_would_be_seen() -> None:
-    assert set(loaded("calibration.rows")) >= {"numpy", "pandas"}
+    assert set(loaded("calibration.table")) >= {"numpy", "pandas"}
 
 
 @pytest.mark.parametrize("name", ["agreement", "jurors", "notes", "numbers", "spec"])

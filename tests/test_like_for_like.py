@@ -7,11 +7,10 @@ from hypothesis.extra.numpy import arrays
 
 from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, draw_counts, replicates
-from calibration.grid import Grid
 from calibration.icc import icc_consistency
 from calibration.like_for_like import held_replicates, like_for_like, pooled_icc
 from calibration.messages import words
-from calibration.zscore import z_within_raters
+from calibration.rating_matrix import Grid, z_within_raters
 
 JURY = Panel(("j0", "j1"), 2)
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from calibration.models.macro_average import macro_average_sd, macro_averages, unit_scale
+from calibration.models.win_rate import macro_average_sd, macro_averages, unit_scale
 
 NAN = float("nan")
 

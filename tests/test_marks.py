@@ -14,12 +14,10 @@ from wording import note_of
 from calibration.bootstrap import draw_counts
 from calibration.codes import NoteCode as Code
 from calibration.details import Known, details
-from calibration.mark_rows import GRAVE, mark_rows
-from calibration.marks import COLUMNS, Marks, Stretch, places, shared_characters
+from calibration.json_values import json_value
+from calibration.marks import COLUMNS, GRAVE, Marks, Stretch, mark_rows, places, shared_characters
 from calibration.messages import marks as messages
-from calibration.plain import plain
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import COMBINED
 
 WRONG = ("accuracy", "wrong", "critical")
@@ -208,8 +206,8 @@ def test_rows_go_from_any_mark_over_criteria_to_kinds_the_gravest_first():
         "clarity, unclear, severity not said",
     ]
     assert [row.n_marked for row in rows] == [27, 9, 18, 9, 9, 9, 9]
-    assert plain(rows[0])["severity"] is None
-    assert plain(rows[-1])["severity"] == ""
+    assert json_value(rows[0])["severity"] is None
+    assert json_value(rows[-1])["severity"] == ""
 
 
 def test_a_mark_of_another_kind_in_the_same_place_is_agreement_on_the_place_alone():
@@ -260,7 +258,7 @@ def test_what_is_undefined_is_none_and_says_why():
     without_jury = without(scores, scores.ratings["kind"] == "juror")
     row = of_kind(evidence(without_jury, marks_on(scores, some)))
     assert row.told(Code.MARKS_WITHOUT_JURY)
-    body = plain(row)
+    body = json_value(row)
     assert body["difference"] is None
     assert "nobody sits on the jury" in body["note"]
     json.dumps(body, allow_nan=False)
@@ -309,7 +307,7 @@ def test_the_details_of_a_calibration_have_it_as_a_section():
     scores = study(n=12)
     marks = marks_on(scores, ["aci-r0", "aci-r1"])
     found = details(scores, Sitting(), Asked(reps=20), Known(marks=marks))
-    assert plain(found["evidence"]) == plain(evidence(scores, marks, reps=20))
+    assert json_value(found["evidence"]) == json_value(evidence(scores, marks, reps=20))
 
 
 def test_marks_by_simulated_raters_are_named():

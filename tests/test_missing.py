@@ -6,10 +6,8 @@ from little_study import study
 from scipy import optimize
 from wording import note_of
 
-from calibration.missing import missing_rows
-from calibration.missing_bounds import icc_bounds
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.missing import icc_bounds, missing_rows
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 
 METHODS = ["paper", "published"]

@@ -8,10 +8,10 @@ import pytest
 from model_study import QUALITY, by_hand, by_model, compared, model_study
 
 from calibration.codes import NoteCode as Code
+from calibration.json_values import json_value
 from calibration.messages import told, words
 from calibration.models.comparison import jury_bias
-from calibration.models.scores import model_table
-from calibration.plain import plain
+from calibration.models.model_scores import model_table
 from calibration.scores import RubricShape, Scores
 from data.errors import BadInput, Unknown
 
@@ -167,7 +167,7 @@ def test_the_same_seed_gives_the_same_figures_whatever_the_order_of_the_rows():
     for ours, theirs in zip(
         compared(scores, authors).rows, compared(mixed, authors).rows, strict=True
     ):
-        ours, theirs = plain(ours), plain(theirs)
+        ours, theirs = json_value(ours), json_value(theirs)
         assert [one["code"] for one in ours.pop("notes")] == [
             one["code"] for one in theirs.pop("notes")
         ]

@@ -5,7 +5,7 @@ import pytest
 from model_study import QUALITY, by_model, compared, model_study
 
 from calibration.messages import told
-from calibration.models.scores import model_table
+from calibration.models.model_scores import model_table
 from calibration.predicting.prediction_powered import Sample, prediction_powered_mean
 from calibration.scores import Scores
 

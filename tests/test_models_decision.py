@@ -10,12 +10,13 @@ from hypothesis import strategies as some
 from model_study import QUALITY, by_model, compared, model_row, model_study
 
 from calibration.codes import NoteCode as Code
-from calibration.decision import Decision, Kind, to_json
+from calibration.decision import Decision, Kind
+from calibration.json_values import decision_json
 from calibration.messages import told
 from calibration.models.decision import decide
 from calibration.models.gaps import DETECTABLE, Gap, standings
+from calibration.models.model_scores import model_table
 from calibration.models.rows import CLINICIANS, CORRECTED, JURY, WAYS
-from calibration.models.scores import model_table
 from calibration.scores import Scores
 from calibration.tables.models import model_tables
 from calibration.tables.numbers import TERMINAL
@@ -126,7 +127,7 @@ def test_a_single_model_leads_nobody():
     decision = compared(*model_study({"alpha": 3.0}, n=25, rated=25)).decision
     assert (decision.kind, decision.names) == (Kind.UNDEFINED, ())
     assert np.isnan([decision.estimate, decision.low, decision.high]).all()
-    assert to_json(decision)["estimate"] is None
+    assert decision_json(decision)["estimate"] is None
 
 
 def test_simulated_raters_are_no_evidence_that_a_model_leads():

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from periods_study import NAN, row
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Kind, to_json
+from calibration.decision import Kind
+from calibration.json_values import decision_json
 from calibration.messages import words
-from calibration.monitoring.decide import decide
+from calibration.monitoring.decision import decide
 from calibration.monitoring.rows import CaseMix
 from calibration.monitoring.watch import Normal, Rule, watch
 from calibration.values import note
@@ -235,6 +236,6 @@ def test_every_decision_can_be_worded_and_written_as_json(drawn, normal, floor, 
     rows = [replace(one, over=over) for one in periods(drawn)]
     decision = decided(rows, normal, floor, changed(change))
     assert all(words(one) for one in (*decision.reasons, *decision.basis))
-    body = to_json(decision)
+    body = decision_json(decision)
     assert (body["kind"], body["headline"]) == (decision.kind, decision.headline)
     assert "nan" not in f"{decision.headline} {decision.sentences} {decision.on} {decision.action}"

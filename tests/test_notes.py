@@ -11,12 +11,11 @@ from little_study import DOCTORS, rows_of, study, without
 from calibration import remarks
 from calibration.codes import NoteCode
 from calibration.crossed import MixedModel
-from calibration.f_interval import Interval
+from calibration.icc import Interval
 from calibration.like_for_like import Held, LikeForLike
 from calibration.messages import words
 from calibration.pairs import Pair, Pairs
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.scores import Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import note

@@ -8,9 +8,9 @@ import pingouin
 import pytest
 
 from calibration.bootstrap import Resampling, draw_counts, replicates
-from calibration.grid import Grid
 from calibration.messages import words
 from calibration.pairs import clinician_pairs, over_pairs, pair_replicates
+from calibration.rating_matrix import Grid
 
 
 def grid_of(table, clusters=None):

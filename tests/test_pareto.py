@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration.juries.pareto import on_front
+from calibration.juries.ranking import on_front
 
 NAN = math.nan
 

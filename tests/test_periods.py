@@ -9,11 +9,18 @@ from plain_scope import scope_of
 
 from calibration.agreement import column_icc, columns
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.monitoring.calendar import label_of, next_start, periods, start_of
-from calibration.monitoring.periods import Asking, Days, period_icc, period_rows
+from calibration.monitoring.periods import (
+    Asking,
+    Days,
+    label_of,
+    next_start,
+    period_icc,
+    period_rows,
+    periods,
+    start_of,
+)
 from calibration.monitoring.watch import Normal, watch
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 from calibration.values import note
 

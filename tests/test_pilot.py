@@ -20,11 +20,10 @@ from calibration.planning.pilot import (
     variations,
 )
 from calibration.planning.rows import Variation
-from calibration.resample import prepare
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.rating_matrix import z_within_raters
+from calibration.resampled_moments import prepare
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
-from calibration.zscore import z_within_raters
 
 
 def readings(n=80, r=0.4, clinicians=4, per=2, seed=0):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotate.assign import Item, design
-from calibration.f_interval import f_interval
+from calibration.icc import f_interval
 from data.pace import said
 
 

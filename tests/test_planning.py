@@ -11,8 +11,7 @@ from sqlmodel import Session, select
 
 from calibration.codes import PlanningCode
 from calibration.messages import sentence
-from calibration.planning.plan import expected_of, plan_rows, power_rows
-from calibration.planning.protocol import protocol
+from calibration.planning.plan import pilot_iccs, plan_rows, power_rows, protocol
 from calibration.planning.rows import Pilot, PlanOptions, PlanRow, Reliability, Variation
 from calibration.values import note
 from data.card import Reply
@@ -191,7 +190,7 @@ def pilot_of(clinicians: float, jury: float, low: float) -> Pilot:
 
 def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> None:
     found, wanted = pilot_of(0.4, 0.6, 0.2), PlanOptions(responses=160, difference=0.28)
-    rows = plan_rows(list(expected_of(found, 2)), wanted)
+    rows = plan_rows(list(pilot_iccs(found, 2)), wanted)
     (shown,) = power_rows(rows, wanted, found)
     assert shown.sd == pytest.approx(0.1)
     assert shown.mde == pytest.approx(0.28)
@@ -200,7 +199,7 @@ def test_a_pilots_spread_is_scaled_and_its_power_is_that_of_a_normal_test() -> N
 
 
 def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
-    rows = plan_rows(list(expected_of(pilot_of(0.4, 0.6, 0.2), 2)), PlanOptions())
+    rows = plan_rows(list(pilot_iccs(pilot_of(0.4, 0.6, 0.2), 2)), PlanOptions())
     assert [(row.scorer, row.basis) for row in rows] == [
         ("clinicians", "pilot"),
         ("clinicians", "low end"),
@@ -213,14 +212,14 @@ def test_each_figure_of_a_pilot_is_planned_for_at_its_low_end_too() -> None:
 
 def test_a_pilot_without_an_icc_is_undefined_with_its_reason() -> None:
     found = pilot_of(float("nan"), float("nan"), float("nan"))
-    rows = plan_rows(list(expected_of(found, 2)), PlanOptions())
+    rows = plan_rows(list(pilot_iccs(found, 2)), PlanOptions())
     assert [row.n for row in rows] == [None] * 4
     assert ALIKE in rows[0].notes
     assert power_rows(rows, PlanOptions(), found) == []
 
 
 def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
-    rows: list[PlanRow] = plan_rows(list(expected_of(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
+    rows: list[PlanRow] = plan_rows(list(pilot_iccs(pilot_of(0.4, 0.6, -0.2), 3)), PlanOptions())
     assert [row.n is None for row in rows] == [False, True, False, True]
     assert rows[1].told(PlanningCode.PLANNED_BELOW_ZERO) == note(
         PlanningCode.PLANNED_BELOW_ZERO, icc=-0.2
@@ -230,7 +229,7 @@ def test_a_low_end_below_0_is_no_plan_and_says_what_to_do() -> None:
 
 def test_a_pilots_absurd_interval_is_said_in_words_and_kept_as_numbers() -> None:
     found, options = pilot_of(0.4, 0.6, -1563.9), PlanOptions()
-    sentences = protocol(plan_rows(list(expected_of(found, 2)), options), [], options, found)
+    sentences = protocol(plan_rows(list(pilot_iccs(found, 2)), options), [], options, found)
     (own, jury) = [one for one in sentences if one.code is PlanningCode.PILOT_ICC]
     assert (own["low"], jury["low"]) == (-1563.9, -1563.9)
     assert "0.60, 95 % interval too wide to tell over 40 instances" in sentence(jury)

@@ -5,9 +5,8 @@ from scipy import stats
 from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, replicates
 from calibration.codes import NoteCode as Code
-from calibration.grid import Grid
-from calibration.like_for_like import held_replicates, like_for_like
-from calibration.population import population_interval
+from calibration.like_for_like import held_replicates, like_for_like, population_interval
+from calibration.rating_matrix import Grid
 
 JURY = Panel(("jury",), 1)
 

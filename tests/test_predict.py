@@ -12,12 +12,10 @@ from little_study import JURORS, study, without
 from calibration.codes import NoteCode, PlanningCode
 from calibration.messages import told
 from calibration.predicting.conformal import Rated, cross_conformal
-from calibration.predicting.predicted import predictions
-from calibration.predicting.responses import COLUMNS
-from calibration.predicting.row import to_json
+from calibration.predicting.predicted import COLUMNS, predictions
+from calibration.predicting.rows import to_json
 from calibration.protocol import Protocol
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.scores import RubricShape, Scores
 from calibration.table import agreement_rows, agreement_table
 from calibration.values import note

@@ -9,7 +9,7 @@ import pytest
 from small import Run
 from sqlalchemy import Engine
 
-from calibration.predicting.responses import COLUMNS
+from calibration.predicting.predicted import COLUMNS
 from data.queries.ledger import tried
 
 KEYS = [

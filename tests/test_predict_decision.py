@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from calibration.codes import NoteCode, PlanningCode
 from calibration.decision import Decision, Kind
 from calibration.messages import MESSAGES, REASONS, headlines
-from calibration.predicting.decision import USABLE, decide
-from calibration.predicting.row import PredictedRow
+from calibration.predicting.rows import USABLE, PredictedRow, decide
 from calibration.values import COMBINED, NAN, note
 
 SIMULATED = note(NoteCode.SIMULATED, raters=("Smith, John",))

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.agreement import Panel, scorer_replicates
+from calibration.agreement import FEW, Panel, scorer_replicates
 from calibration.bootstrap import draw_counts
-from calibration.grid import Grid
-from calibration.quadratic import FEW
-from calibration.resample import scale
+from calibration.rating_matrix import Grid
+from calibration.resampled_moments import scale
 from calibration.scores import Method
 
 

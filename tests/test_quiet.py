@@ -6,7 +6,7 @@ import pytest
 from annotate import tables
 from calibration import remarks
 from calibration.codes import NoteCode
-from calibration.f_interval import Interval
+from calibration.icc import Interval
 from calibration.messages import words
 from calibration.tables.notes import Remark, parted, table_notes
 from calibration.values import note, noted

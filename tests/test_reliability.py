@@ -8,11 +8,16 @@ from plain_scope import scope_of
 
 from calibration.codes import NoteCode as Code
 from calibration.crossed import crossed_model
-from calibration.f_interval import f_interval, spearman_brown
-from calibration.icc import icc_table
+from calibration.icc import f_interval, icc_table, spearman_brown
 from calibration.messages.reliability import QUOTES
-from calibration.reliability import FORMS, panel_sizes, reliability_rows
-from calibration.reliability_interval import agreement_interval, consistency_interval, design_of
+from calibration.reliability import (
+    FORMS,
+    agreement_interval,
+    consistency_interval,
+    design_of,
+    panel_sizes,
+    reliability_rows,
+)
 from calibration.tables.reliability import RELIABILITY
 from calibration.tables.spec import laid_out
 from calibration.true_agreement import true_agreement_row

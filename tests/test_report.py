@@ -10,12 +10,11 @@ from wording import note_of
 
 from calibration.codes import NoteCode
 from calibration.decision import Kind
+from calibration.other_measures import secondary_rows
 from calibration.report.evidence import criterion_rows, paired_means
 from calibration.report.page import in_points, page
 from calibration.report.sections import sections
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
-from calibration.secondary import secondary_rows
+from calibration.scope import Asked, Sitting, scopes
 from calibration.table import agreement_table
 from calibration.tables.spec import Table
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from little_study import study
 from report_study import content_of
 
+from calibration.effective_jurors import ValueRow
 from calibration.influence import InfluenceRow
-from calibration.juror_value import ValueRow
 from calibration.report.hangs import hangs_on
 from calibration.report.page import page
 from calibration.values import NAN

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from calibration.f_interval import spearman_brown
+from calibration.icc import spearman_brown
 from calibration.planning.sample_size import Aim, bonett_n, corrected, single_of, spread
 from data.errors import BadInput
 

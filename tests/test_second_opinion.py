@@ -11,8 +11,7 @@ from little_study import study
 from report_study import rated
 from small import Run
 
-from calibration.scope import Asked
-from calibration.scopes import Sitting
+from calibration.scope import Asked, Sitting
 from calibration.second_opinion import _library, second_opinion
 from calibration.table import agreement_rows
 from data.errors import BadInput

@@ -12,10 +12,9 @@ from wording import note_of
 
 from calibration.icc import icc_table
 from calibration.messages import words
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.other_measures import IN_POINTS, raw_iccs, secondary_rows
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import Scores
-from calibration.secondary import IN_POINTS, raw_iccs, secondary_rows
 from calibration.table import agreement_table
 
 METHODS = ["paper", "published"]

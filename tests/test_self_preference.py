@@ -8,7 +8,7 @@ from plain_scope import scope_of
 from statsmodels.api import OLS
 from wording import note_of
 
-from calibration.self_preference import self_preference_rows
+from calibration.juror_bias import self_preference_rows
 
 NAN = math.nan
 FAMILIES = {"j0": "gpt", "j1": "claude", "j2": "llama"}

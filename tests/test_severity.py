@@ -12,8 +12,8 @@ from wording import note_of
 
 from calibration.bootstrap import draw_counts
 from calibration.crossed import MixedModel
-from calibration.grid import Grid
 from calibration.messages import words
+from calibration.rating_matrix import Grid
 from calibration.severity import (
     distances,
     every_rater,

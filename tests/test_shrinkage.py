@@ -7,9 +7,8 @@ import pytest
 from plain_scope import scope_of
 
 from calibration.icc import icc_consistency
-from calibration.juries.ranking import jury_ranking
-from calibration.juries.rows import Wanted
-from calibration.juries.shrinkage import expected
+from calibration.juries.ranking import Wanted, jury_ranking
+from calibration.juries.resampled import expected
 
 NAN = math.nan
 SIZES = range(1, 6)

@@ -6,10 +6,9 @@ import pytest
 from calibration.agreement import Panel
 from calibration.bootstrap import Resampling, replicates
 from calibration.crossed import crossed_model
-from calibration.grid import Grid
-from calibration.like_for_like import held_replicates, like_for_like
-from calibration.population import population_interval
-from calibration.reliability_interval import agreement_interval, consistency_interval, design_of
+from calibration.like_for_like import held_replicates, like_for_like, population_interval
+from calibration.rating_matrix import Grid
+from calibration.reliability import agreement_interval, consistency_interval, design_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

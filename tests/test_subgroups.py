@@ -10,17 +10,15 @@ from rated_table import rated
 from scipy import stats
 
 from calibration.agreement import Panel, column_icc, columns
-from calibration.clustered_mean import clustered_mean, mean_difference
+from calibration.clustered_intervals import clustered_mean, mean_difference
 from calibration.codes import NoteCode as Code
-from calibration.grid import Grid
 from calibration.holm import holm
-from calibration.jackknife_icc import jackknifed_difference, jackknifed_icc
+from calibration.jackknife import jackknifed_difference, jackknifed_icc
 from calibration.messages import told
 from calibration.protocol import Critical
-from calibration.scope import Asked
-from calibration.scopes import Sitting
-from calibration.subgroup_row import Finding
-from calibration.subgroups import group_names, subgroup_rows
+from calibration.rating_matrix import Grid
+from calibration.scope import Asked, Sitting
+from calibration.subgroups import Finding, group_names, subgroup_rows
 from data.errors import Unknown
 
 NAMES = ("dr0", "dr1", "j0", "j1")

@@ -10,11 +10,10 @@ from little_study import JURORS, rows_of, study, without
 
 from calibration.agreement import Panel, column_icc, columns
 from calibration.composite import composites
-from calibration.f_interval import f_interval
-from calibration.grid import analysed_grid
-from calibration.plain import plain
-from calibration.scope import Asked, without_instances
-from calibration.scopes import Sitting
+from calibration.icc import f_interval
+from calibration.json_values import json_value
+from calibration.rating_matrix import analysed_grid
+from calibration.scope import Asked, Sitting, without_instances
 from calibration.scores import Scores
 from calibration.table import COLUMNS, agreement_rows, agreement_table
 from data.errors import BadInput, TooFew, Unknown
@@ -235,7 +234,7 @@ def test_scores_on_one_of_several_instances_have_no_interval_either():
 def test_json_has_null_for_what_is_undefined():
     found = agreement_rows(study(), Sitting(), Asked(reps=40, seed=3))
 
-    rows = json.loads(json.dumps(plain(found), allow_nan=False))
+    rows = json.loads(json.dumps(json_value(found), allow_nan=False))
 
     assert tuple(rows[0]) == (*COLUMNS, "notes")
     assert set(COLUMNS) < rows[-1].keys()

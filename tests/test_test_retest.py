@@ -9,8 +9,7 @@ import pytest
 from wording import note_of
 
 from calibration import test_retest as retest
-from calibration.scope import Asked
-from calibration.scopes import Sitting, scopes
+from calibration.scope import Asked, Sitting, scopes
 from calibration.scores import RubricShape, Scores
 
 NAN = math.nan

@@ -2,8 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.grid import analysed_grid
-from calibration.zscore import mean_of_given, without_variance, z_within_raters
+from calibration.rating_matrix import (
+    analysed_grid,
+    mean_of_given,
+    without_variance,
+    z_within_raters,
+)
 
 NAN = np.nan
 

@@ -9,9 +9,8 @@ from functools import lru_cache
 import numpy as np
 from plain_scope import scope_of
 
-from calibration.monitoring.calendar import next_start
-from calibration.monitoring.fisher import jackknife_se
-from calibration.monitoring.periods import Asking, Days, period_icc, period_rows
+from calibration.monitoring.cusum import jackknife_se
+from calibration.monitoring.periods import Asking, Days, next_start, period_icc, period_rows
 from calibration.monitoring.rows import PeriodRow
 from calibration.monitoring.watch import Normal, Rule, watch
 

@@ -14,7 +14,7 @@ from annotate.figures.shown import AgreementQuestion, Answer, Behind, Chart, Pai
 from annotate.vega import specification
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
-from calibration.plain import plain
+from calibration.json_values import json_value
 from calibration.report.content import Content
 from calibration.report.figures import Figure, intervals
 from calibration.report.hangs import hangs_on
@@ -128,10 +128,10 @@ def _chart(one: Figure) -> Chart:
     return Chart(
         one.name,
         one.benchmark,
-        plain(specification(one.chart)),
+        json_value(specification(one.chart)),
         one.caption,
         one.alt,
-        plain(one.rows),
+        json_value(one.rows),
     )
 
 

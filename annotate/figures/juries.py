@@ -11,8 +11,8 @@ from sqlalchemy import Engine
 
 from annotate import tables
 from calibration.decision import Decision
+from calibration.json_values import json_row, json_value
 from calibration.messages import words
-from calibration.plain import plain, plain_row
 from calibration.tables.juries import COMPARISON, RANKING, legend
 from calibration.tables.spec import Table, laid_out
 from medjury.services.juries import (
@@ -23,7 +23,7 @@ from medjury.services.juries import (
 )
 
 if TYPE_CHECKING:
-    from calibration.juries.rows import JuryRow
+    from calibration.juries.ranking import JuryRow
 
 MOST = 100
 FIRST = 10
@@ -102,13 +102,13 @@ def comparison(engine: Engine, question: ComparisonQuestion) -> ShownComparison:
 
 def _of_first(row: "JuryRow") -> dict[str, Any]:
     figures = {"icc": row.icc, "low": row.low, "high": row.high, "expected": row.icc_honest}
-    return {"jury": row.name} | dict(plain(figures))
+    return {"jury": row.name} | dict(json_value(figures))
 
 
 def _of_cost(row: "JuryRow") -> dict[str, Any]:
     figures = {"usd": row.usd_per_response, "icc": row.icc, "low": row.low, "high": row.high}
-    return {"jury": row.name} | dict(plain(figures)) | {"on_front": row.on_front}
+    return {"jury": row.name} | dict(json_value(figures)) | {"on_front": row.on_front}
 
 
 def _of_csv(row: "JuryRow") -> Row:
-    return {key: value for key, value in plain_row(row).items() if key != "notes"}
+    return {key: value for key, value in json_row(row).items() if key != "notes"}

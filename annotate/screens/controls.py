@@ -18,7 +18,7 @@ from medjury.services.models import ModelsRequest
 from medjury.services.monitoring import FLOOR, MonitoringQuestion
 
 if TYPE_CHECKING:
-    from calibration.monitoring.calendar import Every
+    from calibration.monitoring.periods import Every
 
 ALL, WHOLE, EVERY_JUROR, SOME = "all combined", "composite", "all heard", "some jurors"
 METHODS, KEPT = ("paper", "published"), ("all", "sound")

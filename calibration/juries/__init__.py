@@ -1,1 +1,1 @@
-"""Every jury of the jurors already heard, ranked without the luck of choosing."""
+"""Every jury that the jurors of a study can form, ranked by its agreement with the clinicians."""

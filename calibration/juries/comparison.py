@@ -1,4 +1,4 @@
-"""Two juries: which of them agrees better with the clinicians, where that is shown."""
+"""Decide which of two juries agrees better with the clinicians."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

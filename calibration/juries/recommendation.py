@@ -1,4 +1,4 @@
-"""Which jury to take: the simplest of those of which most is to be expected on new responses."""
+"""Recommend a jury: the cheapest, or smallest, of those with the highest expected ICC."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,8 +6,7 @@ from math import isfinite
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
-from calibration.juries.ranking import Ranking
-from calibration.juries.rows import JuryRow
+from calibration.juries.ranking import JuryRow, Ranking
 from calibration.remarks import FEW_INSTANCES
 from calibration.values import NAN, Note, note, noted
 

@@ -1,4 +1,4 @@
-"""The ICC of every jury in every resample, its column a mean whose weights are learnt there."""
+"""The ICC in resamples of juries whose members are weighted, the weights being learnt in each resample."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ import numpy as np
 
 from calibration.bootstrap import Counts
 from calibration.effective_jurors import Joint, joint
-from calibration.icc_difference import fisher_z
-from calibration.juries.sets import Bench, Learnt, bench_of
-from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.jackknife import fisher_z
+from calibration.juries.pools import Bench, Learnt, bench_of
+from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 

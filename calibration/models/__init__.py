@@ -1,1 +1,1 @@
-"""Models compared: by clinicians, by the jury, and by the jury corrected."""
+"""Models compared by their mean scores: from clinicians, from the jury, and from both together."""

@@ -1,18 +1,16 @@
-"""Models compared: win rates and macro-averages as clinicians and a jury give them."""
+"""Compare models: win rates and macro-averages by clinicians, by the jury, and by both together."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision
-from calibration.models.corrected import estimate
 from calibration.models.decision import decide
-from calibration.models.detectable import detectable_row
-from calibration.models.figures import figures
-from calibration.models.gaps import Gap, gaps
+from calibration.models.estimates import estimate, figures
+from calibration.models.gaps import Gap, detectable_row, gaps
 from calibration.models.model_rows import category_rows, model_rows
+from calibration.models.model_scores import Table, check_names, model_table
 from calibration.models.rows import CORRECTED, JURY, WAYS, CategoryRow, DetectableRow, ModelRow
-from calibration.models.scores import Table, check_names, model_table
 from calibration.scores import RubricShape, Scores
 from calibration.values import AnalysisOptions, Note, note
 from data.errors import BadInput
@@ -63,7 +61,7 @@ def compare_models(
     ------
     BadInput
         If an option is out of range or a jury is needed and there is none; also as
-        `scores.model_table`.
+        `model_scores.model_table`.
     """
     check(scores, options, by)
     table = model_table(scores, authors, options.jurors or (), options.criterion)

@@ -1,4 +1,4 @@
-"""What may be said of the models of a study: whether one of them leads, by fields alone."""
+"""Decide whether one model leads the others, from the rows of a comparison."""
 
 import math
 from collections.abc import Iterator, Sequence

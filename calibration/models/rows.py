@@ -1,4 +1,4 @@
-"""Rows of a comparison of models; this module needs nothing but Python, so rows travel cheaply."""
+"""Rows of a comparison of models. This module imports nothing heavy: the app's server loads it."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class ModelRow(Noted):
         `by` is "clinicians", "jury" or "corrected".
     win_rate, win_rate_low, win_rate_high : float
         Share of the other models beaten on a benchmark, mean over benchmarks; percentile
-        95 % interval over instances, Wilson's where it has no width (`edges.share_interval`).
+        95 % interval over instances, Wilson's where it has no width (`gaps.share_interval`).
     win_rate_unchanged : float
         Share of the resamples whose win rate is this very one.
     win_rate_sd : float
@@ -27,7 +27,7 @@ class ModelRow(Noted):
         Share of the other models beaten on the same instance; NaN for "corrected".
     macro_average, macro_average_sd, low, high : float
         Mean over benchmarks, 0 to 1; SD over benchmarks, ddof 1; 95 % interval of the mean,
-        for unseen instances where it has no width (`edges.mean_interval`).
+        for unseen instances where it has no width (`gaps.mean_interval`).
     unchanged : float
         As `win_rate_unchanged`, of the macro-average.
     rank, rank_low, rank_high : int or None

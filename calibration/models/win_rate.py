@@ -1,4 +1,4 @@
-"""Win rates: how often a model beats the others, as HELM and the paper's Table 1 count it."""
+"""Win rates and macro-averages of models, as HELM and the paper's Table 1 compute them."""
 
 import warnings
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def benchmark_win_rates(means: Array) -> Array:
     others = np.zeros_like(means)
     for model in range(means.shape[-2]):
         other = means[..., model : model + 1, :]
-        wins += _won(means, other)
+        wins += _wins(means, other)
         others += ~np.isnan(other)
     defined = ~np.isnan(means) & (others > 1)
     # Each model was held against itself, too: half a win against one other.
@@ -78,8 +78,8 @@ def win_rate_sd(means: Array) -> Array:
         for other in range(models):
             both = ~np.isnan(means[model]) & ~np.isnan(means[other])
             if model != other and both.any():
-                against[model, other] = _won(means[model, both], means[other, both]).mean()
-    return np.array([_sd(row[~np.isnan(row)]) for row in against])
+                against[model, other] = _wins(means[model, both], means[other, both]).mean()
+    return np.array([_sd_over_opponents(row[~np.isnan(row)]) for row in against])
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def paired_wins(scores: Array) -> PairedWins:
         both: Flags = ~np.isnan(scores) & ~np.isnan(scores[model])
         both[model] = False
         common = both.sum(axis=1)
-        won = np.where(both, _won(scores[model], scores), 0.0).sum(axis=1)
+        won = np.where(both, _wins(scores[model], scores), 0.0).sum(axis=1)
         pairs[model] = common.sum()
         if pairs[model]:
             rates[model] = float(np.mean(won[common > 0] / common[common > 0]))
@@ -128,12 +128,52 @@ def mean_of_defined(values: Array) -> Array:
     return mean
 
 
-def _won(own: Array, other: Array) -> Array:
+def _wins(own: Array, other: Array) -> Array:
     """Return 1 for a win, half for a tie, 0 for a loss or where one has no score."""
     apart = own - other
     won: Array = (apart > ROUNDING) + 0.5 * (np.abs(apart) <= ROUNDING)
     return won
 
 
-def _sd(rates: Array) -> float:
+def _sd_over_opponents(rates: Array) -> float:
     return float(np.std(rates)) if len(rates) else NAN
+
+
+def unit_scale(score: Array, low: Array | float, high: Array | float) -> Array:
+    """Return (score - low) / (high - low): 0 for the worst point of a scale, 1 for the best.
+
+    For scores from 1 to 5 it is (x - 1) / 4, which the paper's Table 1 and Figure 4 use
+    (`tables/1_win_rate_table.py` and `plots/1_heatmap.py` of som-shahlab/medhelm). NaN stays.
+    """
+    scaled: Array = (score - low) / (np.asarray(high) - low)
+    return scaled
+
+
+def macro_averages(means: Array) -> Array:
+    """Return the mean over benchmarks of a model's mean scores.
+
+    Parameters
+    ----------
+    means : shape (..., models, benchmarks)
+        On one scale (`unit_scale`); NaN where a model has none.
+
+    Returns
+    -------
+    shape (..., models)
+        Over the benchmarks that a model has, so that models with different benchmarks are
+        not comparable; NaN without any.
+    """
+    return mean_of_defined(means)
+
+
+def macro_average_sd(means: Array) -> Array:
+    """Return the SD of a model's mean scores over benchmarks, as in the paper's Table 1.
+
+    Shape (models, benchmarks) to (models,). ddof 1, as there; NaN with fewer than two
+    benchmarks. It says how uneven a model is, not how sure its macro-average is.
+    """
+    return np.array([_sd_over_benchmarks(row[~np.isnan(row)]) for row in means])
+
+
+def _sd_over_benchmarks(row: Array) -> float:
+    return float(np.std(row, ddof=1)) if len(row) > 1 else NAN

@@ -1,1 +1,1 @@
-"""Whether a jury still agrees: by period, by CUSUM, and what a change is due to."""
+"""Agreement over time: its periods, alarms when it falls, and what a fall may come from."""

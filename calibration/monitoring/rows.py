@@ -1,6 +1,6 @@
-"""What monitoring finds, as values: periods, the CUSUM, the anchor and the case mix.
+"""Rows of monitoring: periods, CUSUM, anchor and case mix.
 
-Kept apart from what computes them, so that tables and the app's server load nothing heavy.
+This module imports nothing heavy: tables and the app's server load it.
 """
 
 import math

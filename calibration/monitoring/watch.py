@@ -1,4 +1,4 @@
-"""Watching the periods: what is normal, and the CUSUMs of falls below it and below the floor."""
+"""Compare each period with the target and with the floor, by a CUSUM of falls."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from calibration.codes import MonitoringCode
-from calibration.monitoring.calendar import Every
 from calibration.monitoring.cusum import (
     POWER,
     SHORTEST,
@@ -17,9 +16,11 @@ from calibration.monitoring.cusum import (
     demand,
     detectable_fall,
     falling_cusum,
+    fisher_z,
+    icc_of_fisher,
     limits,
 )
-from calibration.monitoring.fisher import fisher_z, icc_of_fisher
+from calibration.monitoring.periods import Every
 from calibration.monitoring.rows import CusumRow, Detectable, Fall, PeriodRow
 from calibration.scores import Array, Integers
 from calibration.values import NAN, Note, note, noted

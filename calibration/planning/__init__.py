@@ -1,1 +1,1 @@
-"""How many responses and clinicians an interval or a difference takes."""
+"""Plan a study: the responses and clinicians that an interval or a difference takes."""

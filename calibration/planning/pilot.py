@@ -1,4 +1,4 @@
-"""What a pilot says for the planning of a study: reliabilities, and how differences vary."""
+"""What a pilot study tells a plan: reliabilities, and how much differences vary."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from calibration.agreement import (
 from calibration.bootstrap import LEAST_CLUSTERS, Counts, percentile_interval
 from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import compared
-from calibration.f_interval import UNDEFINED
-from calibration.grid import Grid
+from calibration.icc import UNDEFINED
 from calibration.like_for_like import held_replicates, like_for_like
 from calibration.planning.rows import Reliability, Variation
-from calibration.resample import ROUNDING, Prepared, panel_column, prepare, scale
+from calibration.rating_matrix import Grid
+from calibration.resampled_moments import ROUNDING, Prepared, panel_column, prepare, scale
 from calibration.scope import Scope
 from calibration.scores import Array, Flags, Integers
 from calibration.values import NAN, Note, note, noted

@@ -1,14 +1,13 @@
-"""The rows of a plan: responses for a width, the load they make, and the power they have."""
+"""Rows and sentences of a plan: responses for a width, the clinicians' load, and the power they give."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 
-from calibration.codes import PlanningCode
+from calibration.codes import NoteCode, PlanningCode
 from calibration.differences import DETECTABLE
-from calibration.f_interval import spearman_brown
-from calibration.planning.assurance import exact_n, f_width, zou_n
+from calibration.icc import spearman_brown
 from calibration.planning.power import (
     CRITICAL,
     DRAWS,
@@ -23,20 +22,30 @@ from calibration.planning.rows import (
     JURY,
     Basis,
     Expected,
+    NonInferiorityRow,
     Pilot,
     PlanOptions,
     PlanRow,
     PowerRow,
+    Reliability,
     Variation,
 )
-from calibration.planning.sample_size import Aim, bonett_n, corrected, single_of
+from calibration.planning.sample_size import (
+    Aim,
+    bonett_n,
+    corrected,
+    exact_n,
+    f_width,
+    single_of,
+    zou_n,
+)
 from calibration.remarks import FEW_INSTANCES
-from calibration.values import NAN, Note, note, noted
+from calibration.values import NAN, Note, note, noted, simulated_in
 
 PAPER = 0.31  # the single-rater ICC that the MedHELM paper obtained, having planned with 0.75
 
 
-def assumed(icc: float | None, single: float | None, per_response: int) -> Iterator[Expected]:
+def assumed_iccs(icc: float | None, single: float | None, per_response: int) -> Iterator[Expected]:
     """Yield what an assumed ICC means for clinicians and jury, and what the paper obtained.
 
     Parameters
@@ -55,7 +64,7 @@ def assumed(icc: float | None, single: float | None, per_response: int) -> Itera
             yield replace(expected, basis="paper obtained", single=PAPER)
 
 
-def expected_of(pilot: Pilot, per_response: int) -> Iterator[Expected]:
+def pilot_iccs(pilot: Pilot, per_response: int) -> Iterator[Expected]:
     """Yield the ICCs of a pilot's clinicians and jury, each as found and at its lower limit."""
     own, jury = pilot.clinicians, pilot.jury
     ends: tuple[Basis, ...] = ("pilot", "low end")
@@ -97,7 +106,7 @@ def _plan_row(one: Expected, options: PlanOptions) -> PlanRow:
         minutes_per_clinician=each * options.minutes if each and options.minutes else NAN,
         width_expected=width.mean,
         width_assured=width.assured,
-        notes=noted(_finite(options), *one.notes),
+        notes=noted(_population_note(options), *one.notes),
     )
 
 
@@ -112,7 +121,7 @@ def _impossible(one: Expected) -> Note | None:
     return note(PlanningCode.PLANNED_BELOW_ZERO, icc=one.single) if one.single < 0 else None
 
 
-def _finite(options: PlanOptions) -> Note | None:
+def _population_note(options: PlanOptions) -> Note | None:
     population = options.population
     return note(PlanningCode.FINITE_POPULATION, instances=population) if population else None
 
@@ -123,12 +132,12 @@ def power_rows(
     """Return what the responses planned for the jury can show, from pilot or assumptions."""
     planned = [row for row in rows if row.is_of_jury and row.n is not None]
     if pilot is None:
-        return [_simulated(row, options) for row in planned]
+        return [_power_by_simulation(row, options) for row in planned]
     enough = [row.n for row in (*planned, *rows) if row.n is not None]
-    return [_of_pilot(one, enough[0], options) for one in pilot.varied] if enough else []
+    return [_power_from_pilot(one, enough[0], options) for one in pilot.varied] if enough else []
 
 
-def _of_pilot(one: Variation, n: int, options: PlanOptions) -> PowerRow:
+def _power_from_pilot(one: Variation, n: int, options: PlanOptions) -> PowerRow:
     """Return the power that the pilot's standard deviation gives, scaled by 1 / sqrt(n)."""
     sd, gap = one.at(n), NAN if options.difference is None else options.difference
     known = math.isfinite(sd) and math.isfinite(gap) and sd > 0
@@ -143,11 +152,11 @@ def _of_pilot(one: Variation, n: int, options: PlanOptions) -> PowerRow:
         n_for_difference=needed,
         sd=sd,
         rule=DETECTABLE * sd,
-        notes=noted(*one.notes, _beyond(needed, options)),
+        notes=noted(*one.notes, _beyond_population(needed, options)),
     )
 
 
-def _simulated(row: PlanRow, options: PlanOptions) -> PowerRow:
+def _power_by_simulation(row: PlanRow, options: PlanOptions) -> PowerRow:
     """Return the power by simulation from the ICC of a row and the shared error."""
     n, jury = max(LEAST, row.n or 0), row.icc_of_two
     null = Contest(jury, 0.0, options.shared)
@@ -167,19 +176,128 @@ def _simulated(row: PlanRow, options: PlanOptions) -> PowerRow:
         n_for_difference=needed,
         sd=sd,
         rule=DETECTABLE * sd,
-        notes=noted(_unlikely(least, jury, n), _beyond(needed, options)),
+        notes=noted(_power_warning(least, jury, n), _beyond_population(needed, options)),
     )
 
 
-def _unlikely(least: float, jury: float, n: int) -> Note | None:
+def _power_warning(least: float, jury: float, n: int) -> Note | None:
     """Say where a power is not to be counted on, or is of a scorer that disagrees."""
     if n < FEW_INSTANCES:
         return note(PlanningCode.FEW_FOR_POWER, least=FEW_INSTANCES)
     return note(PlanningCode.BEYOND_NO_AGREEMENT) if least > jury else None
 
 
-def _beyond(needed: int | None, options: PlanOptions) -> Note | None:
+def _beyond_population(needed: int | None, options: PlanOptions) -> Note | None:
     population = options.population
     if not (needed and population and needed > population):
         return None
     return note(PlanningCode.BEYOND_POPULATION, instances=population)
+
+
+def protocol(
+    rows: Sequence[PlanRow],
+    shown: Sequence[PowerRow],
+    options: PlanOptions,
+    pilot: Pilot | None = None,
+    at_margin: Sequence[NonInferiorityRow] = (),
+) -> tuple[Note, ...]:
+    """Return the sentences of a plan."""
+    return noted(
+        *(_plan_note(row, options) for row in rows if row.n is not None),
+        *(_nothing_to_plan(row) for row in rows if row.n is None),
+        *(_power_note(row) for row in shown),
+        *(_margin_note(row, options) for row in at_margin),
+        *(
+            _pilot_notes(pilot)
+            if pilot
+            else [note(PlanningCode.IF_AS_ASSUMED, shared=options.shared)]
+        ),
+        _simulated_pilot([*rows, *shown]),
+        note(PlanningCode.CORRECTED_FOR_ALL) if options.population else None,
+        note(PlanningCode.ONE_AN_INSTANCE),
+        note(PlanningCode.PAPER_OBTAINED),
+    )
+
+
+def _plan_note(row: PlanRow, options: PlanOptions) -> Note:
+    return note(
+        PlanningCode.RESPONSES_PLANNED,
+        responses=row.n,
+        per_response=row.per_response,
+        readings=row.readings,
+        per_clinician=row.per_clinician,
+        clinicians=options.clinicians,
+        minutes_per_clinician=row.minutes_per_clinician,
+        minutes=options.minutes,
+        icc=row.icc_single if row.icc_of == 1 else row.icc_of_two,
+        icc_of=row.icc_of,
+        scorer=row.scorer,
+        basis=row.basis,
+        width=row.width,
+        assurance=options.assurance,
+        bonett=row.n_bonett,
+        zou=row.n_zou,
+        exact=row.n_exact,
+        width_expected=row.width_expected,
+        width_assured=row.width_assured,
+    )
+
+
+def _margin_note(row: NonInferiorityRow, options: PlanOptions) -> Note:
+    return note(
+        PlanningCode.NON_INFERIORITY_SHOWN,
+        margin=row.margin,
+        icc=row.icc_single,
+        responses=row.n,
+        power=row.power,
+        wanted=options.assurance,
+        needed=row.n_for_power,
+    )
+
+
+def _nothing_to_plan(row: PlanRow) -> Note:
+    return note(PlanningCode.NOTHING_TO_PLAN, scorer=row.scorer, because=_reasons(row))
+
+
+def _power_note(row: PowerRow) -> Note:
+    return note(
+        PlanningCode.DIFFERENCE_FOUND,
+        compared=row.compared,
+        responses=row.n,
+        least=row.mde,
+        is_known=math.isfinite(row.sd),
+        difference=row.difference,
+        power=row.power,
+        needed=row.n_for_difference,
+        source=row.source,
+        because=_reasons(row),
+    )
+
+
+def _reasons(row: PlanRow | PowerRow | Reliability) -> tuple[Note, ...]:
+    """Return the notes of a row but for the simulated raters, who are named once for all."""
+    return tuple(one for one in row.notes if one.code is not NoteCode.SIMULATED)
+
+
+def _pilot_notes(pilot: Pilot) -> Iterator[Note]:
+    """Yield what the pilot found, and what of it carries over only to a study like it."""
+    yield note(PlanningCode.PILOT_OF, benchmark=pilot.benchmark, jurors=pilot.jurors)
+    for one in (pilot.clinicians, pilot.jury):
+        if math.isfinite(one.icc):
+            yield note(
+                PlanningCode.PILOT_ICC,
+                scorer=one.scorer,
+                icc=one.icc,
+                low=one.low,
+                high=one.high,
+                instances=one.n_instances,
+                because=_reasons(one),
+            )
+    yield note(PlanningCode.AS_IN_THE_PILOT)
+    if pilot.minutes is not None:
+        yield note(PlanningCode.READING_TIME, readings=pilot.timed, minutes=pilot.minutes)
+
+
+def _simulated_pilot(rows: Sequence[PlanRow | PowerRow]) -> Note | None:
+    raters = simulated_in(rows)
+    return note(PlanningCode.PILOT_SIMULATED, raters=raters) if raters else None

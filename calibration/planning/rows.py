@@ -1,4 +1,4 @@
-"""What a plan is asked for, and its rows: responses for an interval, and the power they have."""
+"""Options and rows of a plan. This module imports nothing heavy: the app's server loads it."""
 
 import math
 from dataclasses import dataclass, field

@@ -1,1 +1,1 @@
-"""What clinicians would say of responses that only the jury has rated."""
+"""Predict what clinicians would say of responses that only the jury has rated."""

@@ -1,4 +1,4 @@
-"""What a jury says of responses that no clinician rated: their mean, and each of them."""
+"""Predict the clinicians' mean over all responses and their likely score on each, from a jury."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -7,24 +7,25 @@ import numpy as np
 import pandas as pd
 
 from calibration.codes import PlanningCode
-from calibration.predicting.conformal import cross_conformal, held_out_coverage
+from calibration.predicting.conformal import (
+    DIGITS,
+    Conformal,
+    Rated,
+    cross_conformal,
+    held_out_coverage,
+    within_scale,
+)
 from calibration.predicting.prediction_powered import (
     Mean,
     PredictionPowered,
+    Sample,
     prediction_powered_mean,
     standardised_difference,
     stratified,
 )
-from calibration.predicting.responses import (
-    composites_of_both,
-    predicted_responses,
-    rated_of,
-    sample_of,
-)
-from calibration.predicting.row import PredictedRow, row_notes, simulated, unscored, warning
-from calibration.scope import Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
-from calibration.scores import Scores
+from calibration.predicting.rows import PredictedRow, row_notes, simulated, unscored, warning
+from calibration.scope import Asked, Scope, Sitting, scopes, why_undefined_scope
+from calibration.scores import Array, RubricShape, Scores
 from calibration.values import COMBINED, NAN, Note, note, noted
 from calibration.verdict import Verdicts
 from data.errors import BadInput, TooFew
@@ -32,7 +33,7 @@ from data.errors import BadInput, TooFew
 
 @dataclass(frozen=True, eq=False)
 class Predicted:
-    """A row a benchmark, and a table with a row a response: `predicted_responses.COLUMNS`."""
+    """A row a benchmark, and a table with a row a response: `COLUMNS`."""
 
     rows: list[PredictedRow]
     responses: pd.DataFrame
@@ -185,3 +186,100 @@ def _combined_notes(known: Sequence[_Part], left: Sequence[str]) -> Iterator[Not
     yield note(PlanningCode.IN_NO_MEAN, benchmarks=left) if left else None
     alone = [part.row.benchmark for part in known if np.isnan(part.means.clinicians.error)]
     yield note(PlanningCode.NO_MEAN_INTERVAL, benchmarks=alone) if alone else None
+
+
+COLUMNS = (
+    *("response_id", "benchmark", "instance_id", "jury", "clinician_scale", "low", "high"),
+    *("rated_by_clinicians", "notes"),
+)
+
+
+def composites_of_both(scores: Scores, scope: Scope) -> pd.DataFrame:
+    """Return the composites of jury and clinicians on every response of a benchmark.
+
+    Returns
+    -------
+    DataFrame
+        response_id, instance_id, benchmark, jury and clinicians: raw composites in points,
+        the mean over jurors and over clinicians, NaN where there is none; by response_id,
+        so that no seed depends on the order in which a study was imported.
+    """
+    own = scores.responses[scores.responses["benchmark"] == scope.name]
+    table = own.sort_values("response_id", ignore_index=True)
+    members, needed = (scope.jury.members, scope.jury.needed) if scope.jury else ((), 1)
+    of_jurors = scope.given["rater"].isin(members)
+    of_clinicians = scope.given["kind"] == "clinician"
+    jury, clinicians = _means(scope.given[of_jurors], needed), _means(scope.given[of_clinicians], 1)
+    ids = table["response_id"]
+    return table.assign(jury=ids.map(jury), clinicians=ids.map(clinicians))
+
+
+def _means(given: pd.DataFrame, needed: int) -> "pd.Series[float]":
+    found = given.groupby("response_id")["composite"].agg(["mean", "count"])
+    return found["mean"].where(found["count"] >= needed).astype(float)
+
+
+def sample_of(heard: pd.DataFrame) -> Sample:
+    """Return the responses that the jury rated as a sample that clinicians rated, and the rest."""
+    instances = np.unique(heard["instance_id"].to_numpy(dtype=str), return_inverse=True)[1]
+    jury, clinicians = _array(heard["jury"]), _array(heard["clinicians"])
+    rated = ~np.isnan(clinicians)
+    of_rated = (clinicians[rated], jury[rated], instances[rated])
+    return Sample(*of_rated, jury[~rated], instances[~rated])
+
+
+def rated_of(sample: Sample) -> Rated:
+    """Return the responses that both rated."""
+    return Rated(sample.jury, sample.clinicians, sample.instances)
+
+
+def predicted_responses(
+    scope: Scope, heard: pd.DataFrame, fitted: Conformal, shape: RubricShape, reason: Note | None
+) -> pd.DataFrame:
+    """Return a row of `COLUMNS` for each response that the jury rated, in `heard`.
+
+    clinician_scale is the map's value, low and high the ends of the conformal interval within
+    the scale, all in points and NaN where undefined. `notes` say why, and what is outside what
+    the map was fitted on, cut at the ends of the scale, or of simulated raters. `reason` is
+    why the whole benchmark is undefined, or None.
+    """
+    jury = _array(heard["jury"])
+    value = fitted.map(jury) if fitted.map else np.full(len(jury), np.nan)
+    ends = fitted.interval(jury)
+    low, high = within_scale(ends, (shape.low, shape.high))
+    outside = fitted.map.outside(jury) if fitted.map else np.zeros(len(jury), dtype=np.bool_)
+    cut = (ends[0] < shape.low - 10**-DIGITS) | (ends[1] > shape.high + 10**-DIGITS)
+    every = _every_note(reason or fitted.reason, _is_simulated(scope))
+    notes = [every[pair] for pair in zip(outside.tolist(), cut.tolist(), strict=True)]
+    found = heard.assign(
+        clinician_scale=value,
+        low=low,
+        high=high,
+        rated_by_clinicians=heard["clinicians"].notna(),
+        notes=pd.Series(notes, heard.index, dtype=object),
+    )
+    return found[list(COLUMNS)]
+
+
+def _every_note(
+    reason: Note | None, is_simulated: bool
+) -> dict[tuple[bool, bool], tuple[Note, ...]]:
+    """Return the notes of a response by whether it is outside the map and cut at the scale."""
+    always = reason, note(PlanningCode.RATERS_SIMULATED) if is_simulated else None
+    return {
+        (outside, cut): noted(
+            note(PlanningCode.OUTSIDE_MAP) if outside else None,
+            note(PlanningCode.CUT_AT_SCALE) if cut else None,
+            *always,
+        )
+        for outside in (False, True)
+        for cut in (False, True)
+    }
+
+
+def _is_simulated(scope: Scope) -> bool:
+    return bool(scope.simulated & {*scope.jurors, *scope.clinicians})
+
+
+def _array(column: "pd.Series[float]") -> Array:
+    return np.asarray(column, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Prediction-powered means: a few clinicians' ratings, and the jury's on everything."""
+"""Prediction-powered means: clinicians' ratings of a sample, corrected by the jury's of all responses."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from calibration.rating_matrix import FLAT
 from calibration.scores import Array, Integers
 from calibration.values import NAN
-from calibration.zscore import FLAT
 
 LEAST_INSTANCES = 2  # rated ones: of one instance there is no standard error
 LEAST_WEIGHED = (

@@ -10,8 +10,8 @@ from typing import Any
 
 import altair as alt
 
+from calibration.json_values import json_value
 from calibration.monitoring.rows import CusumRow, PeriodRow
-from calibration.plain import plain
 from calibration.report.chart_style import ACCENT, INK, SOFT, of_rows, styled
 
 Row = Mapping[str, Any]
@@ -121,7 +121,7 @@ def _drawn(row: PeriodRow, role: str) -> dict[str, Any]:
     return {
         "period": row.period,
         "kind": kind,
-        **{name: plain(value) for name, value in figures.items()},
+        **{name: json_value(value) for name, value in figures.items()},
         "instances": row.n_instances,
     }
 

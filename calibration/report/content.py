@@ -9,7 +9,7 @@ from calibration.detection import NOTHING, Detection
 from calibration.protocol import Protocol
 from calibration.report.evidence import CriterionRow, Paired
 from calibration.scope import AgreementRow
-from calibration.subgroup_row import SubgroupRow
+from calibration.subgroups import SubgroupRow
 from calibration.values import COMBINED, Noted
 
 

@@ -16,14 +16,12 @@ from calibration.agreement import (
 )
 from calibration.bootstrap import LEAST_CLUSTERS, percentile_interval
 from calibration.codes import NoteCode as Code
-from calibration.f_interval import UNDEFINED, f_interval
+from calibration.icc import UNDEFINED, f_interval
+from calibration.other_measures import secondary_rows
 from calibration.ranks import spearman as spearman_of
-from calibration.resample import prepare
-from calibration.scope import AgreementRow, Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.resampled_moments import MOST_ROWS, prepare, together
+from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import COMBINED, Array, Scores
-from calibration.secondary import secondary_rows
-from calibration.stack import MOST_ROWS, together
 from calibration.values import NAN, Note, note, noted
 from data.errors import TooFew
 

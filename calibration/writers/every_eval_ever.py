@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from calibration.models.benchmark_means import CLINICIANS, JUROR, JURY, BenchmarkMean
+from calibration.models.model_scores import CLINICIANS, JUROR, JURY, BenchmarkMean
 from calibration.writers.release import INTERVAL, scorer_words
 
 SCHEMA_VERSION = "0.3.0"

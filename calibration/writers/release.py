@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from calibration.models.benchmark_means import CLINICIANS, JURY, BenchmarkMean
+from calibration.models.model_scores import CLINICIANS, JURY, BenchmarkMean
 
 GROUP = "medjury"
 Cell = dict[str, Any]

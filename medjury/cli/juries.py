@@ -17,7 +17,7 @@ from medjury.cli.places import check_json, write_json
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-    from calibration.juries.rows import JuryRow, Winner
+    from calibration.juries.ranking import JuryRow, Winner
     from medjury.services.juries import (
         ComparedJuries,
         ComparisonQuestion,
@@ -120,9 +120,8 @@ def print_comparison(
 
 def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
     """Return what `medjury juries --json` writes; undefined is None."""
-    from calibration.decision import to_json
+    from calibration.json_values import decision_json, json_value
     from calibration.messages import told
-    from calibration.plain import plain
 
     ranking, question = ranked.ranking, ranked.question
     options = question.options
@@ -145,23 +144,22 @@ def ranking_json(ranked: "RankedJuries") -> dict[str, Any]:
         "by_size": [_winner(one) for one in ranking.by_size],
         "rows": [_row(row) for row in ranking.rows],
         "note": told(ranking.notes),
-        "notes": plain(ranking.notes),
-        "decision": to_json(ranked.decision),
+        "notes": json_value(ranking.notes),
+        "decision": decision_json(ranked.decision),
     }
 
 
 def comparison_json(compared: "ComparedJuries") -> dict[str, Any]:
     """Return what `medjury juries --compare --json` writes; undefined is None."""
-    from calibration.decision import to_json
-    from calibration.plain import plain, plain_row
+    from calibration.json_values import decision_json, json_row, json_value
 
     options = compared.question.options
     asked = {name: getattr(options, name) for name in ("method", "criterion", "reps", "seed")}
     juries = {"first": compared.question.first, "second": compared.question.second}
     iccs = {"icc_first": compared.icc_first, "icc_second": compared.icc_second}
-    decision = {"decision": to_json(compared.decision)}
-    head: dict[str, Any] = plain(asked | juries | iccs)
-    return head | plain_row(compared.row) | decision
+    decision = {"decision": decision_json(compared.decision)}
+    head: dict[str, Any] = json_value(asked | juries | iccs)
+    return head | json_row(compared.row) | decision
 
 
 def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
@@ -189,16 +187,16 @@ def _show_ranking(ranked: "RankedJuries", json_to: Path | None) -> None:
 
 
 def _winner(winner: "Winner") -> dict[str, Any]:
-    from calibration.plain import plain
+    from calibration.json_values import json_value
 
-    optimism = {"optimism": plain(winner.optimism), "n_compared": winner.n_compared}
+    optimism = {"optimism": json_value(winner.optimism), "n_compared": winner.n_compared}
     return _row(winner.row) | optimism
 
 
 def _row(row: "JuryRow") -> dict[str, Any]:
-    from calibration.plain import plain_row
+    from calibration.json_values import json_row
 
-    found = plain_row(row)
+    found = json_row(row)
     return found if row.weights else {key: found[key] for key in found if key != "weights"}
 
 

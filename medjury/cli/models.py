@@ -104,19 +104,18 @@ def _jury_cost(engine: "Engine", result: ModelsResult, panel: Panel | None) -> J
 def _to_json(
     result: ModelsResult, of_models: Sequence[ModelCost], of_jury: JuryCost | None
 ) -> dict[str, Any]:
-    from calibration.decision import to_json
-    from calibration.plain import plain
+    from calibration.json_values import decision_json, json_value
 
     return {
         "reps": result.options.reps,
         "seed": result.options.seed,
         "jury": list(result.jury),
         "benchmarks": list(result.benchmarks),
-        "rows": plain(result.rows),
-        "categories": plain(result.categories),
-        "detectable": plain(result.detectable),
-        "costs": {"models": plain(of_models), "jury": plain(of_jury)},
-        "decision": to_json(result.decision),
+        "rows": json_value(result.rows),
+        "categories": json_value(result.categories),
+        "detectable": json_value(result.detectable),
+        "costs": {"models": json_value(of_models), "jury": json_value(of_jury)},
+        "decision": decision_json(result.decision),
     }
 
 

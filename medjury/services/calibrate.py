@@ -20,11 +20,9 @@ from calibration.detection import NOTHING, Detection, detection
 from calibration.misses import all_misses, with_untested
 from calibration.protocol import Critical, Protocol
 from calibration.reliability import Reference, reference
-from calibration.scope import AgreementRow, Asked, compared_names
-from calibration.scopes import Sitting, checked
+from calibration.scope import AgreementRow, Asked, Sitting, checked, compared_names
 from calibration.scores import Scores
-from calibration.subgroup_row import SubgroupRow
-from calibration.subgroups import subgroup_rows
+from calibration.subgroups import SubgroupRow, subgroup_rows
 from calibration.table import agreement_rows
 from calibration.values import AnalysisOptions
 from calibration.verdict import Claim, Verdicts, decisions

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
+from calibration.json_values import json_value
 from calibration.messages import words
-from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
 from data.person import OPERATOR
@@ -77,7 +77,7 @@ class ReportRow(Noted):
 
     def to_json(self) -> dict[str, Any]:
         """Return it as `monitor --json` has it."""
-        figures: dict[str, Any] = plain(self)
+        figures: dict[str, Any] = json_value(self)
         changed = [words(one) for one in self.changes]
         return figures | {"changed": changed, "simulated": bool(self.simulated)}
 

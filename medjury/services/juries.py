@@ -172,7 +172,7 @@ def _recommended(
 ) -> Decision:
     """Return which jury to take, by the study's own verdict on it."""
     from calibration.juries.recommendation import judged, recommendation, recommended_jurors
-    from calibration.scopes import Sitting
+    from calibration.scope import Sitting
     from medjury.services.calibrate import asked_of, verdicts_of
 
     (name, ranking), options = ranked, question.options
@@ -229,8 +229,7 @@ def _scope(
 ) -> "Scope":
     """Return the benchmark asked for, or all combined, or the only one."""
     from calibration.messages import reason
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting, scopes, why_undefined_scope
+    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
 
     asked = Asked(options.method, options.criterion, options.reps, options.seed, executor=executor)
     every = {one.name: one for one in scopes(scores, Sitting(jurors), asked)}
@@ -260,8 +259,7 @@ def _ranked(
     """Return the ranking, and the jurors whose prices are made up."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.juries.ranking import jury_ranking
-    from calibration.juries.rows import Wanted
+    from calibration.juries.ranking import Wanted, jury_ranking
 
     costs = juror_costs(engine, None if scope.name == COMBINED else scope.name)
     made_up = made_up_costs(costs) if scope.simulated.issuperset(scope.jurors) else {}

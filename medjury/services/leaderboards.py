@@ -18,7 +18,7 @@ from medjury.services.models import BLIND
 from medjury.services.scores import all_jurors, scores_of
 
 if TYPE_CHECKING:
-    from calibration.models.benchmark_means import BenchmarkMean
+    from calibration.models.model_scores import BenchmarkMean
 
 SHAPES = ("helm", "every-eval-ever")
 
@@ -56,7 +56,7 @@ def leaderboard(engine: Engine) -> Leaderboard:
     NotAllowed
         If the blind is not lifted.
     """
-    from calibration.models.benchmark_means import benchmark_means
+    from calibration.models.model_scores import benchmark_means
 
     if is_blind(engine):
         raise NotAllowed(BLIND)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.codes import MonitoringCode, NoteCode
-from calibration.decision import Decision, Kind, to_json
+from calibration.decision import Decision, Kind
+from calibration.json_values import decision_json, json_value
 from calibration.messages import told, words
 from calibration.monitoring.rows import AnchorRow, CaseMix, PeriodRow
-from calibration.plain import plain
 from calibration.values import COMBINED, AnalysisOptions, Note, Noted, note, noted
 from data.errors import BadInput
 from data.queries.frames import clinician_dates, juror_ratings
@@ -27,9 +27,8 @@ from medjury.services.scores import all_jurors, scores_of, silent_jurors
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.monitoring.calendar import Every
     from calibration.monitoring.drift import Drift
-    from calibration.monitoring.periods import Asking
+    from calibration.monitoring.periods import Asking, Every
     from calibration.monitoring.watch import Normal, Watched
     from calibration.scope import Scope
     from calibration.scores import Flags, Scores
@@ -92,7 +91,7 @@ class Study:
     @cached_property
     def anchors(self) -> "pd.DataFrame":
         """Return what jurors scored again later, of the benchmarks that are looked at."""
-        from calibration.monitoring.scored_again import anchors
+        from calibration.monitoring.anchor import anchors
 
         found = anchors(self.again, self.scores.rubrics)
         return found[found["benchmark"].isin(self.scope.given["benchmark"].unique())]
@@ -169,19 +168,19 @@ class Monitored:
         judged, causes, watched = self.judged, self.causes, self.judged.watched
         asked = judged.question
         return {
-            "decision": to_json(judged.decision),
+            "decision": decision_json(judged.decision),
             "benchmark": judged.benchmark,
             "scorer": "jury",
             "jury": list(judged.study.jury),
             "simulated": list(judged.study.simulated),
             "method": asked.options.method,
             "every": asked.every,
-            "since": plain(asked.since),
+            "since": json_value(asked.since),
             "least": asked.least,
             "threshold": asked.floor,
             "false_alarms": asked.false_alarms,
-            "limit": plain(watched.limit),
-            "detectable": plain(watched.detectable),
+            "limit": json_value(watched.limit),
+            "detectable": json_value(watched.detectable),
             "fallen": judged.has_fallen,
             "judged": judged.is_judged,
             "reason": words(judged.why),
@@ -191,11 +190,11 @@ class Monitored:
             "target": _target(watched),
             "drift": _drift(causes.drift),
             "reports": [one.to_json() for one in self.reports],
-            "periods": plain(judged.periods),
-            "cusum": plain(watched.rows),
-            "anchor": plain(causes.anchor),
-            "case_mix": plain(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
-            "jurors": plain(causes.jurors),
+            "periods": json_value(judged.periods),
+            "cusum": json_value(watched.rows),
+            "anchor": json_value(causes.anchor),
+            "case_mix": json_value(causes.mix or Noted(notes=(note(MonitoringCode.MIX_OF_ONE),))),
+            "jurors": json_value(causes.jurors),
         }
 
 
@@ -204,19 +203,19 @@ def _fall(watched: "Watched") -> dict[str, Any] | None:
     fall = watched.fall
     if fall is None:
         return None
-    figures: dict[str, Any] = plain(fall)
+    figures: dict[str, Any] = json_value(fall)
     return figures | {"periods": [row.period for row in fall.periods]}
 
 
 def _target(watched: "Watched") -> dict[str, Any]:
-    ends = {name: plain(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
+    ends = {name: json_value(getattr(watched, f"target_{name}")) for name in ("icc", "low", "high")}
     none = noted(watched.reason)
-    return ends | {"source": watched.source, "note": told(none), "notes": plain(none)}
+    return ends | {"source": watched.source, "note": told(none), "notes": json_value(none)}
 
 
 def _drift(drift: "Drift") -> dict[str, Any]:
     figures = {"drift": drift.drift, "anchored": drift.anchored}
-    return figures | {"said": list(drift.said), "notes": plain(drift.notes)}
+    return figures | {"said": list(drift.said), "notes": json_value(drift.notes)}
 
 
 def monitor(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None) -> Monitored:
@@ -237,7 +236,7 @@ def judge(engine: Engine, question: MonitoringQuestion, tick: Tick | None = None
     """
     from threadpoolctl import threadpool_limits
 
-    from calibration.monitoring.decide import decide
+    from calibration.monitoring.decision import decide
     from calibration.monitoring.watch import Rule, watch
 
     study = _study(engine, question)
@@ -278,7 +277,7 @@ def causes(engine: Engine, judged: Judged) -> Causes:
 
 
 def _study(engine: Engine, question: MonitoringQuestion) -> Study:
-    from calibration.monitoring.scored_again import without_later
+    from calibration.monitoring.anchor import without_later
 
     options = question.options
     everything = scores_of(engine)
@@ -294,8 +293,7 @@ def _scope(
     engine: Engine, scores: "Scores", jury: Sequence[str], options: AnalysisOptions
 ) -> "Scope":
     """Return the one benchmark, or all combined, with the jury that is watched."""
-    from calibration.scope import Asked
-    from calibration.scopes import Sitting, scopes, why_undefined_scope
+    from calibration.scope import Asked, Sitting, scopes, why_undefined_scope
 
     if not jury:
         raise BadInput(
@@ -315,7 +313,7 @@ def _scope(
 
 def _normal(engine: Engine, question: MonitoringQuestion, scores: "Scores") -> "Normal":
     """Return what the periods are compared with."""
-    from calibration.monitoring.fisher import error_of_interval
+    from calibration.monitoring.cusum import error_of_interval
     from calibration.monitoring.watch import BASELINE, Normal
 
     if question.target is not None:
@@ -384,7 +382,7 @@ def _mix(
 
     While the judged period is itself one of the baseline, with those of it before that.
     """
-    from calibration.monitoring.case_mix import case_mix
+    from calibration.monitoring.drift import case_mix
     from calibration.monitoring.periods import periods_of
 
     begun = watched.fell[0].start
@@ -400,7 +398,7 @@ def _mix(
 
 def _spanned(rows: Sequence[PeriodRow], every: "Every") -> str:
     """Return the first and the last calendar period of some rows as one label."""
-    from calibration.monitoring.calendar import label_of, start_of
+    from calibration.monitoring.periods import label_of, start_of
 
     ends = (rows[0].start, start_of(rows[-1].end, every))
     first, last = (label_of(day, every) for day in ends)

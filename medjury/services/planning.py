@@ -9,12 +9,11 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.crossed import clinicians_mixed_model, crossed_model
+from calibration.json_values import json_value
 from calibration.messages import reason, sentence, words
-from calibration.plain import plain
-from calibration.planning.non_inferiority import non_inferiority_rows
 from calibration.planning.pilot import clinicians_reliability, jury_reliability, variations
-from calibration.planning.plan import assumed, expected_of, plan_rows, power_rows
-from calibration.planning.protocol import protocol
+from calibration.planning.plan import assumed_iccs, pilot_iccs, plan_rows, power_rows, protocol
+from calibration.planning.power import non_inferiority_rows
 from calibration.planning.rows import (
     NonInferiorityRow,
     PanelSizeRow,
@@ -25,8 +24,7 @@ from calibration.planning.rows import (
 )
 from calibration.planning.sample_size import single_of
 from calibration.reliability import assumed_panel_sizes, panel_sizes
-from calibration.scope import AgreementRow, Asked, Scope
-from calibration.scopes import Sitting, scopes, why_undefined_scope
+from calibration.scope import AgreementRow, Asked, Scope, Sitting, scopes, why_undefined_scope
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions, Note
 from data.errors import BadInput
@@ -79,7 +77,9 @@ class Plan:
 
 def plan_from_assumption(assumption: Assumption, options: PlanOptions) -> Plan:
     """Return a plan from an assumed ICC; no study is needed."""
-    rows = plan_rows([*assumed(assumption.icc, assumption.single, options.per_response)], options)
+    rows = plan_rows(
+        [*assumed_iccs(assumption.icc, assumption.single, options.per_response)], options
+    )
     power, at_margin = power_rows(rows, options), tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, at_margin=at_margin)
     single = single_of(assumption.icc or 0.0) if assumption.single is None else assumption.single
@@ -107,7 +107,7 @@ def plan_from_pilot(engine: Engine, analysis: AnalysisOptions, options: PlanOpti
     pilot, unnoted, sizes = _piloted(engine, analysis)
     if options.minutes is None:
         options = replace(options, minutes=pilot.minutes)
-    rows = plan_rows([*expected_of(pilot, options.per_response)], options)
+    rows = plan_rows([*pilot_iccs(pilot, options.per_response)], options)
     power = power_rows(rows, options, pilot)
     at_margin = tuple(non_inferiority_rows(rows, options))
     sentences = protocol(rows, power, options, pilot, at_margin)
@@ -156,11 +156,11 @@ def to_json(plan: Plan) -> dict[str, Any]:
     """Return the plan as `plan --json` has it; what is undefined becomes None."""
     assumption = {"icc": plan.assumption.icc, "single_icc": plan.assumption.single}
     return {
-        "assumed": assumption | {"pilot": plain(plan.pilot)} | plain(plan.options),
-        "rows": plain(plan.rows),
-        "power": [plain(row) | {"source": words(row.source)} for row in plan.power],
-        "non_inferiority": plain(plan.non_inferiority),
-        "reliability": plain(plan.reliability),
+        "assumed": assumption | {"pilot": json_value(plan.pilot)} | json_value(plan.options),
+        "rows": json_value(plan.rows),
+        "power": [json_value(row) | {"source": words(row.source)} for row in plan.power],
+        "non_inferiority": json_value(plan.non_inferiority),
+        "reliability": json_value(plan.reliability),
         "sentences": list(plan.told),
     }
 

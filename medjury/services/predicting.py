@@ -9,12 +9,11 @@ from sqlalchemy import Engine
 from threadpoolctl import threadpool_limits
 
 from calibration.decision import Decision
-from calibration.decision import to_json as decision_to_json
-from calibration.predicting.decision import decide
+from calibration.json_values import decision_json
 from calibration.predicting.predicted import predictions
-from calibration.predicting.row import PredictedRow
-from calibration.predicting.row import to_json as row_to_json
-from calibration.scopes import Sitting, checked
+from calibration.predicting.rows import PredictedRow, decide
+from calibration.predicting.rows import to_json as row_to_json
+from calibration.scope import Sitting, checked
 from calibration.scores import Scores
 from calibration.values import AnalysisOptions
 from data.errors import BadInput, Unknown
@@ -99,7 +98,7 @@ def to_json(found: Predictions) -> dict[str, Any]:
     return {
         "level": found.question.level,
         "seed": found.question.options.seed,
-        "decision": decision_to_json(found.decision),
+        "decision": decision_json(found.decision),
         "benchmarks": [row_to_json(row) for row in found.rows],
         "responses": len(found.responses),
     }

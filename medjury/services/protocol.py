@@ -9,8 +9,7 @@ from sqlalchemy import Engine
 
 from calibration.codes import NoteCode as Code
 from calibration.decision import Decision, Kind
-from calibration.decision import to_json as decision_to_json
-from calibration.plain import plain
+from calibration.json_values import decision_json, json_value
 from calibration.protocol import Protocol
 from calibration.values import AnalysisOptions, note
 from data.errors import BadInput, Unknown, Unrated
@@ -48,7 +47,7 @@ def fix(by: Person, engine: Engine, protocol: Protocol) -> Protocol:
     """
     _check_numbers(protocol)
     _check_criteria(protocol, [one.rubric for one in benchmarks(engine)])
-    every = plain(asdict(protocol))
+    every = json_value(asdict(protocol))
     set_protocol(engine, by.actor, {name: every[name] for name in FIXED})
     fixed = protocol_of(engine)
     if fixed is None:
@@ -111,7 +110,7 @@ class Checked:
         return {
             "met": self.is_met,
             "protocol": protocol_json(self.protocol),
-            "decision": decision_to_json(self.decision),
+            "decision": decision_json(self.decision),
         }
 
 

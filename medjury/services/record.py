@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from calibration.plain import plain
+from calibration.json_values import json_value
 from calibration.protocol import Critical, Protocol
 from data.blind import is_blind
 from data.errors import NotAllowed
@@ -67,4 +67,4 @@ def _critical(one: dict[str, Any]) -> Critical:
 
 def protocol_json(protocol: Protocol | None) -> dict[str, Any] | None:
     """Return a protocol as JSON values; None where there is none."""
-    return None if protocol is None else plain(asdict(protocol))
+    return None if protocol is None else json_value(asdict(protocol))

@@ -12,8 +12,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from calibration.decision import to_json
-from calibration.plain import plain
+from calibration.json_values import decision_json, json_value
 from calibration.report.content import Content, Costs, Juror, Study, Tried, UsedRubric
 from calibration.report.evidence import Paired
 from calibration.scores import Scores
@@ -102,24 +101,27 @@ def as_json(engine: Engine, found: Calibration, *, pairs: bool = False) -> dict[
     options = found.question.options
     body: dict[str, Any] = {"method": options.method, "k": 2}
     body |= {"reps": options.reps, "seed": options.seed}
-    body |= {"decision": to_json(found.decision), "protocol": protocol_json(found.protocol)}
+    body |= {"decision": decision_json(found.decision), "protocol": protocol_json(found.protocol)}
     body |= found.readings.to_json()
-    body |= {"rows": plain(found.rows)}
+    body |= {"rows": json_value(found.rows)}
     body |= {
-        "reliability": plain(found.reference.reliability),
-        "disattenuated": plain(found.reference.disattenuated),
+        "reliability": json_value(found.reference.reliability),
+        "disattenuated": json_value(found.reference.disattenuated),
     }
     if found.question.details:
-        body |= {"details": plain(found.details)}
-    body |= {"detection": plain(found.detection.rows), "subgroups": plain(found.subgroups)}
+        body |= {"details": json_value(found.details)}
+    body |= {
+        "detection": json_value(found.detection.rows),
+        "subgroups": json_value(found.subgroups),
+    }
     body |= found.kept.to_json()
     if found.question.second_opinion:
-        body |= {"second_opinion": plain(found.opinions)}
+        body |= {"second_opinion": json_value(found.opinions)}
     if pairs:
         body |= {
-            "criteria": plain(found.criteria),
+            "criteria": json_value(found.criteria),
             "pairs": [_pair(one) for one in found.paired.values()],
-            "study": plain(facts_of(engine, found)),
+            "study": json_value(facts_of(engine, found)),
         }
     return body
 

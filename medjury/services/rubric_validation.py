@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Engine
 
 from calibration.decision import Kind
-from calibration.plain import plain
+from calibration.json_values import json_value
 from calibration.values import AnalysisOptions, Method
 from data.errors import TooFew
 from data.queries.frames import ratings_frame
@@ -117,7 +117,7 @@ def _verdict(
 ) -> dict[str, Any]:
     """Return the study's protocol, and its verdict on this jury and these benchmarks."""
     from calibration.detection import detection
-    from calibration.scopes import Sitting
+    from calibration.scope import Sitting
     from calibration.verdict import decide
     from medjury.services.calibrate import asked_of, claim_of
 
@@ -134,7 +134,9 @@ def _verdict(
     detected = detection(scores, Sitting(names), asked_of(options), critical)
     found = decide(_widest(rows), claim_of(protocol, names, options, detected))
     figure = {"estimate": found.estimate, "low": found.low, "high": found.high}
-    decision = {"kind": found.kind.value} | {name: plain(value) for name, value in figure.items()}
+    decision = {"kind": found.kind.value} | {
+        name: json_value(value) for name, value in figure.items()
+    }
     return {"protocol": protocol_json(protocol), "decision": decision}
 
 
@@ -171,7 +173,7 @@ def _tables(
     """Yield the agreement's rows of the composite (None) and of each criterion with enough data."""
     from threadpoolctl import threadpool_limits
 
-    from calibration.scopes import Sitting
+    from calibration.scope import Sitting
     from calibration.table import agreement_rows
     from medjury.services.calibrate import asked_of
 
@@ -193,7 +195,7 @@ def _widest(rows: "Sequence[AgreementRow]") -> "list[AgreementRow]":
 def _kept(criterion: str | None, row: "AgreementRow") -> dict[str, Any]:
     """Return a row of figures without its notes: those may name clinicians."""
     about = {"criterion": criterion, "scorer": row.scorer, "benchmark": row.benchmark}
-    return about | {name: plain(getattr(row, name)) for name in KEPT}
+    return about | {name: json_value(getattr(row, name)) for name in KEPT}
 
 
 def _remember(

@@ -1,4 +1,4 @@
-"""What may be said of agreement over time: whether it has fallen, and from what."""
+"""Decide whether agreement has fallen, from the periods and their CUSUMs."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

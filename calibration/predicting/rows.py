@@ -1,18 +1,19 @@
-"""A row of `medjury predict`: the figures of one benchmark, and the notes on them."""
+"""Rows of `medjury predict` with their notes, and the decision whether the predictions may be used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from calibration import remarks
-from calibration.codes import PlanningCode
-from calibration.plain import plain
+from calibration.codes import NoteCode, PlanningCode
+from calibration.decision import Decision, Kind
+from calibration.json_values import json_value
 from calibration.predicting.conformal import Conformal
 from calibration.predicting.prediction_powered import LEAST_WEIGHED, Sample
 from calibration.scope import AgreementRow, Scope
-from calibration.values import NAN, Note, Noted, note
+from calibration.values import COMBINED, NAN, Note, Noted, note, noted, simulated_in
 
 UNLIKE = 0.25  # standard deviations between rated and unrated (Rubin 2001): less is taken as alike
 NO_AGREEMENT = AgreementRow("", "jury")
@@ -76,7 +77,7 @@ class PredictedRow(Noted):
 
 def to_json(row: PredictedRow) -> dict[str, Any]:
     """Return a row as `predict --json` has it; what is undefined becomes None."""
-    figures = {IN_JSON.get(name, name): value for name, value in plain(row).items()}
+    figures = {IN_JSON.get(name, name): value for name, value in json_value(row).items()}
     agreement, notes = figures.pop("agreement"), {name: figures.pop(name) for name in NOTES}
     ends = {"icc": "icc", "icc_low": "boot_low", "icc_high": "boot_high"}
     figures |= {name: agreement[own] for name, own in ends.items()}
@@ -146,3 +147,89 @@ def unscored(every: pd.DataFrame) -> Note | None:
 def simulated(scope: Scope) -> Note | None:
     """Name the raters of a scope that are not real."""
     return remarks.simulated(scope.simulated & {*scope.jurors, *scope.clinicians})
+
+
+USABLE = (Kind.USABLE, Kind.USABLE_COMBINED)
+
+
+def decide(rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]) -> Decision:
+    """Return whether the predictions may be used.
+
+    Parameters
+    ----------
+    rows : a row a benchmark, then "combined" if there are several; at least one
+    verdicts : of `verdict.decisions` on the same jury, by benchmark
+
+    Returns
+    -------
+    Decision
+        Of subject "predictions"; figures, reasons and kind are those of the verdict that decides,
+        on all combined, or on the only benchmark; where nothing is known of all combined, on the
+        first benchmark that it holds back. "simulated" where any rater is; "usable" where it is
+        "non_inferior" on every benchmark, and "usable_combined" where only on all combined.
+    """
+    row, verdict = _deciding(rows, verdicts)
+    kind = _kind(rows, verdict)
+    return Decision(
+        "predictions",
+        kind,
+        estimate=verdict.estimate,
+        low=verdict.low,
+        high=verdict.high,
+        reasons=noted(*_reasons(kind, rows, row, verdict)),
+        basis=tuple(_basis(row)),
+        next=_next(kind, rows, verdict),
+    )
+
+
+def _deciding(
+    rows: Sequence[PredictedRow], verdicts: Mapping[str, Decision]
+) -> tuple[PredictedRow, Decision]:
+    """Return the row that decides, with the verdict on it."""
+    whole = next((row for row in rows if row.benchmark == COMBINED), None)
+    if whole and verdicts[COMBINED].kind is not Kind.UNDEFINED:
+        return whole, verdicts[COMBINED]
+    parts = [row for row in rows if row.benchmark != COMBINED]
+    row = min(parts, key=lambda one: one.validated)
+    return row, verdicts[row.benchmark]
+
+
+def _kind(rows: Sequence[PredictedRow], verdict: Decision) -> Kind:
+    if simulated_in(rows):
+        return Kind.SIMULATED
+    if verdict.kind is not Kind.NON_INFERIOR:
+        return verdict.kind
+    each = all(row.validated for row in rows if row.benchmark != COMBINED)
+    return Kind.USABLE if each else Kind.USABLE_COMBINED
+
+
+def _reasons(
+    kind: Kind, rows: Sequence[PredictedRow], row: PredictedRow, verdict: Decision
+) -> Iterator[Note | None]:
+    if kind is Kind.SIMULATED:
+        yield note(NoteCode.SIMULATED, raters=simulated_in(rows))
+        return
+    yield from verdict.reasons
+    for other in (one for one in rows if one is not row and not one.validated):
+        yield note(PlanningCode.UNSHOWN_IN, benchmark=other.benchmark)
+    for one in rows:
+        unlike = one.told(PlanningCode.RATED_UNLIKE)
+        yield (
+            note(PlanningCode.OF_BENCHMARK, benchmark=one.benchmark, what=unlike)
+            if unlike
+            else None
+        )
+
+
+def _basis(row: PredictedRow) -> Iterator[Note]:
+    found = row.agreement
+    yield note(PlanningCode.BOTH_RATED, responses=found.n_responses, instances=found.n_instances)
+    yield note(PlanningCode.PREDICTED_FOR, responses=row.n_unrated)
+
+
+def _next(kind: Kind, rows: Sequence[PredictedRow], verdict: Decision) -> Note | None:
+    if kind is Kind.SIMULATED:
+        return note(NoteCode.DO_RATE_FOR_REAL)
+    if kind not in USABLE:
+        return verdict.next
+    return note(PlanningCode.DO_RATE_AT_RANDOM) if any(one.unlike for one in rows) else None
