@@ -64,8 +64,8 @@ class Settings:
     adjudicate_from: float = 0.0
     adjudicate_by: Settling = "third"
     remind_days: int = 3
-    families: tuple[tuple[str, str], ...] = ()
     budget: float | None = None
+    families: tuple[tuple[str, str], ...] = ()
 
     def as_text(self) -> dict[str, str]:
         """Return the settings as a study stores them."""
