@@ -39,7 +39,8 @@ PANEL, SEATS = ("--panel", "medhelm"), ("--jurors", ",".join(JURORS))
 WRITTEN = ("--markdown", "{a.md}", "--csv", "{a.csv}", "--latex", "{a.tex}")
 Calls = tuple[tuple[str, ...], ...]
 
-ATTACKERS = (("dr_a", "clinician"), ("one", "juror"), ("two", "juror"), ("three", "juror"))
+DOCTORS = (("dr_a", "clinician"), ("dr_b", "clinician"))
+ATTACKERS = (("one", "juror"), ("two", "juror"), ("three", "juror"))
 JUROR = """
 [[juror]]
 name = "{}"
@@ -127,7 +128,7 @@ LEFT_OUT: Mapping[str, str] = {
 }
 RANDOM = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?"), "<time>"),
-    (re.compile(r"\b[0-9a-f]{12,}\b"), "<digest>"),
+    (re.compile(r"(?<![.\w])[0-9a-f]{12,}\b"), "<digest>"),
     (re.compile(r'"+(?:columns|each|token)"+:\s*"+[0-9a-f]*"+'), "<digest>"),
     (re.compile(r'"+[0-9A-Z]{4}"+'), "<way in>"),
     (re.compile(r"\b[0-9A-Z]{4}(-[0-9A-Z]{4}){2,}\b", re.IGNORECASE), "<code>"),
@@ -236,15 +237,17 @@ def _asked_by_attackers(folder: Path, permute: Permute) -> list[str]:
         {"response_id": row["response_id"], "rater": who, "kind": kind}
         | dict.fromkeys(CRITERIA, str(1 + (n * k) % 5))
         for n, row in enumerate(rows)
-        for k, (who, kind) in enumerate(ATTACKERS, 1)
+        for k, (who, kind) in enumerate((*DOCTORS, *ATTACKERS), 1)
         if kind == "clinician" or n != k
     ]
     done(url, "ratings", str(write_csv(folder / "ratings.csv", given)))
     panel = folder / "panel.toml"
-    panel.write_text('name = "p"\n' + "".join(JUROR.format(who) for who, _ in ATTACKERS[1:]))
+    panel.write_text('name = "p"\n' + "".join(JUROR.format(who) for who, _ in ATTACKERS))
+    others = folder / "others.toml"
+    others.write_text(panel.read_text().replace('name = "', 'name = "new-'))
     asked = (
         ("calibrate", "--panel", str(panel), *FAST, "--details", *JSON),
-        ("jury", "run", str(panel), "--estimate", *JSON),
+        ("jury", "run", str(others), "--estimate", *JSON),
     )
     return [plain("\n".join(map(str, call(url, *words))), folder) for words in asked]
 
